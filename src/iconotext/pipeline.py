@@ -216,7 +216,8 @@ class Linker:
         """Link many documents, one after the other; one that cannot be linked gives a ``Failure`` and stops nothing.
 
         The texts of the first ``HABIT_DOCUMENTS`` are read before the first is linked, since they tell the habits of
-        all; what they tell lies in a file meanwhile. Documents are encoded many at a time, see ``links.windows``.
+        all; what is too much for memory lies in a file meanwhile. Documents are encoded many at a time, see
+        ``links.windows``.
 
         Args:
             documents: Documents, the files that hold them, or what ``read_all`` gives.
@@ -226,7 +227,7 @@ class Linker:
         Raises:
             TypeError: Something is neither a document nor the name of a file.
         """
-        from iconotext.links.windows import habits_of
+        from iconotext.links.windows import habits_of, size_of
 
         if isinstance(documents, (str, Path, Document)):
             raise TypeError(f"link_all takes a list of documents; link takes one, such as {documents!r:.60}")
@@ -240,7 +241,7 @@ class Linker:
         if habits is not None or not self._learns_habits:
             yield from self._linked(walk, habits or {})
             return
-        with Spool(self._taught(walk)) as first:
+        with Spool(self._taught(walk), size_of) as first:
             habits = habits_of(first) if len(first) > 1 else {}
             yield from self._linked(chain(first, walk), habits)
 

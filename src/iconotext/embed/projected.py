@@ -72,10 +72,21 @@ def _block(vectors: FloatMatrix, weights: Arrays, settings: ProjectionSettings) 
 
 def _gelu(x: FloatMatrix) -> FloatMatrix:
     """X times the normal distribution's share below x: Abramowitz and Stegun 7.1.26, off by 1.5e-7 at most."""
-    z = np.abs(x) * np.float32(0.5**0.5)
-    t = 1 / (1 + np.float32(0.3275911) * z)
-    tail = np.zeros_like(t)
-    for factor in reversed(_ERF):
-        tail = (tail + np.float32(factor)) * t
-    tail *= np.exp(-z * z) / 2  # half of what is missing to 1
-    return np.asarray(x * np.where(x < 0, tail, 1 - tail), np.float32)
+    z = np.abs(x)
+    z *= np.float32(0.5**0.5)
+    t = z * np.float32(0.3275911)
+    t += 1
+    np.reciprocal(t, out=t)
+    tail = t * np.float32(_ERF[-1])
+    for factor in reversed(_ERF[:-1]):
+        tail += np.float32(factor)
+        tail *= t
+    z *= z
+    np.exp(np.negative(z, out=z), out=z)
+    tail *= z
+    tail *= np.float32(0.5)  # what is missing to 1
+    np.subtract(np.float32(0.5), tail, out=tail)
+    np.copysign(tail, x, out=tail)
+    tail += np.float32(0.5)
+    tail *= x
+    return tail

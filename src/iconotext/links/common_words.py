@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from iconotext.links.words import of_texts, rareness, stems_in_order, tokens_of
+from iconotext.links.words import number_of, of_texts, rareness, stems_in_order, tokens_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 _HEAD = 5  # words of a caption that mostly name what it shows
+_MIXES = np.int64(0x1E3779B97F4A7C15)  # odd: two words make a number that hardly any other two make
 
 
 def word_features(
@@ -38,32 +39,17 @@ def word_features(
         sentence holds; ``first`` log(1 + sum over the words that the sentence is the first to hold); ``pairs``
         log(1 + number of common pairs of neighbouring words); ``head`` the share of the text's first words.
     """
-    numbers: dict[str, int] = {}
-    known: dict[str, _Numbered] = {}
-    for text in dict.fromkeys([*sentences, *(text for texts in several for text in texts if text)]):
-        known[text] = _numbered(_words_of(text), numbers)
-    rare = np.array([*map(rareness, numbers), 0.0])
-    own = _Words.of([known[text] for text in sentences], len(numbers))
-    nothing = _numbered(_words_of(""), numbers)
-    return [
-        _features(cells, ranks, rare, own, _Words.of([known[t] if t else nothing for t in texts], len(numbers)))
-        for texts in several
-    ]
+    own = _Words.of(sentences)
+    return [_features(cells, ranks, own, _Words.of([text or "" for text in texts])) for texts in several]
 
 
-def _features(
-    cells: Cells, ranks: Ints, rare: NDArray[np.float64], own: _Words, texts: _Words
-) -> dict[str, FloatMatrix]:
+def _features(cells: Cells, ranks: Ints, own: _Words, texts: _Words) -> dict[str, FloatMatrix]:
     size, images = len(cells.image), len(cells.of_image)
-    rareness_of = rare[texts.stems]
-    total = np.bincount(texts.stem_of, rareness_of, images) + 1e-6
-    in_head = texts.places < texts.heads[texts.stem_of]
-    head_total = np.bincount(texts.stem_of[in_head], rareness_of[in_head], images) + 1e-6
-    _, same, times = np.unique(
-        cells.of_image[texts.stem_of] * len(rare) + texts.stems, return_inverse=True, return_counts=True
-    )
+    total = np.bincount(texts.stem_of, texts.rare, images) + 1e-6
+    head_total = np.bincount(texts.stem_of[texts.in_head], texts.rare[texts.in_head], images) + 1e-6
+    times = _times(cells.of_image[texts.stem_of], texts.stems)
     held = _held(cells, own.stems, own.stem_of, texts.stems, texts.stem_of)
-    word, holders, starts = rareness_of[held.entry], held.lengths, np.cumsum(held.lengths) - held.lengths
+    word, holders, starts = texts.rare[held.entry], held.lengths, np.cumsum(held.lengths) - held.lengths
     sentences = cells.sentences[cells.of_image[texts.stem_of[held.entry]]]
     idf = np.log1p((sentences - holders + 0.5) / (holders + 0.5))
     at = cells.at(held.sentence, held.image)
@@ -82,13 +68,12 @@ def _features(
     new[1:] = block[1:] != block[:-1]
     new[starts] = True
     in_block = np.bincount(block[new], np.repeat(word, holders)[new], blocks.sum())
-    wanted = np.unique(texts.pairs[1] * len(rare) ** 2 + texts.pairs[0])  # a text may hold a pair twice
-    pairs = _held(cells, *own.pairs, wanted % len(rare) ** 2, wanted // len(rare) ** 2)
+    pairs = _held(cells, *own.pairs, *_once(*texts.pairs))
     pair_at = cells.at(pairs.sentence, pairs.image)
-    again = np.zeros(len(pair_at), np.bool_)  # so may a sentence
+    again = np.zeros(len(pair_at), np.bool_)  # a sentence may hold a pair twice
     again[1:] = pair_at[1:] == pair_at[:-1]
     again[np.cumsum(pairs.lengths) - pairs.lengths] = False
-    weights = np.bincount(own.stem_of, rare[own.stems], len(cells.of_sentence))[cells.sentence]
+    weights = np.bincount(own.stem_of, own.rare, len(cells.of_sentence))[cells.sentence]
     every = total[cells.image]
     found = {
         "count": np.bincount(at, minlength=size),
@@ -96,72 +81,80 @@ def _features(
         "share": common / every,
         "cover": common / (weights + 1),
         "dice": 2 * common / (every + weights + 1),
-        "own": np.log1p(summed(idf / np.sqrt(times[same][held.entry]))),
+        "own": np.log1p(summed(idf / np.sqrt(times[held.entry]))),
         "rarest": rarest,
         "both": np.log1p(summed(word * idf)),
         "near": in_block[first_block[cells.image] + ranks[cells.sentence]] / every,
         "first": np.log1p(np.bincount(at[starts], word, size)),
         "pairs": np.log1p(np.bincount(pair_at[~again], minlength=size)),
-        "head": summed(word * in_head[held.entry]) / head_total[cells.image],
+        "head": summed(word * texts.in_head[held.entry]) / head_total[cells.image],
     }
     return {name: values.astype(np.float32) for name, values in found.items()}
 
 
-@of_texts
-def _words_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...], int]:
-    """The words of a text, their stems, and how many of the stems are of its first words."""
-    head = stems_in_order(" ".join(text.split()[:_HEAD]))
-    return tokens_of(text), tuple(stems_in_order(text)), len(head)
+def _times(document: Ints, stems: Ints) -> Ints:
+    """How often each stem is among those of its document."""
+    _, same = np.unique(stems, return_inverse=True)
+    _, place, times = np.unique(document * len(stems) + same, return_inverse=True, return_counts=True)
+    return np.asarray(times[place], np.int64)
 
 
-class _Numbered(NamedTuple):
-    """What ``_words_of`` gives, with numbers for words."""
+def _once(pairs: Ints, image: Ints) -> tuple[Ints, Ints]:
+    """Of each image every pair once."""
+    _, same = np.unique(pairs, return_inverse=True)
+    _, first = np.unique(image * len(pairs) + same, return_index=True)
+    return pairs[first], image[first]
 
-    tokens: Ints
+
+class _Text(NamedTuple):
+    """The words of a text as ``number_of`` them.
+
+    Attributes:
+        stems: Each once, in the order of the text.
+        rare: How rare each is.
+        in_head: Whether each is among the text's first words.
+        pairs: Of neighbouring words, each as one number.
+    """
+
     stems: Ints
-    head: int
+    rare: NDArray[np.float64]
+    in_head: NDArray[np.bool_]
+    pairs: Ints
 
 
-def _numbered(words: tuple[tuple[str, ...], tuple[str, ...], int], numbers: dict[str, int]) -> _Numbered:
-    tokens, stems, head = words
-    add = numbers.setdefault
-    return _Numbered(
-        np.array([add(word, len(numbers)) for word in tokens], np.int64),
-        np.array([add(word, len(numbers)) for word in stems], np.int64),
-        head,
+@of_texts
+def _text(text: str) -> _Text:
+    words = list(stems_in_order(text))
+    tokens = np.array([number_of(word) for word in tokens_of(text)], np.int64)
+    return _Text(
+        np.array([number_of(word) for word in words], np.int64),
+        np.array([rareness(word) for word in words], np.float64),
+        np.arange(len(words)) < len(stems_in_order(" ".join(text.split()[:_HEAD]))),
+        tokens[:-1] * _MIXES + tokens[1:],  # overflows, which is meant
     )
 
 
 class _Words(NamedTuple):
-    """The words of many texts.
+    """The words of many texts, text by text; arrays as in ``_Text``.
 
     Attributes:
-        stems: Text by text, each once, in its order.
-        stem_of: The text of each.
-        places: Of each among those of its text.
-        heads: (texts,) how many of the stems are of the text's first words.
-        pairs: Of neighbouring words, a number each; and the text of each.
+        stem_of: The text of each stem.
+        pairs: And the text of each.
     """
 
     stems: Ints
+    rare: NDArray[np.float64]
+    in_head: NDArray[np.bool_]
     stem_of: Ints
-    places: Ints
-    heads: Ints
     pairs: tuple[Ints, Ints]
 
     @classmethod
-    def of(cls, texts: Sequence[_Numbered], words: int) -> _Words:
-        lengths = np.array([len(text.stems) for text in texts])
-        stem_of = np.repeat(np.arange(len(texts)), lengths)
-        places = np.arange(len(stem_of)) - (np.cumsum(lengths) - lengths)[stem_of]
-        tokens = np.concatenate([text.tokens for text in texts])
-        token_of = np.repeat(np.arange(len(texts)), [len(text.tokens) for text in texts])
-        together = token_of[1:] == token_of[:-1]
-        pairs = (tokens[:-1] * words + tokens[1:])[together]
-        heads = np.array([text.head for text in texts])
-        return cls(
-            np.concatenate([text.stems for text in texts]), stem_of, places, heads, (pairs, token_of[1:][together])
-        )
+    def of(cls, texts: Sequence[str]) -> _Words:
+        every = list(map(_text, texts))
+        stems, rare, in_head, pairs = map(np.concatenate, zip(*every, strict=True))
+        number = np.arange(len(every))
+        pair_of = np.repeat(number, [len(text.pairs) for text in every])
+        return cls(stems, rare, in_head, np.repeat(number, [len(text.stems) for text in every]), (pairs, pair_of))
 
 
 class _Held(NamedTuple):
@@ -182,7 +175,7 @@ class _Held(NamedTuple):
 
 def _held(cells: Cells, words: Ints, sentence: Ints, wanted: Ints, image: Ints) -> _Held:
     """Words of sentences, and of the texts of images, where they are the same in the same document."""
-    asked, same = np.unique(wanted, return_inverse=True)  # numbers of pairs are large, these are not
+    asked, same = np.unique(wanted, return_inverse=True)  # small numbers for large ones
     found = np.minimum(np.searchsorted(asked, words), len(asked) - 1)
     there = np.flatnonzero(asked[found] == words) if len(asked) else np.zeros(0, np.int64)
     keys = cells.of_sentence[sentence[there]] * len(asked) + found[there]

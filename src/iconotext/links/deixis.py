@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from iconotext.links.words import of_texts
-
 Direction = Literal["above", "below", "near"]
 
 
@@ -68,7 +66,6 @@ _ANY = re.compile("|".join((_EN, _DE, _FR, _ES, _SHOWN)))  # each pattern has on
 _COMPILED = tuple((direction, re.compile(pattern, re.IGNORECASE)) for direction, pattern in _PATTERNS)
 
 
-@of_texts
 def pointer(text: str) -> Pointer | None:
     """The first deictic reference of a sentence, directed ones before the rest; None where there is none."""
     if not _ANY.search(text.lower()):

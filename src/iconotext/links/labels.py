@@ -112,7 +112,6 @@ def unlabelled(text: str) -> str:
     return start.string[end:].lstrip(" :.|—–：-*_)]")
 
 
-@of_texts
 def is_caption(text: str) -> bool:
     """Whether a text begins as captions do: a label with a colon, a point or a dash after it."""
     start = _START.match(text.lstrip(" *_(["))
@@ -122,7 +121,6 @@ def is_caption(text: str) -> bool:
     return _COLON.match(start.string, end) is not None
 
 
-@of_texts
 def cited_labels(text: str) -> tuple[Label, ...]:
     """The labels that a sentence cites, in their order; ranges and lists spelled out, figures of others left out."""
     return tuple(_cited(text)) if _NUMERAL.search(text) else ()

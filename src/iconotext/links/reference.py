@@ -9,6 +9,7 @@ import numpy as np
 from iconotext.links.deixis import Pointer, pointer
 from iconotext.links.labels import Label, cited_labels, is_caption, own_labels
 from iconotext.links.layout import Places, places
+from iconotext.links.words import of_texts
 
 if TYPE_CHECKING:
     from iconotext.types import Document, FloatMatrix
@@ -47,16 +48,22 @@ def reference_evidence(document: Document) -> FloatMatrix:
 
     for i, sentence in enumerate(document.sentences):
         explicit = [j for target in sentence.targets for j in anchors.get(target, ())]
-        if (cited := cited_labels(sentence.text)) and not is_caption(sentence.text):
-            for label in cited:
-                explicit.extend(_images_labelled(document, labels, label, i, place))
+        cited, found = _said(sentence.text)
+        for label in cited:
+            explicit.extend(_images_labelled(document, labels, label, i, place))
         if explicit:
             evidence[i, explicit] = EXPLICIT
-        elif place is not None and sentence.kind != "caption" and (found := pointer(sentence.text)):
+        elif found is not None and place is not None and sentence.kind != "caption":
             evidence[i, _pointed(place, i, found)] = VAGUE if found.direction == "near" else DIRECTED
         if sentence.kind == "caption":
             evidence[i, _captioned(document, i)] = 0.0
     return evidence
+
+
+@of_texts
+def _said(text: str) -> tuple[tuple[Label, ...], Pointer | None]:
+    """The labels that a sentence cites, none if it is a caption, and where it points."""
+    return () if is_caption(text) else cited_labels(text), pointer(text)
 
 
 def _images_labelled(

@@ -169,6 +169,17 @@ def habits_of(
     return {name: replace(infer_habit(some), judged=judged) for name, some in found.items()}
 
 
+def size_of(told: Told | Failure) -> int:
+    """About how many bytes of memory it takes."""
+    if isinstance(told, Failure):
+        return 1000
+    document, said = told.document, told.written
+    texts = sum(200 + len(sentence.text) for sentence in document.sentences)
+    pictures = sum(500 + (len(image.file) if isinstance(image.file, bytes) else 0) for image in document.images)
+    captions = sum(200 + matrix.nbytes for matrix in said.captions.values()) if said else 0
+    return texts + pictures + captions + (0 if told.vectors is None else told.vectors.nbytes)
+
+
 def failure_of(document: Document, error: IconotextError) -> Failure:
     """What became of a document that cannot be linked."""
     return Failure(Path(document.source or document.id), error)

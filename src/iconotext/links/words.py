@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache, wraps
+from hashlib import blake2b
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import TypeVar
@@ -80,6 +81,12 @@ def stems(text: str) -> set[str]:
 def stems_in_order(text: str) -> dict[str, None]:
     """The same in the order of the text, each once."""
     return dict.fromkeys(word for token in tokens_of(text) for word in _words(token))
+
+
+@of_words
+def number_of(word: str) -> int:
+    """A number of 64 bits for a word, the same in every process: as good as the word where words are compared."""
+    return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)
 
 
 def tokens_of(text: str) -> tuple[str, ...]:

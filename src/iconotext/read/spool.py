@@ -1,9 +1,9 @@
-"""Documents as callers give them, by name too, and what is walked several times, in a file that nobody else sees."""
+"""Documents as callers give them, by name too, and what is walked several times, much of it outside of memory."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Generic, Self, TypeVar
@@ -57,14 +57,29 @@ def given_or_failure(given: Document | Path | str | Failure) -> Document | Failu
         return Failure(Path(str(given)), error)
 
 
-class Spool(Generic[T]):
-    """Items that can be pickled, walked once, in a temporary file that is gone at the end of the ``with`` block."""
+HELD = 1 << 27
+"""Bytes of a spool that stay in memory."""
 
-    def __init__(self, items: Iterable[T]) -> None:
+
+class Spool(Generic[T]):
+    """Items that can be pickled, walked once: the first in memory, the others in a temporary file.
+
+    Args:
+        items: Walked once.
+        size: About how many bytes of memory an item takes; by default none stays there.
+    """
+
+    def __init__(self, items: Iterable[T], size: Callable[[T], int] | None = None) -> None:
         self._file = TemporaryFile(prefix="iconotext-")  # noqa: SIM115  # closed at the end of the block
+        self._held: list[T] = []
         self._places: list[int] = []
+        free = HELD if size is not None else 0
         try:
             for item in items:
+                free -= size(item) if size is not None else 1
+                if free >= 0:
+                    self._held.append(item)
+                    continue
                 self._places.append(self._file.tell())
                 pickle.dump(item, self._file, protocol=pickle.HIGHEST_PROTOCOL)
         except BaseException:
@@ -77,14 +92,16 @@ class Spool(Generic[T]):
 
     def __exit__(self, *_: object) -> None:
         """Take the file away."""
+        self._held.clear()
         self._file.close()
 
     def __len__(self) -> int:
         """Number of items."""
-        return len(self._places)
+        return len(self._held) + len(self._places)
 
     def __iter__(self) -> Iterator[T]:
-        """One item in memory at a time."""
+        """Of those in the file one in memory at a time."""
+        yield from self._held
         for place in self._places:
             self._file.seek(place)
             item: T = pickle.load(self._file)
