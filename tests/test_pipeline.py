@@ -14,7 +14,7 @@ from iconotext.embed.backbone_encoder import untrained_encoder
 from iconotext.errors import FeatureError, ImageError, OutputError, SettingError
 from iconotext.features import ImageFeatures
 from iconotext.links.word_spans import without
-from iconotext.read import Failure
+from iconotext.read import Failure, spool
 from tests.encoders import image_backbone
 
 
@@ -364,3 +364,14 @@ def test_a_model_that_reads_a_table_of_features_explains_the_words_alone(tmp_pat
     assert linked.links
     assert not any(link.explanation.regions for link in linked.links)
     assert any(weight for link in linked.links for *_, weight in link.explanation.words)
+
+
+@pytest.mark.parametrize("held", [0, 25, 1000])
+def test_a_spool_gives_its_items_in_order_wherever_they_lie(held, monkeypatch):
+    monkeypatch.setattr(spool, "HELD", held)
+    with spool.Spool(iter("abcdef"), lambda _: 10) as items:
+        assert len(items) == 6
+        assert list(items) == list(items) == list("abcdef")
+        assert len(items._held) == min(held // 10, 6)
+    with spool.Spool("abc") as items:  # where nobody knows their size
+        assert (list(items), items._held) == (list("abc"), [])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iconotext.links.caption import Reading
-from iconotext.links.cells import Cells
+from iconotext.links.cells import Cells, Columns
 from iconotext.links.evidence import gather_evidence
 from iconotext.types import Document, Image, Sentence, TextLine
 from tests.links.texts import encode
@@ -27,6 +27,18 @@ def test_cells_by_hand() -> None:
     assert cells.joined([None, np.array([[4.0, 8.0]])]).tolist() == [0, 0, 4, 8]
     assert cells.joined(cells.matrices(values)).tolist() == values.tolist()
     assert cells.at(np.array([1, 2]), np.array([0, 2])).tolist() == [1, 3]
+
+
+def test_columns_of_a_document() -> None:
+    cells = Cells(np.array([2, 1]), np.array([1, 2]))
+    features = {"a": np.array([1, 2, 3, 4], np.float32), "b": np.array([0, 1, 0, 1], np.float32)}
+    first, second = cells.columns(features)
+    assert {name: matrix.tolist() for name, matrix in second.items()} == {"a": [[3, 4]], "b": [[0, 1]]}
+    assert Columns.of(dict(first)).block.tolist() == first.block.tolist()
+    assert len(first) == 2
+    assert "c" not in first
+    # 10 times the second column; what has no weight does not count, nor a document without columns
+    assert cells.summed([first, None], {"b": 10.0, "c": 1.0}).tolist() == [0, 10, 0, 0]
 
 
 def made(rng: np.random.Generator) -> Document:

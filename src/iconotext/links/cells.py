@@ -6,7 +6,7 @@ adds the numbers of a document one after the other whatever stands around them, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -117,8 +117,13 @@ class Cells:
         """Of each document the values of its cells, (S, V); no copies."""
         return [values[part].reshape(shape).T for part, shape in self._parts]
 
+    def columns(self, features: Mapping[str, FloatMatrix]) -> list[Columns]:
+        """Of each document its part of some features, name to (cells,)."""
+        names, stacked = tuple(features), np.stack(list(features.values()))
+        return [Columns(names, stacked[:, part].reshape(-1, *shape)) for part, shape in self._parts]
+
     def joined(self, matrices: Sequence[FloatMatrix | None], dtype: type = np.float32) -> NDArray[Any]:
-        """(cells,) what ``matrices`` takes apart; 0 in the cells of a document that has none."""
+        """(cells,) what ``matrices`` takes apart; 0 for a document that has none."""
         if len(matrices) == 1 and matrices[0] is not None:
             return np.ascontiguousarray(matrices[0].T.ravel(), dtype)
         values: NDArray[Any] = np.zeros(len(self.image), dtype)
@@ -126,3 +131,47 @@ class Cells:
             if matrix is not None:
                 values[part] = matrix.T.ravel()
         return values
+
+    def summed(self, several: Sequence[Columns | None], weights: Mapping[str, float]) -> FloatMatrix:
+        """(cells,) weighted sums of the columns of each document; 0 for a document that has none."""
+        total = np.zeros(len(self.image), np.float32)
+        for (part, _), columns in zip(self._parts, several, strict=True):
+            if columns is not None:
+                chosen = np.array([weights.get(name, 0.0) for name in columns.names], np.float32)
+                total[part] = chosen @ columns.block.reshape(len(chosen), -1)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class Columns(Mapping[str, "FloatMatrix"]):
+    """Features of a document with S sentences and V images: name to (S, V) float32.
+
+    Attributes:
+        names: In their order.
+        block: (names, V, S) float32.
+    """
+
+    names: tuple[str, ...]
+    block: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, features: Mapping[str, FloatMatrix]) -> Columns:
+        """Those of a dict."""
+        if isinstance(features, Columns):
+            return features
+        return cls(tuple(features), np.stack([matrix.T for matrix in features.values()]).astype(np.float32))
+
+    def __getitem__(self, name: str) -> FloatMatrix:
+        """(S, V); no copy."""
+        try:
+            return np.asarray(self.block[self.names.index(name)].T, np.float32)
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        """Names."""
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.names)

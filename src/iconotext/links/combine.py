@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.errors import ShapeError
-from iconotext.links.cells import Cells
+from iconotext.links.cells import Cells, Columns
 from iconotext.links.reference import DIRECTED, EXPLICIT, VAGUE
 from iconotext.types import EVIDENCE, Evidence
 
@@ -159,7 +159,7 @@ def combine(several: Sequence[Weighable], coefficients: Mapping[str, Coefficient
 
 def _check(each: Weighable) -> None:
     for name, matrix in [
-        *((name, matrix) for columns in each.features.values() for name, matrix in columns.items()),
+        *((next(iter(columns)), columns[next(iter(columns))]) for columns in each.features.values() if columns),
         ("reference", each.reference),
         ("image_similarity", each.image_similarity),
     ]:
@@ -176,14 +176,18 @@ def _combined(several: Sequence[Weighable], coefficients: Mapping[str, Coefficie
     has_text = np.concatenate([each.has_text for each in several])
     null = np.full(len(of), _NOTHING, dtype=np.float32)
     contributions = {kind: np.zeros(len(cells.image), np.float32) for kind in EVIDENCE if there[kind].any()}
+    columns = {
+        kind: [Columns.of(features) if (features := each.features.get(kind)) else None for each in several]
+        for kind in contributions
+    }
     for chosen, own in _by_subset(there, has_text):
         entry = coefficients[subset_name(own)]
         null[chosen] = entry.null
         for kind in own:
-            np.copyto(contributions[kind], _weighted(cells, several, kind, entry.weights), where=chosen[cells.image])
+            np.copyto(contributions[kind], cells.summed(columns[kind], entry.weights), where=chosen[cells.image])
     for kind in ADDED:
         if kind in contributions:
-            own_odds = _against_mean(cells, _weighted(cells, several, kind, coefficients[kind].weights))
+            own_odds = _against_mean(cells, cells.summed(columns[kind], coefficients[kind].weights))
             contributions[kind] = own_odds
             speaks = cells.image_sums(own_odds != 0) > 0
             null[speaks & (null == _NOTHING)] = np.log(sentences * NOWHERE)[of][speaks & (null == _NOTHING)]
@@ -218,15 +222,6 @@ def _by_subset(
         if chosen.any():
             groups.append((chosen, [kind for kind, is_in in zip(FITTED, (written, placed), strict=True) if is_in]))
     return groups
-
-
-def _weighted(cells: Cells, several: Sequence[Weighable], kind: Evidence, weights: Mapping[str, float]) -> FloatMatrix:
-    """(cells,) weighted sum of one kind's features; 0 for a document that has none."""
-    total = np.zeros(len(cells.image), np.float32)
-    for name in next(each.features[kind] for each in several if each.features.get(kind)):
-        if weight := weights.get(name, 0.0):
-            total += np.float32(weight) * cells.joined([each.features.get(kind, {}).get(name) for each in several])
-    return total
 
 
 def _reference_weight(reference: FloatMatrix) -> FloatMatrix:

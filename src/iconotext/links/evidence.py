@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 
+Features = Mapping[str, "FloatMatrix"]
+"""Name to (S, V) float32: what one kind of evidence says of a document."""
+
+
 class Gathered(NamedTuple):
     """What is known of a document but for the habit of its author: to be weighed as often as wanted, quickly.
 
@@ -36,7 +40,7 @@ class Gathered(NamedTuple):
     """
 
     document: Document
-    features: dict[Evidence, dict[str, FloatMatrix]]
+    features: dict[Evidence, Features]
     reference: FloatMatrix | None
     similarity: FloatMatrix | None
     numbers: NDArray[np.int64]
@@ -53,7 +57,7 @@ class Written(NamedTuple):
     """
 
     images: tuple[int, ...]
-    captions: dict[str, FloatMatrix]
+    captions: Features
     reference: FloatMatrix | None
 
 
@@ -67,7 +71,9 @@ def what_is_written(
     """What captions and references say in each of some documents; arguments as in ``gather_evidence``."""
     good = [sound_images(document) for document in documents]
     sound = [only_images(document, some) for document, some in zip(documents, good, strict=True)]
-    captions = _captions(sound, readings, matcher) if "caption" in evidence else [{} for _ in documents]
+    captions: list[Features] = [{} for _ in documents]
+    if "caption" in evidence:
+        captions = _captions(sound, readings, matcher)
     # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
     reference = [reference_evidence(document) if "reference" in evidence else None for document in documents]
     return list(map(Written, good, captions, reference))
@@ -156,12 +162,10 @@ def fitted_features(
     """
     captions = _captions([document], [reading], matcher) if "caption" in evidence else [{}]
     (found,) = _fitted([document], [image_similarity], captions, [reading], evidence)
-    return found
+    return {kind: dict(columns) for kind, columns in found.items()}
 
 
-def _captions(
-    documents: Sequence[Document], readings: Sequence[Reading], matcher: Matcher | None
-) -> list[dict[str, FloatMatrix]]:
+def _captions(documents: Sequence[Document], readings: Sequence[Reading], matcher: Matcher | None) -> list[Features]:
     return _of_those(
         [any(map(texts_of, document.images)) for document in documents],
         documents,
@@ -172,11 +176,11 @@ def _captions(
 def _fitted(
     documents: Sequence[Document],
     similarities: Sequence[FloatMatrix | None],
-    captions: Sequence[dict[str, FloatMatrix]],
+    captions: Sequence[Features],
     readings: Sequence[Reading],
     evidence: Collection[Evidence],
-) -> list[dict[Evidence, dict[str, FloatMatrix]]]:
-    every: dict[Evidence, Sequence[dict[str, FloatMatrix]]] = {}
+) -> list[dict[Evidence, Features]]:
+    every: dict[Evidence, Sequence[Features]] = {}
     if "picture" in evidence:
         every["picture"] = _of_those(
             [similarity is not None for similarity in similarities],
@@ -197,14 +201,13 @@ def _of_those(
     chosen: Sequence[bool],
     documents: Sequence[Document],
     features: Callable[[Sequence[Document], Cells, Sequence[int]], dict[str, FloatMatrix]],
-) -> list[dict[str, FloatMatrix]]:
+) -> list[Features]:
     """Of each document name to (S, V): the features of those that are chosen and have cells, nothing of the others."""
-    every: list[dict[str, FloatMatrix]] = [{} for _ in documents]
+    every: list[Features] = [{} for _ in documents]
     numbers = [n for n, (d, own) in enumerate(zip(documents, chosen, strict=True)) if own and d.sentences and d.images]
     if numbers:
         some = [documents[n] for n in numbers]
         cells = Cells.of(some)
-        for name, values in features(some, cells, numbers).items():
-            for n, matrix in zip(numbers, cells.matrices(values), strict=True):
-                every[n][name] = matrix
+        for n, columns in zip(numbers, cells.columns(features(some, cells, numbers)), strict=True):
+            every[n] = columns
     return every

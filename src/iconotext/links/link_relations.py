@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.types import Link
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -56,8 +58,17 @@ def _related(
     of_images = np.stack([added.get(link.image, nothing) for link in linked.links])
     logits = (np.stack([said[text] for text in texts]) + of_images).astype(np.float64)
     probable = (1 / (1 + np.exp(-logits))).tolist()
-    links = [
-        replace(link, relations=dict(zip(model.relations, each, strict=True)))
+    links = tuple(
+        Link(
+            link.sentence,
+            link.image,
+            link.score,
+            link.confidence,
+            link.evidence,
+            link.explanation,
+            dict(zip(model.relations, each, strict=True)),
+            link.paragraph,
+        )
         for link, each in zip(linked.links, probable, strict=True)
-    ]
-    return replace(linked, links=tuple(links))
+    )
+    return replace(linked, links=links)

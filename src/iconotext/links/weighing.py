@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.links.caption import Encode, Reading, texts_of
+from iconotext.links.cells import Columns
 from iconotext.links.combine import Coefficients, Combination, Weighable, combine
-from iconotext.links.evidence import Gathered, gather_evidence
+from iconotext.links.evidence import Features, Gathered, gather_evidence
 from iconotext.links.habit import (
     Habit,
     PlaceEvidence,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     from iconotext.links.matcher import Matcher
     from iconotext.types import FloatMatrix
-
-Features = Mapping[Evidence, Mapping[str, "FloatMatrix"]]
 
 
 def weigh_evidence(
@@ -132,7 +131,7 @@ def gathered_places(
 
 
 def places_by_evidence(
-    document: Document, features: Features, coefficients: Mapping[str, Coefficients] | None = None
+    document: Document, features: Mapping[Evidence, Features], coefficients: Mapping[str, Coefficients] | None = None
 ) -> PlaceEvidence:
     """Where the images of a document stand by some features: what a habit is inferred from.
 
@@ -164,7 +163,7 @@ def layouts(
     found: Sequence[PlaceEvidence],
     habits: Sequence[Habit],
     place: Places | None = None,
-) -> list[dict[str, FloatMatrix]]:
+) -> list[Columns]:
     """The features of the layout of each document, for which ``has_places`` is true.
 
     Args:
@@ -175,8 +174,7 @@ def layouts(
     """
     place = place or places(documents)
     usual = habit_probability(documents, place, joined_places(found), habits)
-    columns = {name: place.cells.matrices(values) for name, values in layout_features(documents, place, usual).items()}
-    return [{name: matrices[n] for name, matrices in columns.items()} for n in range(len(documents))]
+    return place.cells.columns(layout_features(documents, place, usual))
 
 
 def _weighable(found: Gathered, evidence: Collection[Evidence]) -> Weighable:

@@ -103,6 +103,8 @@ class Tar:
 
     def find(self, source: str) -> str | None:
         """The member that a document means: by its name, its name without folders, or the address it came from."""
+        if source in self._members:
+            return source
         clean = str(PurePosixPath(source))
         if clean in self._members:
             return clean

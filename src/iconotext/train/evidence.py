@@ -118,7 +118,7 @@ def with_habits(
     alone = Habit(common=common)
     return [
         e._replace(
-            features=e.features | {"layout": layouts([e.document], [found], [habits.get(e.collection, alone)])[0]}
+            features=e.features | {"layout": dict(layouts([e.document], [found], [habits.get(e.collection, alone)])[0])}
         )
         if found is not None
         else e
