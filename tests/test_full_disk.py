@@ -16,11 +16,16 @@ from iconotext.corpus.builders import captions
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features import FeatureCache, cached_text
+from iconotext.links.settings import LinkSettings
+from iconotext.scale.run import link_shards
+from iconotext.scale.settings import ShardSettings
 from iconotext.train import train
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
 from iconotext.write import open_atomic, reporting_full_disk
 from tests.cli.test_build_captions import album  # noqa: F401 - a fixture
 from tests.encoders import text_backbone
+from tests.scale.test_run import contents, make
+from tests.scale.work import Here
 from tests.train.synthetic import small_recipe, write_synthetic
 
 resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
@@ -175,6 +180,33 @@ def build_or_there(folder, build):
     if not (folder / "c.jsonl").exists():
         return build(folder.name)
     return [(file.name, file.read_bytes()) for file in sorted(folder.iterdir())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_false", [None, 0.5])
+def test_linking_shards_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, monkeypatch, max_false):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
+    shards = make(tmp_path / "in", shards=2, documents=20)
+    promise = {} if max_false is None else {"max_false": max_false, "promise": "document"}
+
+    def link(output):
+        linking = LinkSettings(relations="none", evidence=("caption", "layout"), **promise)
+        link_shards([str(shards)], str(output), linking=linking, settings=ShardSettings(to="jsonl"))
+        return contents(output)
+
+    whole, stopped = link(tmp_path / "whole"), []
+    for size in (0, 100, 1_000, 2_000, 6_000, 12_000, 25_000, 50_000):
+        try:
+            with largest(size):
+                link(tmp_path / "full")
+        except OutputError as error:
+            stopped.append(size)
+            assert str(error).startswith("cannot write ")
+            assert str(error).endswith("; free some space there, then give the same command again")
+        assert not list((tmp_path / "full").rglob("*.tmp"))
+    assert stopped[:3] == [0, 100, 1_000]
+    assert link(tmp_path / "full") == whole
 
 
 def test_a_cache_that_is_full_stops_nothing(tmp_path, caplog):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import signal
 import socket
 import subprocess
 import sys
-from contextlib import closing
+import time
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -18,6 +21,7 @@ from iconotext.errors import IconotextError, OutputError
 from iconotext.scale.engine import Lost, worked
 from iconotext.scale.on_ray import OnRay
 from iconotext.scale.processes import Processes
+from tests.scale.test_run import contents, descendants, make, name_of, start
 from tests.scale.work import Trouble
 
 pytestmark = pytest.mark.slow
@@ -80,6 +84,24 @@ def test_workers_that_die_as_they_start_end_the_run(tmp_path, engine):
         done(engine, Trouble(tmp_path, unready=True), tries=1)
 
 
+@contextmanager
+def node(*options: str):
+    """A machine of a cluster, as far as Ray can tell; its process."""
+    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats", *options]
+    command += ["--num-cpus", "1", "--node-ip-address", "127.0.0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            for line in process.stdout:
+                if b"runtime started" in line:
+                    break
+            else:
+                pytest.fail("the cluster did not start")
+            yield process
+        finally:
+            process.terminate()
+            process.communicate()
+
+
 @pytest.fixture
 def cluster(monkeypatch):
     """The address of a cluster of somebody else, which has a token of its own."""
@@ -88,20 +110,38 @@ def cluster(monkeypatch):
     monkeypatch.setenv("RAY_AUTH_TOKEN", "b" * 64)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True) as folder:
-        command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--disable-usage-stats"]
-        command += ["--port", str(port), "--temp-dir", folder, "--num-cpus", "1", "--include-dashboard", "false"]
-        with subprocess.Popen([*command, "--node-ip-address", "127.0.0.1"], stdout=subprocess.PIPE) as head:
+    own = TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True)
+    with own as folder, node("--head", "--port", str(port), "--temp-dir", folder, "--include-dashboard", "false"):
+        yield f"127.0.0.1:{port}"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")
+def test_a_machine_that_is_lost_costs_what_it_had(tmp_path, cluster):
+    make(tmp_path / "in", shards=8, documents=100)
+    with start(tmp_path, output="alone") as alone:
+        assert alone.wait() == 0
+    with node("--address", cluster) as second:
+        (raylet,) = [each for each in descendants(second.pid) if name_of(each).endswith("/raylet")]
+        with start(tmp_path, engine="ray", more=["--address", cluster]) as process:
             try:
-                for line in head.stdout:
-                    if b"runtime started" in line:
-                        break
-                else:
-                    pytest.fail("the cluster did not start")
-                yield f"127.0.0.1:{port}"
+                while process.poll() is None and not any(map(is_worker, descendants(raylet))):
+                    time.sleep(0.02)
+                while process.poll() is None and not list((tmp_path / "out").glob("*.jsonl")):
+                    time.sleep(0.02)
+                lost = [each for each in descendants(raylet) if is_worker(each)]
+                os.kill(raylet, signal.SIGKILL)
+                assert process.wait() == 0, (tmp_path / "log").read_text()
             finally:
-                head.terminate()
-                head.communicate()
+                process.kill()
+    assert lost
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert (said["made"], said["lost"]) == (8, {})
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+    assert not any(Path(f"/proc/{each}").exists() for each in lost)
+
+
+def is_worker(process: int) -> bool:
+    return name_of(process).startswith("ray::_answered")
 
 
 def test_one_process_works_on_clusters_of_others_and_its_own_by_turns(tmp_path, cluster):

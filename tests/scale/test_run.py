@@ -10,7 +10,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -137,10 +139,12 @@ def test_what_is_refused_before_any_work(tmp_path, linked_stage, monkeypatch):
 COMMAND = [sys.executable, "-m", "iconotext", "scale", "link", "--to", "jsonl", "--workers", "2", "--json"]
 
 
-def start(folder: Path, shards: str = "in", output: str = "out", engine: str = "local") -> subprocess.Popen[bytes]:
+def start(
+    folder: Path, output: str = "out", engine: str = "local", more: Sequence[str] = (), **how: Any
+) -> subprocess.Popen[bytes]:
     with (folder / "said.json").open("wb") as said, (folder / "log").open("ab") as log:
-        command = [*COMMAND, "--engine", engine, shards, "-o", output]
-        return subprocess.Popen(command, cwd=folder, stdout=said, stderr=log)
+        command = [*COMMAND, "--engine", engine, *more, "in", "-o", output]
+        return subprocess.Popen(command, cwd=folder, stdout=said, stderr=log, **how)
 
 
 def descendants(process: int) -> list[int]:
@@ -152,15 +156,54 @@ def descendants(process: int) -> list[int]:
     return [each for child in text.split() for each in (int(child), *descendants(int(child)))]
 
 
+def name_of(process: int) -> str:
+    """What it calls itself, or the program that it runs; nothing of one that is gone."""
+    try:
+        said = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    return said.decode(errors="replace") if b"spawn_main" in said else said.partition(b"\0")[0].decode().strip()
+
+
 def workers(process: int, engine: str) -> list[int]:
     def is_one(each: int) -> bool:
-        try:
-            said = Path(f"/proc/{each}/cmdline").read_bytes()
-        except OSError:
-            return False
-        return said.startswith(b"ray::_answered") if engine == "ray" else b"spawn_main" in said
+        name = name_of(each)
+        return name.startswith("ray::_answered") if engine == "ray" else "spawn_main" in name
 
     return [each for each in descendants(process) if is_one(each)]
+
+
+def outlives(process: int) -> bool:
+    """Whether it is there, and none of Ray's two agents, which try for a minute to tell a cluster that is gone."""
+    return name_of(process) not in ("", "ray::DashboardAgent", "ray::RuntimeEnvAgent")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for workers in /proc")
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_ctrl_c_ends_all_with_one_line_and_the_same_command_goes_on(tmp_path, engine):
+    pytest.importorskip("ray", reason="ray is not installed")
+    make(tmp_path / "in", shards=6, documents=60)
+    process = start(tmp_path, engine=engine, start_new_session=True)
+    while process.poll() is None and not list((tmp_path / "out/_manifests").glob("*.json")):
+        time.sleep(0.02)
+    began = descendants(process.pid)
+    assert process.poll() is None
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
+    assert process.wait() == 130
+    while any(Path(f"/proc/{each}").exists() for each in began):
+        time.sleep(0.02)
+    assert (tmp_path / "log").read_text().splitlines() == [
+        "iconotext: stopped; what was written is complete, and the same command goes on from there"
+    ]
+    there = contents(tmp_path / "out")
+    assert start(tmp_path, engine=engine).wait() == 0
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert said["documents"]["written"] == 360
+    assert 0 < said["made"] < 6
+    assert {name: data for name, data in there.items() if "_manifests" in name}.items() <= contents(
+        tmp_path / "out"
+    ).items()
 
 
 @pytest.mark.kill
@@ -192,10 +235,8 @@ def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, eng
             killed["program"] += process.poll() is None
             process.kill()
             process.wait()
-        deadline = time.monotonic() + (180 if engine == "ray" else 30)  # Ray's own wait for each other for a while
-        while any(Path(f"/proc/{each}").exists() for each in started):  # none outlives the program for long
+        while any(map(outlives, started)):
             time.sleep(0.05)
-            assert time.monotonic() < deadline
         there = contents(tmp_path / "out") if (tmp_path / "out").exists() else {}
         assert {name: data for name, data in there.items() if ".tmp" not in name}.items() <= undisturbed.items()
         if number % 2:

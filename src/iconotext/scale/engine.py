@@ -7,9 +7,11 @@ import traceback
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from tempfile import gettempdir
 from typing import Any, Literal, Protocol, TypeVar
 
 from iconotext.errors import IconotextError
+from iconotext.write import reporting_full_disk
 
 Item = TypeVar("Item", bound=Hashable)
 Taken = TypeVar("Taken", contravariant=True)
@@ -104,7 +106,8 @@ def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterat
 def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any]:
     """What a worker says of an item, once the work is prepared and memory limited."""
     try:
-        return "done", work.run(item)
+        with reporting_full_disk(gettempdir()):  # which another item would find as full
+            return "done", work.run(item)
     except IconotextError as error:
         return "error", error
     except MemoryError:

@@ -10,7 +10,9 @@ import logging
 import os
 import pickle
 import socket
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache, partial
 from importlib import import_module
 from secrets import token_hex
@@ -51,6 +53,8 @@ class OnRay(Generic[Item]):
 
     def __init__(self, work: Work[Item, Any], *, address: str | None, workers: int | None, memory: int) -> None:
         require("scale", purpose="the engine ray")
+        if (known := sys.modules.get("ray")) is not None and known.is_initialized():
+            raise IconotextError("this program is connected to Ray already: call ray.shutdown() first")
         address = address or os.environ.get("RAY_ADDRESS") or "local"
         self._scratch: TemporaryDirectory[str] | None = None
         settings: dict[str, Any] = {}
@@ -68,20 +72,22 @@ class OnRay(Generic[Item]):
         with environment(VARIABLES | (_private() if address == "local" else {})):
             import ray
 
-            if ray.is_initialized():
-                raise IconotextError("this program is connected to Ray already: call ray.shutdown() first")
             _read_anew()
+            _let_speak(False)
             settings |= {"address": address, "runtime_env": {"env_vars": variables}}
             try:
                 ray.init(**settings, log_to_driver=False, logging_level=logging.ERROR)
             except Exception as error:  # Ray raises what it likes, bare ``Exception`` where a machine is too busy
                 self.close()
                 raise IconotextError(f"Ray ({address}): {' '.join(str(error).split())}") from error
+            except BaseException:  # an interruption from the keyboard
+                self.close()
+                raise
         self._ray, self._workers = ray, workers
         self._given: dict[Any, Item] = {}
         self._any = False  # whether any task has come to its end
         task = ray.remote(num_cpus=1, max_retries=0)(_answered)  # it is we who try again
-        self._begin = partial(task.remote, pickle.dumps(work), memory, __version__)
+        self._begin = partial(task.remote, pickle.dumps(work), memory, __version__, os.getcwd())
 
     def room(self) -> int:
         """See ``Engine``."""
@@ -123,6 +129,7 @@ class OnRay(Generic[Item]):
         import ray
 
         ray.shutdown()  # what was begun ends with it
+        _let_speak(True)
         if self._scratch:
             self._scratch.cleanup()
 
@@ -145,6 +152,12 @@ def _read_anew() -> None:
     inner.AuthenticationTokenLoader.instance().reset_cache()
 
 
+def _let_speak(may: bool) -> None:
+    """Whether Ray prints what happens to its machines: on standard output, where a program reads our JSON."""
+    inner: Any = import_module("ray._private.worker")
+    inner._worker_logs_enabled = may
+
+
 def _reach(address: str) -> None:
     """Ask for a connection first: Ray would wait a minute for a cluster that is not there, and end the program."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -156,20 +169,22 @@ def _reach(address: str) -> None:
         raise IconotextError(f"{address}: no cluster of Ray answers there: {error.strerror or error}") from error
 
 
-def _answered(work: bytes, memory: int, version: str, item: Any) -> tuple[Outcome, Any]:
+def _answered(work: bytes, memory: int, version: str, folder: str, item: Any) -> tuple[Outcome, Any]:
     """What a task does; without an item, nothing but the preparation."""
     try:
-        made = _prepared(work, memory, version)
+        made = _prepared(work, memory, version, folder)
     except IconotextError as error:
         return "error", error
     return ("done", None) if item is None else answer(made, item, memory)
 
 
 @lru_cache(maxsize=1)
-def _prepared(pickled: bytes, memory: int, version: str) -> Work[Any, Any]:
+def _prepared(pickled: bytes, memory: int, version: str, folder: str) -> Work[Any, Any]:
     """The work, prepared once in a process."""
     if version != __version__:
         raise IconotextError(f"a machine of the cluster has iconotext {__version__}, and this one {version}")
+    with suppress(OSError):  # what is named from there is named so here, too; in a store it does not matter
+        os.chdir(folder)
     work: Work[Any, Any] = pickle.loads(pickled)
     work.prepare()
     limit_memory(memory)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from iconotext.errors import StoreError
 from iconotext.extras import require
-from iconotext.write import write_bytes
+from iconotext.write import reporting_full_disk, write_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +173,8 @@ def _fetched(address: str, folder: Path) -> Path:
     def get(store: Any, path: str) -> None:
         with store.open_input_stream(path) as stream, file.open("wb") as into:
             while chunk := stream.read(CHUNK):
-                into.write(chunk)
+                with reporting_full_disk(file):  # which is no fault of the store
+                    into.write(chunk)
 
     _asked(address, get)
     return file
