@@ -19,7 +19,7 @@ from filelock import FileLock
 
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.pipeline import LinkSettings
-from iconotext.scale.manifest import begin
+from iconotext.scale.manifest import begin, is_done
 from iconotext.scale.run import LOCK, link_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import find_shards
@@ -84,6 +84,30 @@ def test_any_engine_and_number_of_workers_gives_the_same_bytes(tmp_path, monkeyp
     assert link(shards, output, engine="ray", to="parquet")["made"] == 0  # and any engine goes on where another was
 
 
+def test_a_manifest_never_stands_beside_the_result_of_another_time(tmp_path, linked_stage):
+    (shard,) = find_shards([str(make(tmp_path / "in", shards=1))])
+    stage = Stage(str(tmp_path / "out"), "setup", linking=LINKING, settings=ShardSettings(to="jsonl"))
+    stage.__dict__["linker"] = linked_stage.linker
+    stage.run(shard)
+
+    def power_cut(*_):
+        raise KeyboardInterrupt
+
+    before, data = (tmp_path / "out/000.jsonl").read_bytes(), (tmp_path / "in/000.jsonl").read_bytes()
+    (tmp_path / "in/000.jsonl").write_bytes(data.replace(b'"id": "d', b'"id": "e'))  # another one, of the same size
+    (shard,) = find_shards([str(tmp_path / "in")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("iconotext.scale.stage.write_manifest", power_cut)
+        with pytest.raises(KeyboardInterrupt):
+            stage.run(shard)
+    (tmp_path / "in/000.jsonl").write_bytes(data)  # and the first one comes back
+    (shard,) = find_shards([str(tmp_path / "in")])
+    assert is_done(str(tmp_path / "out"), shard, "setup") is None
+    stage.run(shard)
+    assert (tmp_path / "out/000.jsonl").read_bytes() == before
+    assert is_done(str(tmp_path / "out"), shard, "setup")
+
+
 @pytest.mark.slow
 def test_a_machine_without_the_folder_of_the_results_or_a_shard_writes_nothing(tmp_path):
     shards = find_shards([str(make(tmp_path / "in", shards=1))])
@@ -131,6 +155,9 @@ def test_what_is_refused_before_any_work(tmp_path, linked_stage, monkeypatch):
     write_jsonl(tmp_path / "full/mine.txt", [])
     with pytest.raises(OutputError, match=r"mine\.txt\): name another"):
         link(shards, tmp_path / "full")
+    for inside in (shards / "out", f"{tmp_path}/in/../in/more/out"):
+        with pytest.raises(OutputError, match="so results would be taken for shards"):
+            link(shards, inside)
     output.mkdir(exist_ok=True)
     with FileLock(output / LOCK), pytest.raises(OutputError, match="another run writes there"):
         link(shards, output)

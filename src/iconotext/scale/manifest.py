@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from iconotext.errors import OutputError
 from iconotext.scale.shards import Shard
-from iconotext.scale.store import Entry, entries, entry, is_remote, joined, read_bytes, write
+from iconotext.scale.store import Entry, entries, entry, is_remote, joined, read_bytes, remove, write
 
 SETUP, MANIFESTS = "_run.json", "_manifests"
 """In the output folder: what holds for all shards, and the folder of manifests. Programs that read a folder of tables
@@ -102,6 +102,11 @@ def is_done(output: str, shard: Shard, setup: str) -> Manifest | None:
 def write_manifest(output: str, shard: Shard, manifest: Manifest) -> None:
     """Write it; from now on the shard is done."""
     write(manifest_address(output, shard), f"{manifest.model_dump_json(indent=1)}\n".encode())
+
+
+def forget(output: str, shard: Shard) -> None:
+    """Take its manifest away before its result is replaced: no manifest ever stands beside another one's result."""
+    remove(manifest_address(output, shard))
 
 
 def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:

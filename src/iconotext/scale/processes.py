@@ -44,7 +44,9 @@ class Processes(Generic[Item]):
     def __init__(self, work: Work[Item, Any], *, workers: int, memory: int) -> None:
         self._work, self._workers, self._memory = work, workers, memory
         self._running: list[_Worker[Item]] = []
-        self._scratch = TemporaryDirectory(prefix="iconotext-")  # a process that is killed leaves what it had there
+        self._scratch = TemporaryDirectory(
+            prefix="iconotext-", ignore_cleanup_errors=True
+        )  # for what killed processes leave
 
     def room(self) -> int:
         """See ``Engine``."""

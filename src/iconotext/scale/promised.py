@@ -28,7 +28,7 @@ from iconotext.plain_text import json_text
 from iconotext.read.spool import Spool
 from iconotext.report.as_json import promise_object
 from iconotext.report.as_parquet import COLUMNS, ROWS_AT_ONCE
-from iconotext.scale.manifest import Manifest, is_done, sha256_of, write_manifest
+from iconotext.scale.manifest import Manifest, forget, is_done, sha256_of, write_manifest
 from iconotext.scale.shards import Shard, result_address
 from iconotext.scale.stage import Counts, Stage
 from iconotext.scale.store import at_hand, joined, target
@@ -113,9 +113,10 @@ class Promised(Stage):
         folder, setup = self.made
         linked = is_done(folder, shard, setup)
         if linked is None or self.rule is None:
-            raise FileNotFoundError(f"{result_address(folder, shard.name, self.settings.to)}: is not there any more")
+            raise FileNotFoundError(f"{shard.file.address}: has changed, or its links in {folder}, since it was linked")
         promises = self.rule.promises(read_candidates(folder, linked), load_calibration())
         counts = Counts()
+        forget(self.output, shard)
         with (
             at_hand(joined(folder, linked.output)) as (source,),
             target(result_address(self.output, shard.name, self.settings.to)) as path,

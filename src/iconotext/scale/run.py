@@ -28,7 +28,7 @@ from iconotext.scale.promised import INNER, Candidates, Pool, Promised, merge_po
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import Shard, find_shards
 from iconotext.scale.stage import Stage
-from iconotext.scale.store import is_remote, joined, read_bytes, write
+from iconotext.scale.store import is_remote, joined, lies_in, read_bytes, write
 
 LOCK = ".iconotext.lock"
 
@@ -122,14 +122,17 @@ def run_shards(
     Returns:
         The manifests of all shards that are done, by name; and ``made`` and ``lost``.
     """
-    shards = _found(addresses, engine)
+    shards = _found(addresses, output, engine)
     with _alone(output):
         return _made(shards, stage_of(begin(output, setup, anew=anew)), engine, watch, label)
 
 
-def _found(addresses: Sequence[str], engine: EngineSettings) -> list[Shard]:
+def _found(addresses: Sequence[str], output: str, engine: EngineSettings) -> list[Shard]:
     if engine.address is not None and engine.engine != "ray":
         raise SettingError("address names a cluster of Ray: choose that as the engine")
+    for address in addresses:
+        if lies_in(output, address):
+            raise OutputError(f"{output}: lies in {address}, so results would be taken for shards: name another folder")
     return find_shards(addresses)
 
 
@@ -160,7 +163,7 @@ def _link_promised(
     inner = joined(output, INNER)
     pools, folder, pool = joined(inner, "pools"), joined(inner, "linked"), joined(inner, "pool.parquet")
     run = partial(run_shards, addresses, engine=engine, watch=watch, anew=True)
-    shards = _found(addresses, engine)
+    _found(addresses, output, engine)
     as_table = asked.settings.model_copy(update={"to": "parquet"})
     all_of_them = asked.settings.model_copy(update={"unlinked": "keep"})
 
@@ -176,10 +179,11 @@ def _link_promised(
         digest, made = digest_of_setup({"run": begun, "rule": repr(rule)}), (folder, digest_of_setup(whole))
         stage = Promised(output, digest, asked.model, asked.linking, asked.settings, made=made, rule=rule)
         there = {each.shard for each in linked}
+        shards = [each for each in find_shards(addresses) if each.name in there]
         said = {"promises": [{k: v for k, v in asdict(each).items() if k != "images"} for each in rule.made]}
         _note(joined(output, PROMISES), {"whole": False, **said})
-        kept, last = _made([each for each in shards if each.name in there], stage, engine, watch, "Keeping links")
-        _note(joined(output, PROMISES), {"whole": not last["lost"], **said})
+        kept, last = _made(shards, stage, engine, watch, "Keeping links")
+        _note(joined(output, PROMISES), {"whole": len(kept) == len(linked), **said})
     lost = {**first["lost"], **second["lost"], **last["lost"]}
     return added_up(kept) | {"made": last["made"], "lost": dict(sorted(lost.items()))} | said
 

@@ -24,7 +24,7 @@ from iconotext.pipeline import Linker
 from iconotext.read import Failure
 from iconotext.report.as_json import json_lines
 from iconotext.report.as_parquet import write_parquet
-from iconotext.scale.manifest import EXAMPLES, InputFile, Manifest, sees, sha256_of, write_manifest
+from iconotext.scale.manifest import EXAMPLES, InputFile, Manifest, forget, sees, sha256_of, write_manifest
 from iconotext.scale.pictures import ShardPictures
 from iconotext.scale.samples import sample_records
 from iconotext.scale.settings import ShardSettings
@@ -112,6 +112,7 @@ class Stage:
             digest = sha256_of(paths[0])
             inputs = [InputFile(address=e.address, size=e.size, modified=e.modified) for e in files]
             inputs[0].sha256 = digest
+            forget(self.output, shard)
             with target(address) as path:
                 self.make(shard.name, self._documents(shard, paths, counts), counts, path)
                 size, made = path.stat().st_size, sha256_of(path) or ""

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from iconotext.errors import StoreError
 from iconotext.extras import require
-from iconotext.write import reporting_full_disk, write_bytes
+from iconotext.write import reporting_full_disk, write_bytes, write_error
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +63,13 @@ def joined(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else os.path.join(folder, name)
 
 
+def lies_in(address: str, folder: str) -> bool:
+    """Whether an address is that of something in a folder, or in a folder of it."""
+    if not is_remote(address) and not is_remote(folder):
+        address, folder = os.path.abspath(address), os.path.abspath(folder)
+    return address.rstrip("/").startswith(joined(folder, ""))
+
+
 def split_address(address: str) -> tuple[str, str]:
     """The folder of an address, and the name in it."""
     folder, name = address.rsplit("/", 1) if is_remote(address) else os.path.split(address)
@@ -98,7 +105,7 @@ def entries(folder: str) -> list[Entry]:
         return [
             Entry(joined(folder, info.path.removeprefix(start).lstrip("/")), info.size, _nanoseconds(info))
             for info in infos
-            if info.is_file and not info.base_name.startswith(".")
+            if info.is_file and "/." not in info.path.removeprefix(start)
         ]
 
     return sorted(_asked(folder, listed), key=lambda each: each.address)
@@ -138,6 +145,26 @@ def write(address: str, data: bytes) -> None:
             stream.write(data)
 
     _asked(address, put)
+
+
+def remove(address: str) -> None:
+    """Take a file or object away, if it is there.
+
+    Raises:
+        OutputError: It cannot be.
+    """
+    if not is_remote(address):
+        try:
+            Path(address).unlink(missing_ok=True)
+        except OSError as error:
+            raise write_error(address, error) from error
+        return
+
+    def take_away(store: Any, path: str) -> None:
+        if store.get_file_info(path).is_file:
+            store.delete_file(path)
+
+    _asked(address, take_away)
 
 
 @contextmanager
