@@ -73,6 +73,7 @@ def test_files_and_objects_are_the_same_to_the_rest(server, tmp_path):
         store.write(f"{folder}/b/x", b"hello")
         store.write(f"{folder}/a", b"")
         store.write(f"{folder}/.hidden", b"")
+        store.write(f"{folder}/.hidden too/x", b"")
         assert [(each.address, each.size) for each in store.entries(folder)] == [
             (f"{folder}/a", 0),
             (f"{folder}/b/x", 5),
@@ -88,6 +89,11 @@ def test_files_and_objects_are_the_same_to_the_rest(server, tmp_path):
         with store.target(f"{folder}/c") as file:
             file.write_bytes(b"made")
         assert store.read_bytes(f"{folder}/c") == b"made"
+        for _ in range(2):
+            store.remove(f"{folder}/c")
+            assert store.read_bytes(f"{folder}/c") is None
+        assert store.lies_in(f"{folder}/c", folder)
+        assert not store.lies_in(f"{folder}er/c", folder)
 
 
 def test_what_a_store_refuses_is_said_at_once(server):
