@@ -179,7 +179,7 @@ def test_nothing_to_train_or_to_validate_on(tmp_path):
         prepare(small_recipe(), [corpus], tmp_path / "arrays")
     with pytest.raises(CorpusError, match="no such file"):
         prepare(small_recipe(), [tmp_path / "no.jsonl"], tmp_path / "arrays")
-    with pytest.raises(CorpusError, match="not a prepared corpus"):
+    with pytest.raises(CorpusError, match="arrays: damaged or missing"):
         open_prepared(tmp_path / "arrays")
 
 
@@ -188,7 +188,7 @@ def test_damaged_arrays_are_told(tmp_path):
     prepare(small_recipe(), [corpus], tmp_path / "arrays")
     path = tmp_path / "arrays" / "images.bin"
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(CorpusError, match=r"images: damaged; remove the folder"):
+    with pytest.raises(CorpusError, match=r"arrays: damaged or missing; remove it, and train again"):
         open_prepared(tmp_path / "arrays")
 
 

@@ -1,4 +1,4 @@
-"""``iconotext scale``: link shards of documents, and find their pictures that look alike, in many processes."""
+"""``iconotext scale``: shards of documents: linked, searched for pictures that look alike, made ready to train on."""
 
 from __future__ import annotations
 
@@ -118,6 +118,52 @@ def duplicates(
         from iconotext.scale.duplicates import find_duplicates
 
         done = find_duplicates(shards, output, distance=distance, settings=settings, engine=work, watch=_watch)
+        _say(output, done, json)
+
+
+@scale.command()
+@settings_options
+def features(
+    shards: Shards,
+    output: Annotated[str, option("--output", "-o", help="Folder of the features, here or in a store.")],
+    recipe: Annotated[
+        str,
+        typer.Option(help="Recipe, shipped or a file, that will be trained.", autocompletion=complete.recipes),
+    ] = "default",
+    set_: Annotated[
+        list[str] | None,
+        option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Another value for a key of the recipe, such as text.max_tokens=50; may be given several times.",
+        ),
+    ] = None,
+    settings: Annotated[
+        ShardSettings, SettingsPanel("Shards", only=("images", "sample", "without", "allow_outside"))
+    ] = ShardSettings(),
+    work: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
+    threads: Threads = None,
+    runtime: Runtime = None,
+    download: Download = False,
+    json: Json = False,
+) -> None:
+    """Write the features of shards, once: `iconotext train` then trains on the folder, however large it is.
+
+    Each shard gives one of features, with what training needs of every document. Recipes that ask for the same
+    features share them; what was made for others is refused. The same command again does only what is missing.
+
+    **Examples**
+
+    - `iconotext scale features shards/ --recipe hessel2019/dense -o features/`
+    - `iconotext train hessel2019/dense --corpus features/ --output my-model`
+    - `iconotext scale features s3://bucket/obelics --recipe adapt -o s3://bucket/features --engine ray`
+    """
+    with known_errors(download=download, goes_on=True):
+        from iconotext.recipe import load_recipe
+        from iconotext.train.feature_shards import write_features
+
+        loaded = load_recipe(recipe, set_ or [])
+        done = write_features(shards, output, loaded, settings=settings, engine=work, watch=_watch)
         _say(output, done, json)
 
 

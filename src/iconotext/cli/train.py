@@ -30,7 +30,12 @@ def train(
         ),
     ] = "",
     corpus: Annotated[
-        list[Path] | None, option("--corpus", "-c", help="Corpus to train on; may be given several times.")
+        list[str] | None,
+        option(
+            "--corpus",
+            "-c",
+            help="Corpus to train on, or a folder that `iconotext scale features` wrote; may be given several times.",
+        ),
     ] = None,
     output: Annotated[
         Path | None, option("--output", "-o", help="Folder of the model (default: models/RECIPE).")
@@ -57,12 +62,14 @@ def train(
 
     - `iconotext train --init default --corpus docs.jsonl --output my-model`
     - `iconotext train hessel2019/assignment --corpus mscoco.jsonl --set training.batch=31`
+    - `iconotext train hessel2019/dense --corpus features/` streams the shards that `iconotext scale features` wrote
     - `iconotext train my-recipe.toml -c first.jsonl -c second.jsonl`
     - `iconotext train relations -c clue.jsonl -c cite.jsonl` learns how texts and pictures relate, from labels
     """
     with known_errors(download=download, goes_on=True):
         from iconotext.recipe import load_recipe, shipped_recipes
         from iconotext.recipe.relation_recipe import is_relation_recipe
+        from iconotext.scale.store import is_remote
 
         if list_:
             _show_recipes(shipped_recipes())
@@ -74,7 +81,7 @@ def train(
             complain(f"train needs {missing}; `iconotext train --help` shows examples")
             sys.exit(2)
         if is_relation_recipe(recipe):
-            train_relation_model(recipe, corpus, output, set_ or [], init)
+            train_relation_model(recipe, [Path(each) for each in corpus], output, set_ or [], init)
             return
         overrides = [*(set_ or []), *([f"init={init}"] if init else [])]
         loaded = load_recipe(recipe, overrides)
@@ -89,7 +96,8 @@ def train(
             say(f"going on with the training that was interrupted in {folder}", err=True)
         watcher = _Bar(loaded.training.epochs) if sys.stderr.isatty() else _Lines()
         try:
-            run(loaded, corpus, folder, report=watcher.report, watcher=watcher)
+            corpora = [each if is_remote(each) else Path(each) for each in corpus]
+            run(loaded, corpora, folder, report=watcher.report, watcher=watcher)
         finally:
             watcher.close()
         for line in model_summary(folder):

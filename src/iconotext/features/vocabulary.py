@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from iconotext.errors import FeatureError
@@ -39,7 +39,11 @@ class Vocabulary:
 
     def ids(self, text: str, *, max_tokens: int) -> list[int]:
         """The ids of the first words of a sentence: at least one, at most ``max_tokens``."""
-        return [self._ids.get(word, 0) for word in words_of(text)[:max_tokens]] or [0]
+        return self.numbers(words_of(text)[:max_tokens]) or [0]
+
+    def numbers(self, words: Iterable[str]) -> list[int]:
+        """The id of each word, 0 of an unknown one."""
+        return [self._ids.get(word, 0) for word in words]
 
     def save(self, path: Path) -> None:
         """Write one word a line."""
@@ -57,6 +61,11 @@ def build_vocabulary(texts: Iterable[str], *, max_words: int, besides: Sequence[
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(words_of(text))
+    return most_frequent(counts, max_words=max_words, besides=besides)
+
+
+def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
+    """See ``build_vocabulary``, for words that are counted already."""
     frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:max_words]
     more = (word for text in besides for word in words_of(text))
     return Vocabulary(list(dict.fromkeys([UNKNOWN, *(word for word, _ in frequent), *more])))

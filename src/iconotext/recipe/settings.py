@@ -221,6 +221,12 @@ class TrainingSettings(Settings):
     validation: float = Field(0.1, gt=0, lt=1)
     """Share of the documents that validates, where a corpus has no split of its own."""
 
+    buffer: int = Field(10_000, ge=2)
+    """Of shards of features: at most so many documents are shuffled together; their shards lie open meanwhile."""
+
+    readers: int = Field(1, ge=1)
+    """Threads that read batches ahead; the batches are the same for any number."""
+
     labelled: float = Field(1, gt=0, le=1)
     """For ``labelled-pairs``: the share of the training documents whose links are used; the others are left out. A
     larger share has all documents of a smaller one."""

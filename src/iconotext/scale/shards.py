@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from iconotext.errors import CorpusError, OutputError
-from iconotext.scale.settings import To
 from iconotext.scale.store import Entry, entries, entry, joined, split_address
 
 SUFFIXES = (".parquet", ".pq", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.zip", ".tar")
@@ -69,7 +68,7 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
     return [shards[name] for name in sorted(shards)]
 
 
-def result_address(output: str, name: str, to: To) -> str:
+def result_address(output: str, name: str, to: str) -> str:
     """Where the result of a shard goes."""
     return joined(output, f"{name}.{to}")
 

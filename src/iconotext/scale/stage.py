@@ -62,6 +62,11 @@ class Stage:
     linking: LinkSettings = field(default_factory=LinkSettings)
     settings: ShardSettings = field(default_factory=ShardSettings)
 
+    @property
+    def suffix(self) -> str:
+        """Of results."""
+        return self.settings.to
+
     @cached_property
     def linker(self) -> Linker:
         """Loaded when it is first used; once in a process."""
@@ -105,7 +110,7 @@ class Stage:
         """
         counts = Counts()
         files = [shard.file, *shard.beside]
-        address = result_address(self.output, shard.name, self.settings.to)
+        address = result_address(self.output, shard.name, self.suffix)
         with at_hand(*(each.address for each in files)) as paths:
             if not paths[0].is_file():  # and no result without documents
                 raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
@@ -120,7 +125,7 @@ class Stage:
             shard=shard.name,
             inputs=inputs,
             setup=self.setup,
-            output=f"{shard.name}.{self.settings.to}",
+            output=f"{shard.name}.{self.suffix}",
             size=size,
             sha256=made,
             **counts.said(),

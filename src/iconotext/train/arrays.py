@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import tarfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError, FeatureError
-from iconotext.write import write_text
+from iconotext.write import open_atomic, write_text
 
 
 class ArrayWriter(AbstractContextManager["ArrayWriter"]):
@@ -48,24 +49,71 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
             write_text(self.path.with_suffix(".json"), json.dumps(head), force=True)
 
 
-def open_array(path: Path) -> NDArray[Any]:
-    """Map what an ``ArrayWriter`` wrote; ``CorpusError`` where it is missing or was cut off."""
-    with damaged(path):
-        head = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        dtype, shape = np.dtype(head["dtype"]), tuple(head["shape"])
-        if 0 in shape:  # nothing to map
-            return np.zeros(shape, dtype)
-        return np.memmap(path.with_suffix(".bin"), dtype, "r", shape=shape)
+class Files(Protocol):
+    """The files of a prepared corpus, in a folder or in one archive."""
+
+    def __call__(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a file, mapped."""
+
+
+def files_in(path: Path) -> Files:
+    """What is in a folder, or in a tar that ``pack`` wrote; a tar is mapped once, whatever is asked of it."""
+    if path.is_dir():
+        return lambda name: _mapped(path / name)
+    with tarfile.open(path, "r:") as tar:
+        places = {each.name: slice(each.offset_data, each.offset_data + each.size) for each in tar}
+    whole = _mapped(path)
+    return lambda name: whole[places[name]]
+
+
+def _mapped(path: Path) -> NDArray[np.uint8]:
+    # Nothing cannot be mapped.
+    return np.asarray(np.memmap(path, np.uint8, "r")) if path.stat().st_size else np.zeros(0, np.uint8)
+
+
+def pack(folder: Path, path: Path) -> None:
+    """Write the files of a folder into one tar, the same bytes for the same files."""
+    with open_atomic(path, force=True) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for each in sorted(folder.iterdir()):
+            member = tarfile.TarInfo(each.name)
+            member.size = each.stat().st_size
+            with each.open("rb") as data:
+                tar.addfile(member, data)
+
+
+def open_array(files: Files, name: str) -> NDArray[Any]:
+    """Map what an ``ArrayWriter`` wrote; ``ValueError`` or the like where it is missing or was cut off."""
+    head = json.loads(files(f"{name}.json").tobytes())
+    found: NDArray[Any] = files(f"{name}.bin").view(head["dtype"]).reshape(head["shape"])
+    return found
+
+
+class Stacked:
+    """Arrays one after the other, of which rows are read when they are asked for."""
+
+    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
+        self._arrays = arrays
+        self._begins = np.cumsum([0, *map(len, arrays)])
+        self.shape = (int(self._begins[-1]), *arrays[0].shape[1:])
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        found = np.empty((len(rows), *self.shape[1:]), self._arrays[0].dtype)
+        owner = np.searchsorted(self._begins, rows, side="right") - 1
+        for number in np.unique(owner):
+            own = owner == number
+            found[own] = self._arrays[number][rows[own] - self._begins[number]]
+        return found
 
 
 @contextmanager
 def damaged(path: Path) -> Iterator[None]:
-    """Say what to do where an array of a prepared corpus cannot be read.
+    """Say what to do where arrays cannot be read.
 
     Raises:
         CorpusError: Instead of the error of reading.
     """
     try:
         yield
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise CorpusError(f"{path}: damaged; remove the folder {path.parent} and train again ({error})") from error
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
+        helps = "remove it, and train again" if path.is_dir() else "remove it, and make it again"
+        raise CorpusError(f"{path}: damaged or missing; {helps} ({' '.join(str(error).split())})") from error

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -71,7 +72,7 @@ class Batch:
 
 
 def epoch_batches(
-    prepared: Prepared, recipe: Recipe, split: str, epoch: int, *, rank: int = 0, ranks: int = 1
+    prepared: Prepared, recipe: Recipe, split: str, epoch: int, *, rank: int = 0, ranks: int = 1, window: int = 0
 ) -> list[tuple[NDArray[np.int64], int]]:
     """The documents of each batch of an epoch, and how many of them are positives.
 
@@ -83,12 +84,13 @@ def epoch_batches(
     Args:
         epoch: Counted from 0.
         rank: Which of several processes asks; each gets batches of its own, as many as the others.
+        window: Which part of the epoch the documents are.
     """
     documents = prepared.documents(split)
     if recipe.similarity.kind == "labelled-pairs":
         documents = labelled_documents(prepared, recipe, split)
     training = split == "train"
-    rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1])
+    rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1, *[window] * (window > 0)])
     owners = prepared.corpora[documents]
     groups = [documents] if recipe.training.batches == "mixed" else [documents[owners == c] for c in np.unique(owners)]
     need = max(2, (recipe.objective.b or 1) + 1)
@@ -246,7 +248,7 @@ def _images(
     if training and prepared.views is not None:
         drawn = rng.integers(0, prepared.views.shape[1] + 1, len(rows))  # 0 is the picture itself
         other = np.flatnonzero(drawn)
-        found[other] = prepared.views[rows[other], drawn[other] - 1]
+        found[other] = prepared.views[rows[other]][np.arange(len(other)), drawn[other] - 1]
     return torch.from_numpy(found)
 
 
@@ -272,7 +274,7 @@ def _strangers(prepared: Prepared, documents: NDArray[np.int64]) -> NDArray[np.b
     return np.asarray(has @ has.T == 0)
 
 
-def batches_ahead(
+def planned_reads(
     prepared: Prepared,
     recipe: Recipe,
     planned: Sequence[tuple[NDArray[np.int64], int]],
@@ -280,20 +282,40 @@ def batches_ahead(
     training: bool,
     epoch: int,
     rank: int = 0,
+    first: int = 0,
     start: int = 0,
-) -> Iterator[Batch]:
-    """The batches of an epoch, from one on, read on a thread while the one before is computed."""
+) -> Iterator[Callable[[], Batch]]:
+    """What reads each of some batches, from one on.
 
-    def read(number: int) -> Batch:
-        documents, positives = planned[number]
-        seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, number]
-        return load_batch(prepared, recipe, documents, positives, training=training, seed=seed)
+    Args:
+        first: Number in the epoch of the first of them all; chance is drawn by it.
+        start: Those before are done.
+    """
+    for number, (documents, positives) in enumerate(planned[start:], start):
+        seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, first + number]
+        yield partial(load_batch, prepared, recipe, documents, positives, training=training, seed=seed)
 
-    with ThreadPoolExecutor(1, thread_name_prefix="iconotext-batches") as pool:
+
+def read_ahead(reads: Iterable[Callable[[], Batch]], *, readers: int = 1) -> Iterator[Batch]:
+    """The batches in their order, read on threads while the one before is computed; the same for any number of them."""
+    with ThreadPoolExecutor(readers, thread_name_prefix="iconotext-batches") as pool:
         ahead: deque[Future[Batch]] = deque()
-        for number in range(start, len(planned)):
-            ahead.append(pool.submit(read, number))
-            if number > start:
+        for read in reads:
+            ahead.append(pool.submit(read))
+            if len(ahead) > readers:
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
+
+
+def batches_ahead(
+    prepared: Prepared,
+    recipe: Recipe,
+    planned: Sequence[tuple[NDArray[np.int64], int]],
+    *,
+    training: bool,
+    epoch: int,
+    start: int = 0,
+) -> Iterator[Batch]:
+    """Some batches of a corpus, from one on, each read while the one before is computed."""
+    return read_ahead(planned_reads(prepared, recipe, planned, training=training, epoch=epoch, start=start))

@@ -36,11 +36,8 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
     Raises:
         CorpusError: Labelled pairs are wanted, and there are none to train on or to validate on; or relations, and
             none are labelled; or a median rank, and documents are no pairs.
-        SettingError: The learning rate would rise until the end.
         FeatureError: Concepts shall be read, and no region has one.
     """
-    from iconotext.train.batches import epoch_batches
-
     if recipe.similarity.kind == "labelled-pairs":
         for split in ("train", "validation"):
             labelled_documents(prepared, recipe, split)
@@ -56,14 +53,16 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
             'training.choose = "median-rank" needs validation documents of one sentence and one image each; '
             'with others set training.choose = "loss"'
         )
-    warmup = recipe.training.warmup_steps
-    if warmup:
-        steps = recipe.training.epochs * len(epoch_batches(prepared, recipe, "train", 0))
-        if warmup >= steps:
-            raise SettingError(
-                f"training.warmup_steps is {warmup:,}, but on this corpus the run has {steps:,} steps, so that the "
-                f"learning rate never gets to training.learning_rate; set it to {max(steps // 10, 1):,} or so"
-            )
+
+
+def check_warmup(recipe: Recipe, steps: int) -> None:
+    """Raise ``SettingError`` if the learning rate would rise until the end, with so many steps an epoch."""
+    warmup, steps = recipe.training.warmup_steps, recipe.training.epochs * steps
+    if warmup >= max(steps, 1):
+        raise SettingError(
+            f"training.warmup_steps is {warmup:,}, but on this corpus the run has {steps:,} steps, so that the "
+            f"learning rate never gets to training.learning_rate; set it to {max(steps // 10, 1):,} or so"
+        )
 
 
 def _check_relations(recipe: Recipe, prepared: Prepared) -> None:

@@ -11,9 +11,8 @@ import torch
 
 from iconotext.errors import TrainingError
 from iconotext.recipe import Recipe, dump_recipe
-from iconotext.train.batches import batches_ahead, epoch_batches
 from iconotext.train.checkpoint import Progress, load_checkpoint
-from iconotext.train.checks import check_run
+from iconotext.train.checks import check_run, check_warmup
 from iconotext.train.collapse import has_ended, informed, wants_remedy
 from iconotext.train.finish import save_best, write_model
 from iconotext.train.folder import same_recipe
@@ -26,6 +25,7 @@ from iconotext.train.schedule import learning_rate
 from iconotext.train.step import has_gradient, make_optimizer, training_step
 from iconotext.train.training import Training, new_model
 from iconotext.train.validate import validate
+from iconotext.train.windows import Windows
 from iconotext.write import reporting_full_disk
 
 SAVE_EVERY = 600.0
@@ -48,6 +48,7 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
 
 def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepared: Prepared, folder: Path) -> Training:
     check_run(recipe, prepared)
+    check_warmup(recipe, sum(window.steps for window in Windows(prepared, recipe).plan(0)))
     checkpoint = load_checkpoint(folder)
     start = new_model(recipe, prepared, first=checkpoint is None)
     optimizer = make_optimizer(start.model, recipe)
@@ -142,16 +143,14 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
 
 def _steps(training: Training, before: float) -> tuple[int, float]:
     """The steps of an epoch that are still to do; how many it has in all, and the learning rate of the last."""
-    recipe, prepared, progress, processes = (
-        training.trained_by, training.prepared, training.progress, training.processes
-    )  # fmt: skip
-    epoch, place = progress.epoch, {"rank": processes.rank}
-    planned = epoch_batches(prepared, recipe, "train", epoch, ranks=processes.ranks, **place)
-    steps = len(planned)
+    recipe, progress, processes = training.trained_by, training.progress, training.processes
+    epoch = progress.epoch
+    windows = Windows(training.prepared, recipe, ranks=processes.ranks)
+    steps = sum(window.steps for window in windows.plan(epoch))
     rate = partial(learning_rate, recipe.training, epoch, steps=steps, plateau=progress.plateau)
     training.model.train()
     saved = time.perf_counter()
-    batches = batches_ahead(prepared, recipe, planned, training=True, epoch=epoch, start=progress.step, **place)
+    batches = windows.batches(epoch, rank=processes.rank, start=progress.step)
     for step, batch in enumerate(batches, progress.step):
         losses = training_step(
             processes, training.encode, training.optimizer, batch, recipe, epoch=epoch, step=step, rate=rate(step)

@@ -11,6 +11,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from iconotext.corpus.feature_files import region_path, table_path
 from iconotext.corpus.store import read_corpus
 from iconotext.embed.folder import VOCABULARY
@@ -21,14 +23,13 @@ from iconotext.train.checks import check_concepts
 from iconotext.train.folder import locked
 from iconotext.train.init import start_vocabulary
 from iconotext.train.prepare_documents import DocumentTable
-from iconotext.train.prepare_images import ImageRows, image_writer, region_sources
-from iconotext.train.prepare_sentences import PosteriorWriter, sentence_writer
+from iconotext.train.prepare_images import ImageRows, ImageSource, ImageWriter, image_source, image_writer
+from iconotext.train.prepare_sentences import PosteriorWriter, SentenceWriter, caption_backbone, sentence_writer
 from iconotext.train.prepared import META, Prepared, open_prepared
 from iconotext.types import Document
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
-    from iconotext.features.regions import RegionSource
     from iconotext.features.vocabulary import Vocabulary
 
 AT_ONCE = 256
@@ -58,7 +59,12 @@ def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Re
         OutputError: The disk is full, or the folder cannot be written.
     """
     given = start_vocabulary(recipe)
-    key = _key(recipe, corpora, given)
+    key, told = _key(recipe, corpora, given), report or (lambda what, done: None)
+    return arrays_in(folder, recipe, key, lambda work: _prepare(recipe, corpora, work, key, given, told))
+
+
+def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], None]) -> Prepared:
+    """What lies in a folder, if it is complete and of the key; else what ``write`` puts there, whole or not at all."""
     with locked(lock_of(folder), wait=WAIT, what="prepares a corpus"):
         if _key_of(folder, recipe) == key:
             return open_prepared(folder)
@@ -67,7 +73,7 @@ def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Re
             if _key_of(work, recipe) != key:  # else an earlier run was stopped just before the end
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(parents=True)
-                _prepare(recipe, corpora, work, key, given, report or (lambda what, done: None))
+                write(work)
             shutil.rmtree(folder, ignore_errors=True)
             work.rename(folder)
         except OSError as error:
@@ -84,14 +90,20 @@ def _prepare(
     recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, given: Vocabulary | None, report: Report
 ) -> None:
     vocabulary = None
-    regions = region_sources(recipe, corpora)
-    names = list(regions[0].concepts or ()) if regions else []
-    check_concepts(recipe, names)
+    source = image_source(recipe, corpora)
+    names = concept_names(recipe, source)
     if recipe.words:
         vocabulary = given or _vocabulary(recipe.words.max_words, corpora, names, report)
         vocabulary.save(work / VOCABULARY)
-    meta = {"concepts": names, **_write(recipe, corpora, work, vocabulary, regions, report)}
+    meta = {"concepts": names, **_write(recipe, corpora, work, vocabulary, source, report)}
     write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
+
+
+def concept_names(recipe: Recipe, source: ImageSource) -> list[str]:
+    """The names of what can be seen in regions; ``FeatureError`` where the recipe reads them and there are none."""
+    names = list(source.regions[0].concepts or ()) if source.regions else []
+    check_concepts(recipe, names)
+    return names
 
 
 def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
@@ -108,12 +120,12 @@ def _key_of(folder: Path, recipe: Recipe) -> str | None:
     """The key of arrays that are complete; None too where splits were drawn otherwise than the recipe says."""
     try:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
-        return str(meta["key"]) if meta["drawn"] in (None, _drawing(recipe)) else None
+        return str(meta["key"]) if meta["drawn"] in (None, drawing(recipe)) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _drawing(recipe: Recipe) -> list[float]:
+def drawing(recipe: Recipe) -> list[float]:
     """What the splits of documents without one depend on."""
     return [recipe.seed, recipe.training.validation]
 
@@ -131,19 +143,23 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
     if recipe.regions:
         named = [region_path(recipe.features.image, corpus) for corpus in corpora]
         files += [file for place in named if place for file in (place, *files_beside(place))]
-    words = [recipe.words.max_words, recipe.words.max_tokens] if recipe.words else None
-    settings = [
-        recipe.features.text,
-        recipe.features.image,
-        recipe.dual_encoder,
-        [recipe.text.kind == "tower", recipe.image.kind == "tower"],
-        recipe.features.views,
-        [recipe.regions.max_regions] if recipe.regions else None,
-        words,
-        bool(recipe.objective.posterior),
-    ]
+    settings = [feature_settings(recipe), recipe.words.max_words if recipe.words else None]
     known = None if given is None else given.words
     return hashlib.sha256(json.dumps([list(map(_state, files)), settings, known]).encode()).hexdigest()
+
+
+def feature_settings(recipe: Recipe) -> dict[str, Any]:
+    """What of a recipe decides about features, apart from the vocabulary."""
+    return {
+        "text": recipe.features.text,
+        "image": recipe.features.image,
+        "dual_encoder": recipe.dual_encoder,
+        "towers": [recipe.text.kind == "tower", recipe.image.kind == "tower"],
+        "views": recipe.features.views,
+        "max_regions": [recipe.regions.max_regions] if recipe.regions else None,
+        "max_tokens": recipe.words.max_tokens if recipe.words else None,
+        "posterior": bool(recipe.objective.posterior),
+    }
 
 
 def _state(path: Path) -> list[Any]:
@@ -170,45 +186,88 @@ def _write(
     corpora: Sequence[Path],
     work: Path,
     vocabulary: Vocabulary | None,
-    regions: Sequence[RegionSource],
+    source: ImageSource,
     report: Report,
 ) -> dict[str, Any]:
     """Write all arrays; what ``Prepared.meta`` says of them."""
     documents = DocumentTable(recipe.seed)
     skipped = images_left_out = 0
-    with ExitStack() as stack:
-        images = image_writer(recipe, corpora, work, stack, regions)
-        sentences = sentence_writer(recipe, work, vocabulary, stack)
-        rows, posteriors = ImageRows(images, stack), PosteriorWriter(recipe, work, stack)
+
+    def note(document: Document, places: Sequence[int | str], kept: bool) -> None:
+        nonlocal skipped, images_left_out
+        skipped, images_left_out = skipped + (not kept), images_left_out + sum(isinstance(e, str) for e in places)
+
+    def chunks() -> Iterator[tuple[int, list[Document]]]:
         for number, path in enumerate(corpora):
-            for chunk in _chunks(read_corpus(path), AT_ONCE):
+            for chunk in chunked(read_corpus(path), AT_ONCE):
                 report("encoding", len(documents))
-                texts: list[str] = []
-                for document, own in zip(chunk, rows.of(number, chunk), strict=True):
-                    images_left_out += int((own < 0).sum())
-                    if not document.sentences or not (own >= 0).any():
-                        skipped += 1
-                        continue
-                    documents.append(document, number, own)
-                    posteriors.append(document, own)
-                    texts += [sentence.text for sentence in document.sentences]
-                if texts:
-                    sentences.append(texts)
+                yield number, chunk
+
+    with ExitStack() as stack:
+        meta = write_documents(
+            chunks(),
+            documents,
+            image_writer(recipe, work, stack, source),
+            sentence_writer(recipe, work, vocabulary, stack, text := caption_backbone(recipe)),
+            PosteriorWriter(recipe, work, stack, text),
+            stack,
+            note=note,
+        )
     splits = documents.save(work, recipe.training.validation)
-    train, validation = (int((splits == number).sum()) for number in (0, 1))
-    if train < 2 or validation < 2:  # a document needs another to be compared with
+    enough_documents(corpora, *(int((splits == number).sum()) for number in (0, 1)), skipped=skipped)
+    return {
+        **meta,
+        "documents": len(documents),
+        "skipped": skipped,
+        "drawn": drawing(recipe) if documents.drawn else None,
+        "images_left_out": images_left_out,
+    }
+
+
+def enough_documents(corpora: Sequence[Path | str], train: int, validation: int, *, skipped: int) -> None:
+    """Raise ``CorpusError`` where there are too few: a document needs another to be compared with."""
+    if train < 2 or validation < 2:
         raise CorpusError(
             f"{', '.join(map(str, corpora))}: training needs two or more documents with sentences and readable images "
             f"to train on and as many to validate on; there are {train} and {validation} ({skipped} without "
             "either were left out); `iconotext corpus check` says what is wrong with documents, `iconotext corpus "
             "split` divides them anew"
         )
+
+
+def write_documents(
+    chunks: Iterable[tuple[int, Sequence[Document]]],
+    documents: DocumentTable,
+    images: ImageWriter,
+    sentences: SentenceWriter,
+    posteriors: PosteriorWriter,
+    stack: ExitStack,
+    *,
+    note: Callable[[Document, Sequence[int | str], bool], None],
+) -> dict[str, Any]:
+    """Write documents as arrays; what ``Prepared.meta`` says of their features.
+
+    Args:
+        chunks: Number of the corpus, and some of its documents.
+        documents: Gets those that have a sentence and an image that can be used.
+        stack: Holds what is open until all is written.
+        note: Is told of each document the rows of its images, or why one cannot be used, and whether it is kept.
+    """
+    rows = ImageRows(images, stack)
+    for number, chunk in chunks:
+        texts: list[str] = []
+        for document, places in zip(chunk, rows.of(number, chunk), strict=True):
+            own = np.array([-1 if isinstance(place, str) else place for place in places], np.int64)
+            kept = bool(document.sentences) and bool((own >= 0).any())
+            note(document, places, kept)
+            if kept:
+                documents.append(document, number, own)
+                posteriors.append(document, own)
+                texts += [sentence.text for sentence in document.sentences]
+        if texts:
+            sentences.append(texts)
     return {
         "arrays": [*images.arrays, *sentences.arrays, *posteriors.arrays],
-        "documents": len(documents),
-        "skipped": skipped,
-        "drawn": _drawing(recipe) if documents.drawn else None,
-        "images_left_out": images_left_out,
         "text_features": sentences.dim,
         "image_features": images.dim,
         "backbones": {"text": sentences.name, "image": images.name},
@@ -216,7 +275,8 @@ def _write(
     }
 
 
-def _chunks(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
+def chunked(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
+    """Lists of so many documents, the last one of the rest."""
     rest = iter(documents)
     while chunk := list(islice(rest, size)):
         yield chunk

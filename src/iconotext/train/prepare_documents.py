@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.corpus.split import Shares, at_least_two
-from iconotext.train.prepared import DOCUMENTS, IDS, SPLITS, offsets_of
+from iconotext.train.prepared import DOCUMENTS, IDS, SPLITS, UNDIVIDED, offsets_of
 from iconotext.types import Document
 from iconotext.write import open_atomic, write_text
 
@@ -34,6 +34,11 @@ class _Ragged:
         """Where the rows of each document begin, and all rows of ``width`` numbers."""
         numbers = np.array(self.numbers, dtype)
         return np.array(self.ends, np.int64) // width, numbers if width == 1 else numbers.reshape(-1, width)
+
+
+def chance_of(seed: int, corpus: int, name: str) -> int:
+    """What decides about a document without a split: the smallest validate."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {corpus} {name}".encode()).digest()[:8], "big")
 
 
 class DocumentTable:
@@ -62,10 +67,9 @@ class DocumentTable:
     def append(self, document: Document, corpus: int, rows: NDArray[np.int64]) -> None:
         """Add a document, with the (images,) rows of its images, -1 for those that cannot be used."""
         if document.split is None:
-            chance = hashlib.sha256(f"{self._seed} {corpus} {document.id}".encode()).digest()[:8]
-            self.drawn[len(self)] = int.from_bytes(chance, "big")
+            self.drawn[len(self)] = chance_of(self._seed, corpus, document.id)
         self._ids.append(document.id)
-        self._splits.append(SPLITS.index(document.split or "train"))
+        self._splits.append(UNDIVIDED if document.split is None else SPLITS.index(document.split))
         self._corpora.append(corpus)
         self._sentences.append(len(document.sentences))
         self._images.append(rows[rows >= 0].tolist())
@@ -77,9 +81,9 @@ class DocumentTable:
         numbered = [(self.relations.setdefault(name, len(self.relations)), int(holds)) for name, holds in judged]
         self._judged.append(chain.from_iterable(numbered))
 
-    def save(self, folder: Path, share: float) -> NDArray[np.uint8]:
-        """Write all documents; of those without a split a share validates. Gives the (D,) splits."""
-        splits = self._divided(share)
+    def save(self, folder: Path, share: float | None) -> NDArray[np.uint8]:
+        """Write all documents; of those without a split a share validates, None leaves it open. Gives (D,) splits."""
+        splits = self._divided(share) if share is not None else np.array(self._splits, np.uint8)
         arrays: dict[str, NDArray[Any]] = {
             "splits": splits,
             "corpora": np.array(self._corpora, np.uint16),
@@ -97,6 +101,7 @@ class DocumentTable:
     def _divided(self, share: float) -> NDArray[np.uint8]:
         """(D,) splits; of the documents without one a share validates, see ``at_least_two``."""
         splits = np.array(self._splits, np.uint8)
+        splits[splits == UNDIVIDED] = SPLITS.index("train")
         undivided = np.array(list(self.drawn), np.int64)
         chances = np.array(list(self.drawn.values()), np.uint64)
         images = int(np.diff(np.array(self._images.ends, np.int64))[undivided].sum())

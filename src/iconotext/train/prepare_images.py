@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from iconotext.write import write_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.features.backbone import ImageBackbone
     from iconotext.features.feature_table import FeatureTable
 
 IMAGES = 256
@@ -49,34 +51,62 @@ class ImageWriter(ABC):
     name: str
 
     def key(self, corpus: int, image: Image) -> str:
-        """Equal for images of which one is enough: those of one file, or where there is none, of one address."""
-        return str(image.file.absolute()) if isinstance(image.file, Path) else f"{corpus}\n{image.source}"
+        """Equal for images of which one is enough: of one file, of the same bytes, or else of one address."""
+        if isinstance(image.file, bytes):
+            return hashlib.sha256(image.file).hexdigest()
+        return f"{corpus}\n{image.source}" if image.file is None else str(image.file.absolute())
 
     @abstractmethod
-    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[bool]:
-        """Write images by their keys; which of them can be used, and so have the next row."""
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
+        """Write images by their keys; why one cannot be used, None for those that can, and so have the next row."""
 
 
-def image_writer(
-    recipe: Recipe, corpora: Sequence[Path], work: Path, stack: ExitStack, regions: Sequence[RegionSource] = ()
-) -> ImageWriter:
-    """What writes the images as the recipe reads them.
+class ImageSource(NamedTuple):
+    """Where features of images come from; nothing for networks that look at pixels.
+
+    Attributes:
+        backbone: One for all.
+        regions: For each corpus what knows the regions of its images, which may be the same.
+        tables: For each corpus a table of features.
+    """
+
+    backbone: ImageBackbone | None = None
+    regions: Sequence[RegionSource] = ()
+    tables: Sequence[FeatureTable] = ()
+
+
+def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
+    """Load where the recipe's features of images come from.
 
     Args:
         corpora: Corpus files; beside them may lie tables of features.
-        regions: For each corpus where its regions come from; none where no regions are read.
+
+    Raises:
+        FeatureError: It cannot be loaded, or those of several corpora do not fit together.
     """
-    source = recipe.features.image
-    if source == "pixels":
-        return FileWriter("pixels", work, stack)
-    if isinstance(recipe.image, TowerSettings):
-        return FileWriter(revised_name(source, folder_of_model(source)), work, stack)
-    if regions:
-        most = recipe.regions.max_regions if recipe.regions else None
-        return RegionWriter(regions, most, work, stack)
-    if source.endswith(".npy"):
-        return TableWriter(_tables(source, corpora), work, stack)
-    return BackboneWriter(recipe, work, stack)
+    from iconotext.features import FeatureCache, cached_image, load_dual_encoder, load_image_backbone
+
+    name = recipe.features.image
+    if recipe.regions is not None:
+        return ImageSource(regions=_region_sources(name, corpora))
+    if name.endswith(".npy"):
+        return ImageSource(tables=_tables(name, corpora))
+    if name == "pixels" or isinstance(recipe.image, TowerSettings):
+        return ImageSource()
+    backbone = load_dual_encoder(name).image if recipe.dual_encoder else load_image_backbone(name)
+    return ImageSource(cached_image(backbone, FeatureCache()))
+
+
+def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSource) -> ImageWriter:
+    """What writes the images as the recipe reads them."""
+    if source.backbone is not None:
+        return BackboneWriter(source.backbone, recipe.features.views, work, stack)
+    if source.regions:
+        return RegionWriter(source.regions, recipe.regions.max_regions if recipe.regions else None, work, stack)
+    if source.tables:
+        return TableWriter(source.tables, work, stack)
+    name = recipe.features.image
+    return FileWriter("pixels" if name == "pixels" else revised_name(name, folder_of_model(name)), work, stack)
 
 
 class ImageRows:
@@ -88,26 +118,32 @@ class ImageRows:
     def __init__(self, writer: ImageWriter, stack: ExitStack) -> None:
         self._writer = writer
         self._known = stack.enter_context(closing(sqlite3.connect("")))
-        self._known.execute("CREATE TABLE images (key TEXT PRIMARY KEY, row INTEGER) WITHOUT ROWID")
+        self._known.execute("CREATE TABLE images (key TEXT PRIMARY KEY, row) WITHOUT ROWID")
         self._count = 0
 
-    def of(self, corpus: int, documents: Sequence[Document]) -> list[NDArray[np.int64]]:
-        """For each document of a corpus the (images,) rows; -1 for an image that cannot be used."""
+    def of(self, corpus: int, documents: Sequence[Document]) -> list[list[int | str]]:
+        """For each document of a corpus the rows of its images, or why one cannot be used."""
         keys = [[self._writer.key(corpus, image) for image in document.images] for document in documents]
         new: dict[str, Image] = {}
         for document, own in zip(documents, keys, strict=True):
             for image, key in zip(document.images, own, strict=True):
                 if key not in new and self._find(key) is None:
                     new[key] = image
-        good = self._writer.add(corpus, new)
-        rows = np.where(good, self._count + np.cumsum(good) - 1, -1)
-        self._known.executemany("INSERT INTO images VALUES (?, ?)", zip(new, rows.tolist(), strict=True))
-        self._count += sum(good)
-        return [np.array([self._find(key) for key in own], np.int64) for own in keys]
+        places: list[int | str] = []
+        for problem in self._writer.add(corpus, new):
+            places.append(self._count if problem is None else problem)
+            self._count += problem is None
+        self._known.executemany("INSERT INTO images VALUES (?, ?)", zip(new, places, strict=True))
+        return [[self._known_place(key) for key in own] for own in keys]
 
-    def _find(self, key: str) -> int | None:
+    def _find(self, key: str) -> int | str | None:
         found = self._known.execute("SELECT row FROM images WHERE key = ?", (key,)).fetchone()
-        return None if found is None else int(found[0])
+        return None if found is None else found[0]
+
+    def _known_place(self, key: str) -> int | str:
+        found = self._find(key)
+        assert found is not None  # it was added above
+        return found
 
 
 class FileWriter(ImageWriter):
@@ -121,11 +157,11 @@ class FileWriter(ImageWriter):
         self._files: list[str] = []
         stack.callback(lambda: write_text(work / FILES, json.dumps(self._files), force=True))
 
-    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[bool]:
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
         """See ``ImageWriter``."""
-        good = [not image.problem and _decodes(image.file) for image in images.values()]
-        self._files += [key for key, fine in zip(images, good, strict=True) if fine]
-        return good
+        problems = [image.problem or _unreadable(image.file) for image in images.values()]
+        self._files += [key for key, problem in zip(images, problems, strict=True) if problem is None]
+        return problems
 
 
 class TableWriter(ImageWriter):
@@ -143,10 +179,10 @@ class TableWriter(ImageWriter):
         """See ``ImageWriter``."""
         return f"{self._tables[corpus].path}\n{image.source}"
 
-    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[bool]:
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
         """See ``ImageWriter``."""
         self._vectors.append(self._tables[corpus].rows([image.source for image in images.values()]))
-        return [True] * len(images)
+        return [None] * len(images)
 
 
 class RegionWriter(ImageWriter):
@@ -168,38 +204,34 @@ class RegionWriter(ImageWriter):
         one = len(set(map(id, self._sources))) == 1
         return super().key(corpus, image) if one else f"{corpus}\n{image.source}"
 
-    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[bool]:
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
         """See ``ImageWriter``."""
         every = list(images.values())
-        good: list[bool] = []
+        problems: list[str | None] = []
         for at in range(0, len(every), IMAGES):
             for found in self._sources[corpus].regions(every[at : at + IMAGES]):
-                good.append(not isinstance(found, str))
+                problems.append(found if isinstance(found, str) else None)
                 if not isinstance(found, str):
                     regions = strongest(found, self._most)
                     self._vectors.append(regions.features)
                     self._concepts.append(regions.concepts)
                     self._offsets.append(np.array([self._vectors.rows]))
-        return good
+        return problems
 
 
 class BackboneWriter(ImageWriter):
     """Writes the features of an image backbone, and those of further views; see ``ImageWriter``."""
 
-    def __init__(self, recipe: Recipe, work: Path, stack: ExitStack) -> None:
-        from iconotext.features import FeatureCache, cached_image, load_dual_encoder, load_image_backbone
-
-        name = recipe.features.image
-        backbone = load_dual_encoder(name).image if recipe.dual_encoder else load_image_backbone(name)
-        self._backbone = cached_image(backbone, FeatureCache())
+    def __init__(self, backbone: ImageBackbone, views: int, work: Path, stack: ExitStack) -> None:
+        self._backbone = backbone
         self.dim, self.name = backbone.dim, backbone.name
         self._vectors = stack.enter_context(ArrayWriter(work / "images", "<f2", (self.dim,)))
-        self._count = recipe.features.views
+        self._count = views
         self.arrays: tuple[str, ...] = ("images", "views") if self._count else ("images",)
         if self._count:
             self._views = stack.enter_context(ArrayWriter(work / "views", "<f2", (self._count, self.dim)))
 
-    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[bool]:
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
         """See ``ImageWriter``."""
         usable = {key: image.file for key, image in images.items() if image.file and not image.problem}
         features = self._backbone.encode(list(usable.values()))
@@ -207,8 +239,8 @@ class BackboneWriter(ImageWriter):
         self._vectors.append(features.pooled[seen])
         if self._count:
             self._views.append(self._encoded_views([f for f, fine in zip(usable.values(), seen, strict=True) if fine]))
-        fine = dict(zip(usable, seen, strict=True))
-        return [fine.get(key, False) for key in images]
+        found = dict(zip(usable, features.problems, strict=True))
+        return [found.get(key, image.problem or "no file") for key, image in images.items()]
 
     def _encoded_views(self, files: Sequence[Path | bytes]) -> NDArray[np.float32]:
         """(files, views, features) of pictures that can be read."""
@@ -222,29 +254,28 @@ class BackboneWriter(ImageWriter):
         return encoded
 
 
-def _decodes(file: Path | bytes | None) -> bool:
+def _unreadable(file: Path | bytes | None) -> str | None:
+    """Why a picture cannot be read when training wants it."""
     from iconotext.images import decode
 
     if not isinstance(file, Path):
-        return False
+        return "no file"
     try:
         decode(file)
-    except ImageError:
-        return False
-    return True
+    except ImageError as error:
+        return str(error)
+    return None
 
 
-def region_sources(recipe: Recipe, corpora: Sequence[Path]) -> list[RegionSource]:
-    """For each corpus where its regions come from, which may be the same; none where no regions are read.
+def _region_sources(image: str, corpora: Sequence[Path]) -> list[RegionSource]:
+    """For each corpus where its regions come from, which may be the same.
 
     Raises:
         FeatureError: One cannot be loaded, or they have features of different lengths, or name different concepts.
     """
     from iconotext.features import FeatureCache, load_regions
 
-    if recipe.regions is None:
-        return []
-    names = [str(region_path(recipe.features.image, corpus) or recipe.features.image) for corpus in corpora]
+    names = [str(region_path(image, corpus) or image) for corpus in corpora]
     cache = FeatureCache()
     loaded = {name: load_regions(name, cache=cache) for name in dict.fromkeys(names)}
     if len({(source.dim, source.concepts) for source in loaded.values()}) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import chain
@@ -12,6 +13,7 @@ import numpy as np
 
 from iconotext.embed.trained import CAPTIONS
 from iconotext.features.model_folder import folder_of_model, revised_name
+from iconotext.features.vocabulary import UNKNOWN, words_of
 from iconotext.links.language import is_foreign, no_meaning
 from iconotext.links.weighing import weigh_evidence
 from iconotext.recipe import Recipe
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.features.backbone import TextBackbone
-    from iconotext.features.vocabulary import Vocabulary
     from iconotext.recipe import Recipe
     from iconotext.types import Document, Evidence
 
@@ -45,7 +46,9 @@ class SentenceWriter(Protocol):
         """Write some sentences, at least one."""
 
 
-def sentence_writer(recipe: Recipe, work: Path, vocabulary: Vocabulary | None, stack: ExitStack) -> SentenceWriter:
+def sentence_writer(
+    recipe: Recipe, work: Path, vocabulary: Numbers | None, stack: ExitStack, backbone: TextBackbone | None
+) -> SentenceWriter:
     """What writes the sentences as the recipe reads them: as words, as tokens of a dual encoder, or as vectors."""
     if recipe.words is not None and vocabulary is not None:
         longest = recipe.words.max_tokens
@@ -56,7 +59,38 @@ def sentence_writer(recipe: Recipe, work: Path, vocabulary: Vocabulary | None, s
         folder = folder_of_model(recipe.features.text)
         tokens = Tokens(recipe.features.text, folder)
         return WordWriter(revised_name(recipe.features.text, folder), tokens.ids, work, stack)
-    return SentenceVectorWriter(recipe, work, stack)
+    assert backbone is not None  # see ``caption_backbone``
+    return SentenceVectorWriter(backbone, work, stack)
+
+
+class Numbers(Protocol):
+    """Gives words their numbers: a vocabulary, or one that grows."""
+
+    def ids(self, text: str, *, max_tokens: int) -> list[int]:
+        """See ``Vocabulary.ids``."""
+
+
+class OwnWords:
+    """Words by numbers of their own, as they come, for the vocabulary is that of all shards, which none of them knows.
+
+    Attributes:
+        numbers: Of all words so far.
+        counts: How often each occurs in documents that may be trained on.
+    """
+
+    def __init__(self) -> None:
+        self.numbers = {UNKNOWN: 0}
+        self.counts = Counter[str]()
+
+    def count(self, document: Document) -> None:
+        """Count the words of a document, unless it is for validation or test."""
+        if document.split in ("train", None):
+            for sentence in document.sentences:
+                self.counts.update(words_of(sentence.text))
+
+    def ids(self, text: str, *, max_tokens: int) -> list[int]:
+        """See ``Vocabulary.ids``."""
+        return [self.numbers.setdefault(word, len(self.numbers)) for word in words_of(text)[:max_tokens]] or [0]
 
 
 class WordWriter:
@@ -80,10 +114,16 @@ class WordWriter:
         self._words.append(np.array(list(chain.from_iterable(ids)), np.int32))
 
 
-def caption_backbone(recipe: Recipe) -> TextBackbone:
-    """The text backbone that a model of the recipe compares captions with sentences by."""
+def caption_backbone(recipe: Recipe) -> TextBackbone | None:
+    """The text backbone of sentences, or that a model of the recipe compares captions by; None where neither is asked.
+
+    Raises:
+        FeatureError: It cannot be loaded.
+    """
     from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
 
+    if not recipe.objective.posterior and (recipe.words is not None or isinstance(recipe.text, TowerSettings)):
+        return None
     name = CAPTIONS if recipe.words else recipe.features.text
     return cached_text(
         load_dual_encoder(name).text if recipe.dual_encoder else load_text_backbone(name), FeatureCache()
@@ -95,9 +135,9 @@ class SentenceVectorWriter:
 
     arrays: tuple[str, ...] = ("sentences",)
 
-    def __init__(self, recipe: Recipe, work: Path, stack: ExitStack) -> None:
-        self._backbone = caption_backbone(recipe)
-        self.dim, self.name = self._backbone.dim, self._backbone.name
+    def __init__(self, backbone: TextBackbone, work: Path, stack: ExitStack) -> None:
+        self._backbone = backbone
+        self.dim, self.name = backbone.dim, backbone.name
         self._vectors = stack.enter_context(ArrayWriter(work / "sentences", "<f2", (self.dim,)))
 
     def append(self, texts: Sequence[str]) -> None:
@@ -116,11 +156,11 @@ class PosteriorWriter:
         arrays: Names of what it writes.
     """
 
-    def __init__(self, recipe: Recipe, work: Path, stack: ExitStack) -> None:
+    def __init__(self, recipe: Recipe, work: Path, stack: ExitStack, backbone: TextBackbone | None) -> None:
         self.arrays: tuple[str, ...] = ("posteriors",) if recipe.objective.posterior else ()
+        self._text = backbone
         if self.arrays:
             self._values = stack.enter_context(ArrayWriter(work / "posteriors", "<f2"))
-            self._text = caption_backbone(recipe)
 
     def append(self, document: Document, rows: NDArray[np.int64]) -> None:
         """Write a document.
@@ -128,7 +168,7 @@ class PosteriorWriter:
         Args:
             rows: (images,) rows of its images, -1 for those that are left out.
         """
-        if self.arrays:
+        if self.arrays and self._text is not None:
             encode = no_meaning if is_foreign(document, self._text.language) else self._text.encode
             found = weigh_evidence(document, None, encode, evidence=TEACHERS)
             self._values.append(found.confidence[:, rows >= 0].ravel())

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from iconotext.errors import CorpusError
 from iconotext.relations import RELATIONS
-from iconotext.train.arrays import damaged, open_array
+from iconotext.train.arrays import damaged, files_in, open_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,6 +61,10 @@ def drawn_places(offsets: Rows, spans: Rows, limit: int | None, rng: np.random.G
 
 
 SPLITS = ("train", "validation", "test")
+UNDIVIDED, NOT_HERE = 3, 4
+"""What else ``Prepared.splits`` has: in a shard, documents of which the run says where they belong; in a part of the
+training documents, those that are in another part."""
+
 META, IDS, DOCUMENTS, FILES = "prepared.json", "ids.json", "documents.npz", "images.json"
 
 
@@ -96,7 +101,7 @@ class Prepared:
     Attributes:
         meta: What the arrays were made from; see ``prepare``.
         ids: Of the D documents.
-        splits: (D,) 0 train, 1 validation, 2 test.
+        splits: (D,) 0 train, 1 validation, 2 test; see also ``NOT_HERE``.
         corpora: (D,) which of the corpora a document is from.
         sentence_offsets: (D + 1,) first sentence of each document.
         image_offsets: (D + 1,) first place of an image of each document.
@@ -113,6 +118,7 @@ class Prepared:
         regions: None where images come otherwise.
         posteriors: What captions, layout and references say of each document, the (S, V) probabilities row by row and
             document after document, float16; None where no objective asks for it.
+        image_keys: (U,) equal for images of equal features, to know them in other shards; None where there are none.
     """
 
     folder: Path
@@ -134,6 +140,7 @@ class Prepared:
     views: NDArray[np.float16] | None = None
     regions: Regions | None = None
     posteriors: NDArray[np.float16] | None = None
+    image_keys: NDArray[np.uint64] | None = None
 
     def documents(self, split: str) -> NDArray[np.int64]:
         """The numbers of the documents of a split, ascending."""
@@ -244,19 +251,17 @@ def learned_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
     return (recipe.objective.relations or prepared.labelled_relations) if recipe.objective.coherence else []
 
 
-def open_prepared(folder: Path) -> Prepared:
-    """Map the arrays that ``prepare`` wrote; ``CorpusError`` where something is missing or damaged."""
-    try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CorpusError(f"{folder}: not a prepared corpus ({error}); remove the folder and train again") from error
-    with damaged(folder / DOCUMENTS):
-        ids = json.loads((folder / IDS).read_text(encoding="utf-8"))
-        with np.load(folder / DOCUMENTS, allow_pickle=False) as stored:
+def open_prepared(path: Path) -> Prepared:
+    """Map the arrays that ``prepare`` wrote, or a shard of features; ``CorpusError`` where something is damaged."""
+    with damaged(path):
+        files = files_in(path)
+        meta = json.loads(files(META).tobytes())
+        ids = json.loads(files(IDS).tobytes())
+        with np.load(BytesIO(files(DOCUMENTS).tobytes()), allow_pickle=False) as stored:
             documents: dict[str, Any] = dict(stored)
-    opened: dict[str, Any] = {name: open_array(folder / name) for name in meta["arrays"]}
+        opened: dict[str, Any] = {name: open_array(files, name) for name in meta["arrays"]}
     if "words" in opened:
         opened["words"] = Words(opened["words"], opened.pop("word_offsets"))
     if "regions" in opened:
         opened["regions"] = Regions(opened["regions"], opened.pop("region_concepts"), opened.pop("region_offsets"))
-    return Prepared(folder, meta, ids, **documents, **opened)
+    return Prepared(path, meta, ids, **documents, **opened)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iconotext.embed.folder import METRICS, RECIPE, is_model_folder
+from iconotext.errors import SettingError
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.recipe.settings import REGION_FILES
 from iconotext.train.changes import changed_links
@@ -19,6 +20,8 @@ from iconotext.train.folder import gone_if_refused, locked, same_recipe
 from iconotext.train.init import with_init
 from iconotext.train.parallel import Watcher, launch
 from iconotext.train.prepare import Report, lock_of, prepare
+from iconotext.train.prepare_shards import is_feature_folder, prepare_shards
+from iconotext.train.prepared import Prepared
 from iconotext.write import reporting_full_disk, write_text
 
 CORPUS = "corpus"
@@ -30,7 +33,7 @@ LOCK = ".lock"
 
 def train(
     recipe: Recipe,
-    corpora: Sequence[Path],
+    corpora: Sequence[Path | str],
     folder: Path,
     *,
     prepared: Path | None = None,
@@ -45,7 +48,7 @@ def train(
     every ten minutes.
 
     Args:
-        corpora: Corpus files; more than one are trained on together.
+        corpora: Corpus files, or folders of feature shards, also of a store; more than one are trained on together.
         prepared: Where the prepared corpus lies or will lie, to share it among models; by default in the folder,
             and removed in the end.
 
@@ -66,12 +69,13 @@ def train(
         if begun and (folder / RECIPE).is_file():
             same_recipe(folder, (folder / RECIPE).read_text(encoding="utf-8"), text)
         if not finished(folder):
-            arrays = prepare(recipe, corpora, prepared or folder / CORPUS, report=report).folder
+            arrays = _prepared(recipe, corpora, prepared or folder / CORPUS, report).folder
             write_text(folder / RECIPE, text, force=True)
             from iconotext.train.loop import train_in_process
 
             launch(train_in_process, recipe.training, watcher, recipe, arrays, folder)
-        _count_changes(recipe, corpora, folder)
+        if not any(map(is_feature_folder, corpora)):  # they have no texts that could be linked
+            _count_changes(recipe, [Path(corpus) for corpus in corpora], folder)
         (folder / CHECKPOINT).unlink(missing_ok=True)  # left over where the end itself was interrupted
         shutil.rmtree(folder / CORPUS, ignore_errors=True)
         for lock in (lock_of(folder / CORPUS), folder / LOCK):
@@ -79,6 +83,16 @@ def train(
                 lock.unlink(missing_ok=True)
     raise_if_dead(folder, json.loads((folder / METRICS).read_text(encoding="utf-8")))
     return folder
+
+
+def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, report: Report | None) -> Prepared:
+    """The corpora ready for training, in whatever form they are."""
+    sharded = [is_feature_folder(corpus) for corpus in corpora]
+    if all(sharded):
+        return prepare_shards(recipe, [str(corpus) for corpus in corpora], folder, report=report)
+    if any(sharded):
+        raise SettingError("corpora in files and folders of feature shards cannot be trained on together")
+    return prepare(recipe, [Path(corpus) for corpus in corpora], folder, report=report)
 
 
 def _count_changes(recipe: Recipe, corpora: Sequence[Path], folder: Path) -> None:

@@ -1,0 +1,312 @@
+"""Folders of feature shards, made ready for training: which documents are held out, the vocabulary, and an index.
+
+What is held out is copied into arrays, as a corpus in one file is: validation looks at it after every epoch. All other
+documents stay in their shards (see ``windows``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from iconotext.corpus.split import Shares, at_least_two
+from iconotext.embed.folder import VOCABULARY
+from iconotext.errors import CorpusError, SettingError
+from iconotext.features.cores import in_threads
+from iconotext.features.vocabulary import load_vocabulary, most_frequent
+from iconotext.scale.manifest import MANIFESTS, SETUP, Manifest, differences
+from iconotext.scale.store import at_hand, entries, joined, read_bytes
+from iconotext.train.arrays import ArrayWriter, damaged, files_in
+from iconotext.train.feature_shards import OWN_WORDS, check_recipe
+from iconotext.train.init import start_vocabulary
+from iconotext.train.parts import extracted
+from iconotext.train.parts import joined as joined_parts
+from iconotext.train.prepare import arrays_in, drawing, enough_documents, feature_settings
+from iconotext.train.prepare_documents import chance_of
+from iconotext.train.prepared import (
+    DOCUMENTS,
+    IDS,
+    META,
+    SPLITS,
+    UNDIVIDED,
+    Prepared,
+    open_prepared,
+    span_counts,
+)
+from iconotext.write import open_atomic, write_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.features.vocabulary import Vocabulary
+    from iconotext.recipe import Recipe
+
+HELD_OUT = 2_000
+"""Documents that validate at most, and that test: those with the smallest chances. Their figures say enough, and their
+copies must not grow with the corpus."""
+
+AT_ONCE = 32
+"""Manifests that are asked for at the same time."""
+
+TRAIN, VALIDATION, TEST = range(len(SPLITS))
+
+
+class FeatureShard(NamedTuple):
+    """A shard of features.
+
+    Attributes:
+        address: Where it lies.
+        corpus: Number of its folder.
+        sha256: Of its bytes.
+    """
+
+    address: str
+    corpus: int
+    sha256: str
+
+
+class Place(NamedTuple):
+    """A document, and what decides whether it is held out: the smallest are.
+
+    Attributes:
+        chance: See ``chance_of``.
+        shard: Number of its shard; of documents with the same id the first ones go first.
+        document: Number in it.
+    """
+
+    chance: int
+    shard: int
+    document: int
+
+
+def is_feature_folder(corpus: Path | str) -> bool:
+    """Whether a corpus is a folder of feature shards."""
+    data = read_bytes(joined(str(corpus), SETUP))
+    try:
+        return data is not None and "features" in json.loads(data)
+    except (ValueError, TypeError):
+        return False
+
+
+def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[FeatureShard], Counter[str]]:
+    """The shards of some folders, in the order of folders and names, and what their manifests counted.
+
+    Raises:
+        SettingError: Their features are not those that the recipe asks for.
+        CorpusError: A folder has no shard that is finished.
+    """
+    check_recipe(recipe)
+    found: list[FeatureShard] = []
+    counted = Counter[str]()
+    sources: dict[str, str] = {}
+    for number, folder in enumerate(folders):
+        said = read_bytes(joined(folder, SETUP)) or b""
+        setup = json.loads(said)
+        other = list(differences(setup["features"], feature_settings(recipe)))
+        if other:
+            raise SettingError(
+                f"{folder}: its features are not those of the recipe {recipe.name}: {'; '.join(other)}; make others "
+                "with `iconotext scale features`"
+            )
+        sources[json.dumps(setup["from"])] = folder
+        digest = hashlib.sha256(said.removesuffix(b"\n")).hexdigest()
+        addresses = [each.address for each in entries(joined(folder, MANIFESTS))]
+        before = len(found)
+        for data in in_threads(read_bytes, addresses, threads=AT_ONCE):
+            manifest = Manifest.model_validate_json(data or b"")
+            if manifest.setup != digest:
+                continue
+            counted.update(manifest.documents)
+            counted["images"] += manifest.images.get("read", 0) - manifest.images.get("usable", 0)
+            if manifest.documents.get("written"):
+                found.append(FeatureShard(joined(folder, manifest.output), number, manifest.sha256))
+        if len(found) == before:
+            raise CorpusError(f"{folder}: no finished shard of features with a document is there")
+    if len(sources) > 1:
+        raise SettingError(f"{', '.join(sources.values())}: their features are not from the same networks")
+    return found, counted
+
+
+def prepare_shards(
+    recipe: Recipe,
+    folders: Sequence[str],
+    folder: Path,
+    *,
+    report: Callable[[str, int], None] | None = None,
+) -> Prepared:
+    """Write what training needs beside the shards, or open what an earlier run left.
+
+    Returns:
+        The held-out documents; ``meta`` has the shards and how many documents of each are for training.
+
+    Raises:
+        SettingError: The features are not those of the recipe, or it cannot be trained on shards.
+        CorpusError: A shard is damaged, or there is nothing to train on or to validate on.
+        OutputError: The disk is full, or the folder cannot be written.
+    """
+    given = start_vocabulary(recipe)
+    shards, counted = feature_shards(recipe, folders)
+    words = [recipe.words.max_words if recipe.words else None, None if given is None else given.words]
+    said = json.dumps([[[shard.corpus, shard.address, shard.sha256] for shard in shards], words])
+    key = hashlib.sha256(said.encode()).hexdigest()
+
+    def write(work: Path) -> None:
+        meta = _prepare(recipe, shards, counted, work, given, report or (lambda what, done: None))
+        write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
+
+    return arrays_in(folder, recipe, key, write)
+
+
+def _prepare(
+    recipe: Recipe,
+    shards: Sequence[FeatureShard],
+    counted: Counter[str],
+    work: Path,
+    given: Vocabulary | None,
+    report: Callable[[str, int], None],
+) -> dict[str, Any]:
+    """Write the held-out documents and the vocabulary; what ``Prepared.meta`` says."""
+    train, images, undivided = np.zeros(len(shards), np.int64), 0, np.zeros(len(shards), np.int64)
+    held: dict[int, list[Place]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
+    words = Counter[str]()
+    for number, shard in enumerate(shards):
+        report("looking at shards", int(train.sum() + undivided.sum()))
+        with at_hand(shard.address) as (path,):
+            part = open_prepared(path)
+            if recipe.words is not None and given is None:
+                words.update(_own_words(path)["counts"])
+        train[number], own = (part.splits == TRAIN).sum(), np.flatnonzero(part.splits == UNDIVIDED)
+        undivided[number] = len(own)
+        images += int(span_counts(part.image_offsets, own).sum())
+        for split, places in held.items():
+            more = chances(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
+            held[split] = heapq.nsmallest(HELD_OUT, [*places, *more])
+    total = int(undivided.sum())
+    share = at_least_two(Shares(recipe.training.validation, 0), total, images)
+    drawn = held[UNDIVIDED][: share.counts(total)["validation"]]
+    train += undivided - np.bincount([place.shard for place in drawn], minlength=len(shards))
+    validation = sorted([*held[VALIDATION], *drawn])
+    skipped = sum(n for name, n in counted.items() if name.startswith("without "))
+    enough_documents([shard.address for shard in shards[:1]], int(train.sum()), len(validation), skipped=skipped)
+    vocabulary = None
+    if recipe.words is not None:
+        names: list[str] = part.meta["concepts"]
+        vocabulary = given or most_frequent(words, max_words=recipe.words.max_words, besides=names)
+        vocabulary.save(work / VOCABULARY)
+    chosen = {VALIDATION: validation, TEST: held[TEST]}
+    return {
+        **_write_held_out(work, shards, chosen, vocabulary),
+        "documents": counted["written"],
+        "skipped": skipped,
+        "images_left_out": counted["images"],
+        "drawn": drawing(recipe) if total else None,
+        "shards": [[shard.address, shard.corpus, int(n)] for shard, n in zip(shards, train, strict=True)],
+        "last_drawn": list(drawn[-1]) if drawn else None,
+    }
+
+
+def chances(recipe: Recipe, part: Prepared, corpus: int, shard: int, documents: NDArray[np.int64]) -> Iterator[Place]:
+    """The places of some documents of a shard."""
+    for document in documents.tolist():
+        yield Place(chance_of(recipe.seed, corpus, part.ids[document]), shard, document)
+
+
+def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
+    """The documents of a shard; one of a store is fetched, and stays on disk as long as this is in use.
+
+    Args:
+        address: Where it lies.
+        vocabulary: Of all shards, where sentences are words.
+
+    Raises:
+        CorpusError: It is damaged.
+        StoreError: The store does not answer.
+    """
+    with at_hand(address) as (path,):
+        part = open_prepared(path)
+        if part.words is None or vocabulary is None:
+            return part
+        own = _own_words(path)
+    numbers = np.array(vocabulary.numbers(own["words"]), np.int32)
+    return replace(part, words=part.words._replace(ids=numbers[part.words.ids]))
+
+
+def own_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
+    """The vocabulary of prepared shards, where sentences are words."""
+    return load_vocabulary(prepared.folder / VOCABULARY) if recipe.words is not None else None
+
+
+def _own_words(path: Path) -> dict[str, Any]:
+    with damaged(path):
+        found: dict[str, Any] = json.loads(files_in(path)(OWN_WORDS).tobytes())
+        return found
+
+
+def _write_held_out(
+    work: Path, shards: Sequence[FeatureShard], chosen: dict[int, list[Place]], vocabulary: Vocabulary | None
+) -> dict[str, Any]:
+    """Copy the documents that are held out; what ``Prepared.meta`` says of them."""
+    split_of = {place[1:]: split for split, places in chosen.items() for place in places}
+    of_shard: dict[int, list[int]] = {}
+    for number, document in sorted(split_of):
+        of_shard.setdefault(number, []).append(document)
+    small: list[Prepared] = []
+    writers: dict[str, ArrayWriter] = {}
+    with ExitStack() as stack:
+        for number, documents in of_shard.items():
+            part = extracted(open_shard(shards[number].address, vocabulary), np.array(documents))
+            codes = np.array([split_of[number, document] for document in documents], np.uint8)
+            for name, rows in _arrays(part).items():
+                if name not in writers:
+                    writer = partial(ArrayWriter, work / name, rows.dtype.str, rows.shape[1:])
+                    writers[name] = stack.enter_context(writer())
+                writers[name].append(rows)
+            small.append(_without_features(replace(part, splits=codes)))
+        found = joined_parts(
+            small, splits=[each.splits for each in small], corpora=[shards[number].corpus for number in of_shard]
+        )
+        of_parts = {"words": ("word_offsets", found.words), "regions": ("region_offsets", found.regions)}
+        for name, own in of_parts.values():
+            if own is not None:
+                writers[name] = stack.enter_context(ArrayWriter(work / name, "<i8"))
+                writers[name].append(own.offsets)
+    write_text(work / IDS, json.dumps(found.ids), force=True)
+    with open_atomic(work / DOCUMENTS, force=True) as file:
+        np.savez(file, allow_pickle=False, **{name: getattr(found, name) for name in OF_DOCUMENTS})
+    return {**found.meta, "arrays": list(writers)}
+
+
+OF_DOCUMENTS = (
+    *("splits", "corpora", "linked", "sentence_offsets", "image_offsets", "image_rows", "link_offsets", "links"),
+    *("relation_offsets", "relations"),
+)
+"""What of a corpus stands in ``DOCUMENTS``."""
+
+
+def _arrays(part: Prepared) -> dict[str, NDArray[Any]]:
+    """The features of a part, by the names of their arrays."""
+    found = {name: getattr(part, name) for name in ("sentences", "images", "views", "posteriors")}
+    if part.words is not None:
+        found["words"] = part.words.ids
+    if part.regions is not None:
+        found |= {"regions": part.regions.features, "region_concepts": part.regions.concepts}
+    return {name: rows for name, rows in found.items() if rows is not None}
+
+
+def _without_features(part: Prepared) -> Prepared:
+    words, regions = part.words, part.regions
+    if words is not None:
+        words = words._replace(ids=words.ids[:0])
+    if regions is not None:
+        regions = regions._replace(features=regions.features[:0], concepts=regions.concepts[:0])
+    return replace(part, sentences=None, images=None, views=None, posteriors=None, words=words, regions=regions)

@@ -1,0 +1,238 @@
+"""Training on shards of features: as in memory where they fit, and the same whoever reads and is killed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iconotext.errors import CorpusError, SettingError
+from iconotext.recipe import Recipe
+from iconotext.scale.manifest import Manifest, begin
+from iconotext.scale.settings import EngineSettings, ShardSettings
+from iconotext.scale.shards import find_shards
+from iconotext.train import prepare_shards as module
+from iconotext.train.batches import Batch
+from iconotext.train.feature_shards import Features, _setup, write_features
+from iconotext.train.prepare import prepare
+from iconotext.train.prepare_shards import HELD_OUT, is_feature_folder, prepare_shards
+from iconotext.train.prepared import open_prepared
+from iconotext.train.run import train
+from iconotext.train.windows import Windows
+from tests.scale.conftest import png, row, write_jsonl
+from tests.train.synthetic import regional_recipe, small_recipe, write_regional, write_synthetic
+from tests.train.test_run import Stop, StopAt, log_of, metrics_of, weights_of
+
+
+def features_of(folder: Path, recipe: Recipe, corpus: Path, *, each: int = 10) -> Path:
+    """Shards of so many documents of a corpus, and of their features, made in this process."""
+    lines = corpus.read_text().splitlines(keepends=True)
+    (folder / "shards").mkdir(parents=True)
+    for number in range(-(-len(lines) // each)):
+        (folder / "shards" / f"{number:03}.jsonl").write_text("".join(lines[number * each : (number + 1) * each]))
+    return made_of(folder / "shards", recipe)
+
+
+def made_of(shards: Path, recipe: Recipe) -> Path:
+    output = shards.parent / "features"
+    digest = begin(str(output), _setup(recipe, ShardSettings()))
+    stage = Features(str(output), digest, recipe=recipe)
+    for shard in find_shards([str(shards)]):
+        stage.run(shard)
+    return output
+
+
+def tables(corpus: Path, **more) -> Recipe:
+    return small_recipe(features={"image": str(corpus.with_name("features.npy"))}, **more)
+
+
+@pytest.fixture(scope="module")
+def features(corpus, tmp_path_factory):
+    return features_of(tmp_path_factory.mktemp("sharded"), tables(corpus), corpus)
+
+
+@pytest.mark.parametrize("splits", [True, False])
+def test_in_one_buffer_it_is_training_in_memory(tmp_path, splits):
+    corpus = write_synthetic(tmp_path / "corpus", splits=splits)
+    recipe = tables(corpus, training={"epochs": 2})
+    folder = features_of(tmp_path, recipe, corpus, each=7)
+    train(recipe, [corpus], tmp_path / "memory")
+    train(recipe, [folder], tmp_path / "streamed")
+    assert weights_of(tmp_path / "streamed") == weights_of(tmp_path / "memory")
+    assert metrics_of(tmp_path / "streamed") == metrics_of(tmp_path / "memory")
+    assert {path.name for path in (tmp_path / "streamed").iterdir()} == {
+        path.name for path in (tmp_path / "memory").iterdir()
+    }
+
+
+def test_so_it_is_with_regions_and_the_objective_within_documents(tmp_path):
+    corpus = write_regional(tmp_path / "corpus")  # some of its pictures are equal, so that documents are no strangers
+    objective = {"cross_document": 0, "intra_document": 1, "negatives": "mean"}
+    training = {"epochs": 2, "max_regions": 2, "max_sentences": 1}
+    recipe = regional_recipe(tmp_path / "corpus", objective=objective, training=training)
+    folder = features_of(tmp_path, recipe, corpus, each=9)
+    train(recipe, [corpus], tmp_path / "memory")
+    train(recipe, [folder], tmp_path / "streamed")
+    assert weights_of(tmp_path / "streamed") == weights_of(tmp_path / "memory")
+
+
+def prepared_of(features: Path, recipe: Recipe, folder: Path):
+    return prepare_shards(recipe, [str(features)], folder / "arrays")
+
+
+def seen(batches: list[Batch]) -> list[np.ndarray]:
+    """All numbers of some batches."""
+    tensors = [(each.images, each.words, each.lengths, each.strangers) for each in batches]
+    return [tensor.numpy() for own in tensors for tensor in own]
+
+
+@pytest.mark.parametrize("buffer", [2, 9, 12, 30, 36, 1000])
+def test_every_document_comes_once_an_epoch_shared_among_processes(features, corpus, tmp_path, buffer):
+    recipe = tables(corpus, training={"buffer": buffer, "batch": 4})
+    prepared = prepared_of(features, recipe, tmp_path)
+    known = prepare(recipe, [corpus], tmp_path / "memory")
+    wanted = sorted(known.ids[n] for n in known.documents("train"))
+    orders = []
+    for epoch in range(2):
+        windows = Windows(prepared, recipe)
+        plan = windows.plan(epoch)
+        opened = [windows.open(window, epoch) for window in plan]
+        ids = [part.ids[n] for part in opened for n in part.documents("train")]
+        assert sorted(ids) == wanted
+        assert all(len(part.documents("train")) <= buffer for part in opened)
+        assert len(opened) == -(-36 // buffer)
+        whole = list(windows.batches(epoch))
+        assert len(whole) == sum(window.steps for window in plan)
+        orders.append(np.concatenate([each.images.numpy() for each in whole]))
+        for ranks in (2, 3):
+            shares = [Windows(prepared, recipe, ranks=ranks) for _ in range(ranks)]
+            taken = [list(own.batches(epoch, rank=rank)) for rank, own in enumerate(shares)]
+            assert len({len(each) for each in taken}) == 1
+            assert {tuple(b.documents.tolist()) for own in taken for b in own} == {
+                tuple(b.documents.tolist()) for b in whole
+            }
+    assert not np.array_equal(*orders)
+
+
+def test_batches_are_the_same_for_any_number_of_readers_and_from_any_step(features, corpus, tmp_path):
+    one = tables(corpus, training={"buffer": 12, "batch": 4, "max_sentences": 2})
+    many = tables(corpus, training={"buffer": 12, "batch": 4, "max_sentences": 2, "readers": 5})
+    prepared = prepared_of(features, one, tmp_path)
+    whole = list(Windows(prepared, one).batches(3))
+    for other in (
+        list(Windows(prepared, many).batches(3)),
+        *(list(Windows(prepared, one).batches(3, start=n)) for n in range(9)),
+    ):
+        for got, expected in zip(seen(other), seen(whole[len(whole) - len(other) :]), strict=True):
+            np.testing.assert_array_equal(got, expected)
+    assert len(whole) == 9
+
+
+def test_a_picture_of_two_shards_is_no_stranger_to_itself(tmp_path):
+    corpus = write_synthetic(tmp_path / "corpus", 20)
+    lines = [json.loads(line) for line in corpus.read_text().splitlines()]
+    lines[11]["images"][2] = lines[2]["images"][1]
+    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    recipe = tables(corpus, training={"batch": 12})
+    prepared = prepared_of(features_of(tmp_path, recipe, corpus), recipe, tmp_path)
+    (batch,) = Windows(prepared, recipe).batches(0)
+    known = ~np.eye(12, dtype=bool)
+    places = [batch.documents.tolist().index(n) for n in (2, 11)]
+    known[np.ix_(places, places)] = False
+    np.testing.assert_array_equal(batch.strangers.numpy(), known)
+
+
+def test_a_run_goes_on_within_a_window_and_ends_the_same(features, corpus, tmp_path, monkeypatch):
+    recipe = tables(corpus, training={"buffer": 12, "batch": 4, "epochs": 2})
+    train(recipe, [features], tmp_path / "whole")
+    monkeypatch.setattr("iconotext.train.loop.SAVE_EVERY", 0.0)
+    for at in ((1, 5), (2, 2)):
+        with pytest.raises(Stop):
+            train(recipe, [features], tmp_path / "stopped", watcher=StopAt(*at))
+    watcher = StopAt(0, 0)
+    train(recipe, [features], tmp_path / "stopped", watcher=watcher)
+    assert watcher.seen[0] == (2, 2)
+    assert weights_of(tmp_path / "stopped") == weights_of(tmp_path / "whole")
+    assert log_of(tmp_path / "stopped") == log_of(tmp_path / "whole")
+
+
+def test_held_out_are_those_of_the_smallest_chance_and_no_more_than_the_bound(tmp_path, monkeypatch):
+    corpus = write_synthetic(tmp_path / "corpus", 60, splits=False)
+    recipe = tables(corpus, training={"validation": 0.4})
+    features = features_of(tmp_path, recipe, corpus)
+    known = prepare(recipe, [corpus], tmp_path / "memory")
+    drawn = {known.ids[n] for n in known.documents("validation")}
+    assert len(drawn) == 24 < HELD_OUT
+    assert set(prepared_of(features, recipe, tmp_path / "all").ids) == drawn
+    monkeypatch.setattr(module, "HELD_OUT", 5)
+    few = prepared_of(features, recipe, tmp_path / "few")
+    assert len(few.ids) == 5
+    assert set(few.ids) < drawn
+    assert sum(count for *_, count in few.meta["shards"]) == 55
+
+
+def test_what_is_skipped_is_counted_with_its_reason(tmp_path):
+    rows = [row(0, ["a.png", "gone.png"]), row(1, ["bad.png"]), row(2, ["b.png"]), row(3, ["b.png"], sentences=[])]
+    rows[3]["blocks"] = []
+    shards = tmp_path / "shards"
+    write_jsonl(shards / "0.jsonl", rows)
+    for name, data in {"a.png": png(1), "b.png": png(2), "bad.png": b"no picture"}.items():
+        (shards / name).write_bytes(data)
+    recipe = small_recipe(features={"text": "minilm", "image": "efficientnet-lite0"}, text={"kind": "projection"})
+    output = made_of(shards, recipe)
+    manifest = Manifest.model_validate_json((output / "_manifests" / "0.json").read_bytes())
+    assert manifest.documents["written"] == 2
+    assert manifest.documents["read"] == sum(manifest.documents.values()) / 2
+    assert (manifest.images["missing"], manifest.images["unreadable"]) == (1, 1)
+    assert sum(manifest.reasons.values()) >= 3
+    shard = open_prepared(output / "0.features")
+    assert list(shard.ids) == ["d0", "d2"]
+    assert shard.sentences is not None
+    assert shard.sentences.dtype == np.float16
+    first = (output / "0.features").read_bytes()
+    (shard_file,) = find_shards([str(shards)])
+    Features(str(output), manifest.setup, recipe=recipe).run(shard_file)  # from a full cache
+    assert (output / "0.features").read_bytes() == first
+
+
+def test_what_cannot_be_is_refused_with_what_to_do(features, corpus, tmp_path):
+    other = tables(corpus, text={"max_tokens": 7})
+    with pytest.raises(SettingError, match=r"max_tokens was 20 and is 7; make others with `iconotext scale features`"):
+        train(other, [features], tmp_path / "model")
+    with pytest.raises(SettingError, match="cannot be trained on together"):
+        train(tables(corpus), [features, corpus], tmp_path / "model")
+    refused = {
+        "looks at the pictures themselves": small_recipe(features={"image": "pixels"}, image={"kind": "network"}),
+        "with its whole path": small_recipe(),
+        "labelled-pairs": tables(corpus, similarity={"kind": "labelled-pairs"}),
+        "trained on the whole corpus": tables(corpus, text={"word_vectors": "word2vec"}),
+        "rates of relations": tables(corpus, objective={"coherence": 1}),
+    }
+    for reason, recipe in refused.items():
+        with pytest.raises(SettingError, match=reason):
+            write_features(["nowhere"], str(tmp_path / "out"), recipe)
+    assert not is_feature_folder(tmp_path)
+    assert not is_feature_folder(corpus)
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_damaged_shard_is_told(corpus, tmp_path):
+    recipe = tables(corpus)
+    features = features_of(tmp_path, recipe, corpus, each=30)
+    path = features / "001.features"
+    path.write_bytes(path.read_bytes()[:2000])
+    with pytest.raises(CorpusError, match=r"001.features: damaged or missing; remove it, and make it again"):
+        train(recipe, [features], tmp_path / "model")
+
+
+@pytest.mark.slow
+def test_processes_write_the_same_bytes(features, corpus, tmp_path):
+    output = tmp_path / "out"
+    done = write_features(
+        [str(features.parent / "shards")], str(output), tables(corpus), engine=EngineSettings(workers=2)
+    )
+    assert (done["made"], done["documents"]) == (6, {"read": 60, "written": 60})
+    for path in features.glob("*.features"):
+        assert (output / path.name).read_bytes() == path.read_bytes()
