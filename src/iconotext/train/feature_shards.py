@@ -151,7 +151,7 @@ class Features(Stage):
         if images.backbone is not None:
             images.backbone.encode([])
 
-    def make(self, documents: Iterable[Document], counts: Counts, path: Path) -> None:
+    def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """See ``Stage``."""
         text, images = self.sources
         table, words = DocumentTable(self.recipe.seed), OwnWords()
@@ -165,8 +165,8 @@ class Features(Stage):
             if kept:
                 words.count(document)
 
-        with TemporaryDirectory(prefix="iconotext-") as name:
-            work = Path(name)
+        with TemporaryDirectory(prefix="iconotext-") as folder:
+            work = Path(folder)
             with ExitStack() as stack:
                 meta = write_documents(
                     chunks(),
