@@ -135,10 +135,14 @@ class Cells:
     def summed(self, several: Sequence[Columns | None], weights: Mapping[str, float]) -> FloatMatrix:
         """(cells,) weighted sums of the columns of each document; 0 for a document that has none."""
         total = np.zeros(len(self.image), np.float32)
+        names, chosen = None, np.zeros(0, np.float32)
         for (part, _), columns in zip(self._parts, several, strict=True):
-            if columns is not None:
-                chosen = np.array([weights.get(name, 0.0) for name in columns.names], np.float32)
-                total[part] = chosen @ columns.block.reshape(len(chosen), -1)
+            if columns is None:
+                continue
+            if columns.names is not names:  # those of a window share them
+                names = columns.names
+                chosen = np.array([weights.get(name, 0.0) for name in names], np.float32)
+            total[part] = chosen @ columns.block.reshape(len(chosen), -1)
         return total
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from iconotext.errors import SettingError, ShapeError
 from iconotext.links.caption import Reading, caption_features, texts_of
-from iconotext.links.cells import Cells
+from iconotext.links.cells import Cells, Columns
 from iconotext.links.image import image_features
 from iconotext.links.reference import reference_evidence
 from iconotext.links.text import text_features, text_in
@@ -59,6 +59,12 @@ class Written(NamedTuple):
     images: tuple[int, ...]
     captions: Features
     reference: FloatMatrix | None
+
+    @property
+    def size(self) -> int:
+        """How many numbers these are."""
+        captions = Columns.of(self.captions).block.size if self.captions else 0
+        return captions + (0 if self.reference is None else self.reference.size)
 
 
 def what_is_written(

@@ -146,8 +146,7 @@ def taught(
                 yield told
                 continue
             said, found = next(known)
-            small = sum(matrix.size for matrix in said.captions.values()) <= KEPT
-            yield replace(told, encode=None, written=said if small else None, places=found)
+            yield replace(told, encode=None, written=said if said.size <= KEPT else None, places=found)
 
 
 def habits_of(
@@ -176,8 +175,7 @@ def size_of(told: Told | Failure) -> int:
     document, said = told.document, told.written
     texts = sum(200 + len(sentence.text) for sentence in document.sentences)
     pictures = sum(500 + (len(image.file) if isinstance(image.file, bytes) else 0) for image in document.images)
-    captions = sum(200 + matrix.nbytes for matrix in said.captions.values()) if said else 0
-    return texts + pictures + captions + (0 if told.vectors is None else told.vectors.nbytes)
+    return texts + pictures + (4 * said.size if said else 0) + (0 if told.vectors is None else told.vectors.nbytes)
 
 
 def failure_of(document: Document, error: IconotextError) -> Failure:
