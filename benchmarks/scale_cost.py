@@ -51,7 +51,7 @@ def main() -> None:
         size = sum(path.stat().st_size for path in paths)
         os.environ["ICONOTEXT_CACHE"] = str(Path(folder) / "cache")
         stage = Stage(folder, "")
-        documents, read = timed(lambda: list(stage._documents(shard, paths, Counts())))
+        documents, read = timed(lambda: list(stage.documents(shard, paths, Counts())))
         files = [image.file for each in documents for image in each.images if image.problem is None and image.file]
         files = [file for file in files if can_be_seen(file)]
         texts = [sentence.text for each in documents for sentence in each.sentences]

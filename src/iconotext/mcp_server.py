@@ -21,7 +21,7 @@ from iconotext.excerpts import CONTEXT_WORDS
 from iconotext.extras import require
 from iconotext.features.model_folder import SHIPPED
 from iconotext.library.search import Query
-from iconotext.library.searcher import find_images
+from iconotext.library.searcher import Searcher
 from iconotext.library.settings import is_library, read_settings
 from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
@@ -80,6 +80,7 @@ class Served:
             raise SettingError(f"{root}: no such folder; name the one whose documents may be read")
         self.root, self._model, self._linking = root.resolve(), model, linking
         self._lock = Lock()  # models answer one question at a time
+        self._searchers: dict[Path, Searcher] = {}
 
     @cached_property
     def linker(self) -> Linker:
@@ -134,7 +135,9 @@ class Served:
             self._check_model(settings.model, SHIPPED)
             self._check_model(settings.relations_from, ("default", "none"))
         with self._lock:
-            answer = find_images(folder, query)
+            if folder not in self._searchers:
+                self._searchers = {folder: Searcher(folder)}  # one: its models take memory
+            answer = self._searchers[folder].find(query)
         results = [result.as_json() for result in answer.results]
         for result in results:
             for name in ("image", "document"):

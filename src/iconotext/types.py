@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
 from iconotext.plain_text import counted
@@ -75,6 +75,20 @@ class TextLine:
     box: tuple[float, float, float, float]
 
 
+class Member(NamedTuple):
+    """Where a picture lies in a file that holds many: a tar, or a table with the bytes of pictures in its rows.
+
+    Attributes:
+        file: That file.
+        start: Its first byte in a tar; the number of its row in a table, from 0.
+        part: How many bytes it has in a tar; which picture of the row it is in a table, from 0.
+    """
+
+    file: str
+    start: int
+    part: int
+
+
 @dataclass(frozen=True, slots=True)
 class Image:
     """One image of a document.
@@ -95,6 +109,7 @@ class Image:
         at: Where its markup begins in a Markdown or HTML file, or in the chapter of an EPUB, in characters; None where
             nobody knows.
         decorative: Whether the source says that it is for the eye alone.
+        member: Where its bytes lie in a file of many pictures; None where they do not, or nobody has noted it.
     """
 
     source: str
@@ -110,6 +125,7 @@ class Image:
     problem: str | None = None
     at: int | None = None
     decorative: bool = False
+    member: Member | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)

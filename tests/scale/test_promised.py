@@ -78,7 +78,7 @@ def together(shards, **linking):
     documents = [
         document
         for shard in find_shards([str(shards)])
-        for document in stage._documents(
+        for document in stage.documents(
             shard, [shards / f"{shard.name}.jsonl", shards / f"{shard.name}.tar"], Counts()
         )
     ]

@@ -40,8 +40,8 @@ def add(
         list[Path] | None,
         argument(
             metavar="PATH...",
-            help="Pictures, documents (Markdown, HTML, DOCX, EPUB, PDF, ...), or folders of both. Without any, what "
-            "was added before is looked at again.",
+            help="Pictures, documents (Markdown, HTML, DOCX, EPUB, PDF, ...), shards or their results, or folders of "
+            "all that. Without any, what was added before is looked at again.",
         ),
     ] = None,
     reading: Reading = ReadSettings(),
@@ -70,6 +70,7 @@ def add(
 
     - `iconotext library add lib photos/`
     - `iconotext library add lib docs/ report.pdf`
+    - `iconotext library add lib linked/`
     - `iconotext library add lib`
     """
     with known_errors(download=download, goes_on=True):
@@ -153,11 +154,14 @@ def _show_report(path: Path, report: Report) -> None:
         complain(f"{readable(where)}: {readable(why)}")
     if len(report.left_out) > SHOWN:
         complain(f"... and {len(report.left_out) - SHOWN} more pictures left out; --json names them all")
+    for reason, number in report.reasons.most_common(SHOWN):
+        complain(f"{number:,} × {readable(reason)}")
     for where, why in report.failures:
         complain(f"{readable(where)}: {readable(why)}")
     parts = [counted(report.added, "new picture")]
     again = report.encoded - report.added
     parts += [f"{again:,} looked at again"] if again > 0 else []
+    parts += [f"{counted(report.shards, 'shard')} read"] if report.shards else []
     parts += [f"{counted(report.documents, 'document')} read"] if report.documents else []
     parts += [f"{counted(report.unchanged, 'file')} unchanged"] if report.unchanged else []
     parts += [f"{report.removed:,} removed"] if report.removed else []
@@ -176,6 +180,7 @@ def _show_list(found: dict[str, Any]) -> None:
     rows = [
         ("pictures", f"{found['pictures']:,}"),
         ("documents", f"{found['documents']:,}"),
+        *[("shards", f"{found['shards']:,}")][: found["shards"]],
         *[("added", f"{readable(f['path'])} ({counted(f['pictures'], 'picture')})") for f in found["folders"][:SHOWN]],
         *[("", f"and {len(found['folders']) - SHOWN} more")][: len(found["folders"]) > SHOWN],
         *[("", counted(found["single_pictures"], "single picture"))][: found["single_pictures"]],

@@ -81,12 +81,14 @@ class Record:
         row: None where it cannot be made.
         problems: All that are known; a row with problems is no good.
         files: Of each image the bytes that lie in the row, None for one that has none there; () where none has.
+        number: Of the row that has those bytes, from 0.
     """
 
     place: str
     row: Row | None
     problems: tuple[Problem, ...] = ()
     files: tuple[bytes | None, ...] = field(default=(), repr=False)
+    number: int = 0
 
 
 Part = Callable[[], Iterator[Record]]

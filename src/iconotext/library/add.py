@@ -16,6 +16,7 @@ from iconotext.library.commit import commit
 from iconotext.library.files import Found
 from iconotext.library.ledger import Ledger
 from iconotext.library.models import Models
+from iconotext.library.shards import parts_of, shard_changes
 from iconotext.library.store import Library
 from iconotext.plain_text import encodable
 
@@ -29,7 +30,7 @@ SECONDS = 10.0
 """Time between two commits while documents are read, which takes longer than looking at pictures."""
 
 TIDY_AFTER = 100
-"""Batches after which the pieces that their commits left are joined; then after twice as many each time, since joining
+"""Commits after which the pieces that their commits left are joined; then after twice as many each time, since joining
 writes everything anew."""
 
 
@@ -37,10 +38,15 @@ def add_files(
     library: Library, ledger: Ledger, files: Iterable[Found], brought: Set[str], models: Models, report: Report
 ) -> Iterator[Found]:
     """Add files; yields each when it is in the library, or known to have nothing for it."""
-    files, batches, tidy_after = iter(files), 0, TIDY_AFTER
+    files, commits, tidy_after, parts = iter(files), 0, TIDY_AFTER, parts_of(brought)
 
     def bring(changes: Sequence[Change]) -> None:
+        nonlocal commits, tidy_after
         commit(library, ledger, changes, report, brought=brought, models=models)
+        commits += bool(changes)
+        if commits == tidy_after:
+            library.tidy()
+            tidy_after *= 2
 
     with ThreadPoolExecutor(usable_cores(), thread_name_prefix="iconotext-library") as pool:
         while some := list(islice(files, BATCH)):
@@ -61,10 +67,10 @@ def add_files(
                         bring(waiting)
                         waiting, due = [], time.monotonic() + SECONDS
             bring(waiting)
-            batches += 1
-            if batches == tidy_after:
-                library.tidy()
-                tidy_after *= 2
+            for file in named:
+                if file.kind == "shard":
+                    for change in shard_changes(file, ledger, parts, models, report):
+                        bring([change])
             yield from some
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from iconotext.images import inspect
@@ -28,18 +29,24 @@ class Report:
         encoded: Pictures that the encoder looked at.
         unchanged: Files, pictures and documents, that are as they were.
         documents: Documents that were read.
+        shards: Shards that were read.
         removed: Pictures that have no place any more.
         left_out: Pictures that cannot be read or are too small: place and reason.
-        failures: Documents and folders that cannot be read: place and reason.
+        failures: Documents, shards and folders that cannot be read: place and reason.
+        reasons: Why rows, documents and pictures of shards could not be used, and how many each.
+        examples: Some of them, with their places.
     """
 
     added: int = 0
     encoded: int = 0
     unchanged: int = 0
     documents: int = 0
+    shards: int = 0
     removed: int = 0
     left_out: list[tuple[str, str]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -109,7 +116,7 @@ def document_change(file: Found, old: Entry | None, brought: Set[str], models: M
             problem = encodable(str(linked.error).removeprefix(f"{path}: "))
             report.failures.append((path, problem))
             continue
-        arrivals += _arrivals(linked, file.path, number, report)
+        arrivals += arrivals_of(linked, file.path, number, report.left_out)
         number += len(linked.document.images)
         for image in linked.document.images:
             if isinstance(image.file, Path):
@@ -148,23 +155,33 @@ def _is_current(document: Path, state: str) -> bool:
     return all(file_state(Path(path)) == before for path, before in known["pictures"].items())
 
 
-def _arrivals(linked: LinkedDocument, path: Path, first: int, report: Report) -> Iterator[Arrival]:
-    """The pictures of a linked document; its first image has the number ``first`` in the file."""
+def arrivals_of(
+    linked: LinkedDocument, path: Path, first: int, left_out: list[tuple[str, str]], *, part: int | None = None
+) -> Iterator[Arrival]:
+    """The pictures of a linked document; its first image has the number ``first`` in the file.
+
+    Args:
+        left_out: Gets what cannot be used: place and reason.
+        part: Of a shard, which the document is in; it then has an id of its own.
+    """
     for number, image in enumerate(linked.document.images):
-        name = f"{path}: {clean(image.source) or number}"
+        name = f"{path if part is None else linked.document.id}: {clean(image.source) or number}"
         if image.file is None or image.problem is not None:
             file = f"{image.file}: " if isinstance(image.file, Path) else ""
             problem = encodable((image.problem or "file not found").removeprefix(file))
             if not problem.startswith("the same picture as"):
-                report.left_out.append((name, problem))
+                left_out.append((name, problem))
             continue
         try:
             digest = digest_of(image.file)
         except OSError as error:
-            report.left_out.append((name, f"cannot be read: {error.strerror or error}"))
+            left_out.append((name, f"cannot be read: {error.strerror or error}"))
             continue
         date = image_date(image.file, otherwise=image.file if isinstance(image.file, Path) else path)
-        yield Arrival(digest, image.file, [_place(linked, number, path, first)], *date)
+        place = _place(linked, number, path, first)
+        if part is not None:
+            place = replace(place, part=part, id=encodable(linked.document.id), member=image.member)
+        yield Arrival(digest, image.file, [place], *date)
 
 
 def _place(linked: LinkedDocument, number: int, path: Path, first: int) -> Place:

@@ -126,7 +126,7 @@ def _english(place: Place) -> str | None:
 
 
 def _thumbnail(arrival: Arrival) -> str | None:
-    if not isinstance(arrival.picture, bytes):
+    if not isinstance(arrival.picture, bytes) or any(place.member is not None for place in arrival.places):
         return None
     return embed([Image("", arrival.picture)], [0], longer_side=THUMBNAIL)[0].uri
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from iconotext.library.files import file_kind
+from iconotext.library.items import file_of
 from iconotext.library.store import Library, quoted
 
 
@@ -14,9 +16,9 @@ def describe(library: Library) -> dict[str, Any]:
     """What is in a library, for people and programs.
 
     Returns:
-        ``library`` (its folder), ``pictures``, ``documents`` (that show one of them), ``folders`` (folders and
-        documents that were added: objects with ``path`` and ``pictures``), ``single_pictures`` (how many were added by
-        their own name), ``model``, ``space``, ``dim``, ``relation_model``,
+        ``library`` (its folder), ``pictures``, ``documents`` (that show one of them), ``shards``, ``folders`` (folders
+        and documents that were added: objects with ``path`` and ``pictures``), ``single_pictures`` (how many were
+        added by their own name), ``model``, ``space``, ``dim``, ``relation_model``,
         ``relations``, ``bytes`` (on disk), ``index`` (None where search is exact; else ``pictures`` it was made of,
         ``partitions``, ``probes``, ``refine``, ``recall``, ``queries``).
 
@@ -27,11 +29,12 @@ def describe(library: Library) -> dict[str, Any]:
     singles = {root for root in settings.roots if file_kind(Path(root)) == "picture" and not Path(root).is_dir()}
     several = [root for root in settings.roots if root not in singles]
     owners = {owner for some in library.column("owners") for owner in some}
-    documents = {owner for owner in owners if file_kind(Path(owner)) == "document"}
+    kinds = Counter(file_kind(Path(file)) for file in {file_of(owner) for owner in owners})
     return {
         "library": str(library.path),
         "pictures": library.count(),
-        "documents": len(documents),
+        "documents": kinds["document"],
+        "shards": kinds["shard"],
         "folders": [{"path": root, "pictures": _count(library, root)} for root in several],
         "single_pictures": len(singles),
         "model": settings.model,

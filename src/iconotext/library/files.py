@@ -15,9 +15,12 @@ from PIL import Image as Pillow
 from iconotext.images.file import FORMATS, pillow_silenced
 from iconotext.images.kind import RAW
 from iconotext.read import SUFFIXES, ReadSettings, find_documents
+from iconotext.scale.shards import SUFFIXES as SHARDS
 
 IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .jp2 .j2k .heic .heif".split())
 """Suffixes of the pictures that are looked for in folders; a camera's raw files only to say what to do with them."""
+
+_OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
 
 _EXIF = 0x8769  # where the camera's own fields begin
 _TAKEN, _DIGITISED, _CHANGED = 0x9003, 0x9004, 0x0132
@@ -30,14 +33,14 @@ class Found:
 
     path: Path
     folder: Path | None
-    kind: Literal["picture", "document"]
+    kind: Literal["picture", "document", "shard"]
 
 
 def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str, str]]) -> Iterator[Found]:
     """The pictures and documents meant by paths, each once, as ``find_documents`` finds documents.
 
     Hidden files of folders are left out. A file that is named itself is a picture unless its suffix is that of a
-    document.
+    document or a shard. Shards of a folder whose names begin with ``_`` are left out, and tars of a shard's pictures.
 
     Args:
         readings: Files and folders, absolute, with what was asked for each; ``include`` and ``exclude`` count.
@@ -45,8 +48,10 @@ def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str,
     """
     seen: set[Path] = set()
     for root, reading in readings.items():
-        for file, folder in find_documents([root], reading, suffixes=IMAGES | SUFFIXES.keys()):
+        for file, folder in find_documents([root], reading, suffixes=IMAGES | SUFFIXES.keys() | _OF_SHARDS):
             if file in seen or (folder is not None and file.name.startswith(".")):
+                continue
+            if folder is not None and file.name.endswith(tuple(_OF_SHARDS)) and not _is_shard(file):
                 continue
             seen.add(file)
             if (why := _not_listed(file)) is not None:
@@ -66,10 +71,20 @@ def _not_listed(file: Path) -> str | None:
     return None
 
 
-def file_kind(path: Path) -> Literal["picture", "document"] | None:
-    """What a file is by its suffix; None for neither."""
+def file_kind(path: Path) -> Literal["picture", "document", "shard"] | None:
+    """What a file is by its suffix; None for none of these."""
     suffix = path.suffix.lower()
+    if path.name.endswith(SHARDS):
+        return "shard"
     return "picture" if suffix in IMAGES else "document" if suffix in SUFFIXES else None
+
+
+def _is_shard(file: Path) -> bool:
+    """Whether a file of a folder is a shard by its name, and not what belongs to one."""
+    if not file.name.endswith(SHARDS) or file.name.startswith("_"):
+        return False
+    stem = str(file).removesuffix(".tar")
+    return file.suffix != ".tar" or not any(os.path.isfile(stem + suffix) for suffix in SHARDS if suffix != ".tar")
 
 
 def file_state(path: Path) -> str | None:

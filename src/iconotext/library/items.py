@@ -17,6 +17,8 @@ import numpy as np
 
 from iconotext.links.words import stems
 from iconotext.plain_text import encodable
+from iconotext.scale.shards import SUFFIXES
+from iconotext.types import Member
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import Picture
@@ -51,6 +53,9 @@ class Place:
         relations: Log-odds of each relation, between the picture and what the document says of it; None where it says
             nothing, or not in English, which relation models read, or where there was no relation model.
         written: The words in the picture; None where nobody has looked for any, or there are none.
+        id: Of a document of a shard, its id; ``document`` is then the shard, or its result.
+        part: Of a document of a shard, the number of the part of the shard that it is in.
+        member: Where the picture lies in a tar or a table.
     """
 
     file: str | None = None
@@ -63,6 +68,9 @@ class Place:
     language: str | None = None
     relations: tuple[float, ...] | None = None
     written: str | None = None
+    id: str | None = None
+    part: int | None = None
+    member: Member | None = None
 
     @property
     def image(self) -> str:
@@ -71,12 +79,19 @@ class Place:
             return self.file
         if self.source is not None and "://" in self.source[:12]:
             return self.source
-        return f"{self.document}#image-{(self.number or 0) + 1}"
+        if self.member is not None:
+            return f"{self.member.file}#{self.source}"
+        return f"{self.document_name}#image-{(self.number or 0) + 1}"
+
+    @property
+    def document_name(self) -> str | None:
+        """What the document is called: its file, and of one in a shard its id there."""
+        return self.document if self.id is None else f"{self.document}#{self.id}"
 
     @property
     def owner(self) -> str:
-        """The file that was added and brought the picture in: the document, else the picture itself."""
-        return self.document or self.file or ""
+        """The file that was added and brought the picture in: the document, a part of a shard, or the picture."""
+        return (self.document or self.file or "") if self.part is None else part_name(self.document or "", self.part)
 
     @property
     def text(self) -> str | None:
@@ -152,10 +167,28 @@ def from_here(file: str) -> str:
     return file.removeprefix(f"{Path.cwd().as_posix()}/")
 
 
+def part_name(shard: str, part: int) -> str:
+    """What a part of a shard is called, as one that brought pictures in."""
+    return f"{shard}#{part}"
+
+
+def file_of(owner: str) -> str:
+    """The file that was added, of one that brought pictures in: see ``Place.owner``."""
+    file, _, part = owner.rpartition("#")
+    return file if part.isdecimal() and file.endswith(SUFFIXES) else owner
+
+
 def folders_of(places: Iterable[Place]) -> list[str]:
-    """Every folder that a picture or its document lies in, however far up; sorted."""
-    files = (file for place in places for file in (place.file, place.document) if file is not None)
-    return sorted({parent.as_posix() for file in files for parent in Path(file).parents})
+    """Every folder that a picture or its document lies in, however far up, and every shard; sorted."""
+    files = (file for place in places for file in _files_of(place))
+    shards = {place.document for place in places if place.part is not None and place.document is not None}
+    return sorted({parent.as_posix() for file in files for parent in Path(file).parents} | shards)
+
+
+def _files_of(place: Place) -> list[str]:
+    """The files that a place stands on."""
+    files = (place.file, place.document, None if place.member is None else place.member.file)
+    return [file for file in files if file is not None]
 
 
 def said_of(places: Iterable[Place]) -> list[str]:
@@ -200,7 +233,7 @@ def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None)
 
     def worth(place: Place) -> tuple[bool, float, bool, bool]:
         odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
-        there = len(allowed) == 1 or all(os.path.exists(f) for f in (place.file, place.document) if f is not None)
+        there = len(allowed) == 1 or all(map(os.path.exists, _files_of(place)))
         return there, float(odds), place.text is not None, place.document is not None
 
     best = max(allowed, key=worth)  # the first of equals

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from iconotext.library.files import Found
 
     Asked = Mapping[str, Any]
-    Link = Callable[[Path, Path | None, Asked], Iterable[LinkedDocument | Failure]]
+
+    class Link(Protocol):
+        """Reads and links documents."""
+
+        def __call__(self, file: Path, folder: Path | None, asked: Asked, /) -> Iterable[LinkedDocument | Failure]:
+            """The documents of a file."""
+
+        def link_all(self, documents: Iterable[Document], asked: Asked, /) -> Iterable[LinkedDocument | Failure]:
+            """Documents that were read."""
+
 
 Settings = TypeVar("Settings", bound=BaseModel)
 
@@ -73,7 +82,7 @@ class Models:
     def looked_at(self, file: Found) -> str:
         """Names how a file is looked at: what was looked at in another way must be looked at again."""
         asked = {name: value for name, value in self.asked_of(file.path).items() if name not in OF_FOLDERS}
-        own = [asked] if file.kind == "document" else ["text"] if reads_words(asked) else []
+        own = [asked] if file.kind != "picture" else ["text"] if reads_words(asked) else []
         return json.dumps([FORMAT, self.relation_name, *own], sort_keys=True)
 
     def written(self, picture: Path) -> str | None:
@@ -184,6 +193,10 @@ class DocumentLinker:
             yield Failure(file, error)
             return
         yield from linker.link_all(documents)
+
+    def link_all(self, documents: Iterable[Document], asked: Asked) -> Iterator[LinkedDocument | Failure]:
+        """Documents that were read, linked."""
+        yield from self._linker(asked).link_all(documents)
 
     def encode_ahead(self, files: Iterable[tuple[Path, Path | None, Asked]]) -> None:
         """Encode what several files need at once, into the cache; each is then read and linked for itself.

@@ -23,6 +23,7 @@ from iconotext.library.relation_ranking import probabilities, refined
 from iconotext.library.store import Library
 from iconotext.links.link_relations import LANGUAGE
 from iconotext.read.sentences import detect_language
+from iconotext.types import Member
 
 if TYPE_CHECKING:
     from iconotext.embed.relation_model import RelationModel
@@ -85,6 +86,7 @@ class Result:
         file: Where the picture is; None for one that came inside a document or from the network.
         number: Which of the document's images it is, from 0; None without a document.
         places: How many places it was found in; a file and a document that shows it are one.
+        member: Where it lies in a tar or a table; None for one that does not.
     """
 
     digest: str
@@ -102,6 +104,7 @@ class Result:
     file: str | None
     number: int | None
     places: int
+    member: Member | None = None
 
     def as_json(self) -> dict[str, Any]:
         """What ``search --json`` prints."""
@@ -299,7 +302,7 @@ def _result(found: Near, place: Place, score: float, match: Match | None, known:
         match=match,
         relations=known,
         date=found.item.date if found.item.taken else None,
-        document=place.document,
+        document=place.document_name,
         caption=place.caption,
         alt=place.alt,
         written=place.written,
@@ -307,4 +310,5 @@ def _result(found: Near, place: Place, score: float, match: Match | None, known:
         file=place.file,
         number=place.number,
         places=different_places(found.item.places),
+        member=place.member,
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.library.commit import THUMBNAIL
+from iconotext.library.content import member_content
 from iconotext.library.filters import Filters
 from iconotext.library.items import from_here
 from iconotext.library.search import Query, Result, has_good_match
@@ -77,13 +78,19 @@ def write_search_page(
 
 
 def _images(library: Library, results: Sequence[Result]) -> list[Embedded]:
-    images = [Image("", Path(result.file) if result.file is not None else None) for result in results]
+    images = [Image("", _picture(result)) for result in results]
     found = embed(images, range(len(images)), longer_side=LONGER_SIDE if len(images) <= LARGE else THUMBNAIL)
     kept = library.items(results[number].digest for number in range(len(results)) if found[number].uri is None)
     for number, result in enumerate(results):
         if (item := kept.get(result.digest)) is not None and item.thumbnail is not None:
             found[number] = Embedded(item.thumbnail)
     return [found[number] for number in range(len(results))]
+
+
+def _picture(result: Result) -> Path | bytes | None:
+    if result.file is not None:
+        return Path(result.file)
+    return None if result.member is None else member_content(result.member, result.digest)
 
 
 def card(

@@ -18,6 +18,7 @@ from iconotext.library.add import add_files, brought_files, take_out
 from iconotext.library.changes import Report
 from iconotext.library.files import Found, file_kind, find_files
 from iconotext.library.index import ABOVE, build_index, index_queries, measure_background, needs_index
+from iconotext.library.items import file_of
 from iconotext.library.ledger import Ledger, held_ledger
 from iconotext.library.models import (
     DocumentLinker,
@@ -30,6 +31,7 @@ from iconotext.library.models import (
     relation_model_of,
 )
 from iconotext.library.settings import LibrarySettings, is_library
+from iconotext.library.shards import linked_shards
 from iconotext.library.store import Library, check_new, create_library, open_library
 from iconotext.links.settings import LinkSettings
 from iconotext.read import ReadSettings
@@ -100,6 +102,8 @@ def add_paths(
             root.resolve(): chosen(ReadSettings, asked_of(asked, root.resolve())) for root in roots if root.exists()
         }
         files = list(find_files(readings, unread=report.failures))
+        linked = linked_shards(files)  # what their results say is not found out once more
+        files = [file for file in files if file.path not in linked]
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
             for root in roots
@@ -112,7 +116,7 @@ def add_paths(
         done = add_files(library, ledger, files, brought, models, report)
         for _ in done if watch is None else watch(done, len(files)):
             pass
-        gone = (file for file in brought if _is_gone(Path(file), readings))
+        gone = (owner for owner in brought if (file := Path(file_of(owner))) in linked or _is_gone(file, readings))
         take_out(library, ledger, sorted(gone), brought, report)
         if report.added or report.removed or report.encoded:
             library.tidy()
@@ -205,7 +209,8 @@ def _check(paths: Sequence[Path]) -> None:
 
 def _is_in(path: str, folders: Sequence[Path]) -> bool:
     """Whether a path is one of some others, or lies in one."""
-    return any(folder == Path(path) or folder in Path(path).parents for folder in folders)
+    file = Path(file_of(path))
+    return any(folder == file or folder in file.parents for folder in folders)
 
 
 def _drop_index(library: Library) -> None:

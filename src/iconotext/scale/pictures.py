@@ -11,6 +11,7 @@ from iconotext.corpus.image_files import ImageFiles, named_by_address
 from iconotext.errors import CorpusError
 from iconotext.scale.store import joined, read_bytes
 from iconotext.scale.tar import LARGEST, Tar
+from iconotext.types import Member
 
 REFUSED = "refused: its name leads out of the folder of the shard"
 
@@ -67,6 +68,10 @@ class ShardPictures:
             kept = self._found.at(source, by_name=False) if named_by_address(source) else self._found.named(source)
             return (kept, None) if kept is not None else (None, problem)
         return file, problem
+
+    def member(self, source: str) -> Member | None:
+        """Where a picture lies in a tar; None for one that lies in none."""
+        return next((tar.member(name) for tar in self._tars if (name := tar.find(source))), None)
 
     def _fetched(self, source: str, folder: str) -> tuple[bytes | None, str | None]:
         if named_by_address(source):

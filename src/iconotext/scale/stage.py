@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING
 
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.document_row import document_of
@@ -29,13 +28,10 @@ from iconotext.scale.pictures import ShardPictures
 from iconotext.scale.samples import sample_records
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import Shard, result_address
-from iconotext.scale.store import at_hand, is_remote, split_address, target
+from iconotext.scale.store import absolute, at_hand, is_remote, split_address, target
 from iconotext.scale.tar import Tar
-from iconotext.types import Document, LinkedDocument
+from iconotext.types import Document, LinkedDocument, Member
 from iconotext.write import write_text
-
-if TYPE_CHECKING:
-    from iconotext.corpus.document_row import FindsImages
 
 FETCHING = 8
 """Documents of a store whose pictures are fetched at the same time."""
@@ -115,11 +111,11 @@ class Stage:
             if not paths[0].is_file():  # and no result without documents
                 raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
             digest = sha256_of(paths[0])
-            inputs = [InputFile(address=e.address, size=e.size, modified=e.modified) for e in files]
+            inputs = [InputFile(address=absolute(e.address), size=e.size, modified=e.modified) for e in files]
             inputs[0].sha256 = digest
             forget(self.output, shard)
             with target(address) as path:
-                self.make(shard.name, self._documents(shard, paths, counts), counts, path)
+                self.make(shard.name, self.documents(shard, paths, counts), counts, path)
                 size, made = path.stat().st_size, sha256_of(path) or ""
         manifest = Manifest(
             shard=shard.name,
@@ -146,8 +142,8 @@ class Stage:
             else:
                 write_parquet(linked, path, force=True)
 
-    def _documents(self, shard: Shard, paths: list[Path], counts: Counts) -> Iterator[Document]:
-        """The documents of a shard; where it cannot be read on, those before."""
+    def documents(self, shard: Shard, paths: list[Path], counts: Counts) -> Iterator[Document]:
+        """The documents of a shard, with its files at hand; where it cannot be read on, those before."""
         file, remote = paths[0], is_remote(shard.file.address)
         try:
             tars = []
@@ -173,7 +169,7 @@ class Stage:
                 files=files,
             )
             good = counts.read(records, self._in_sample)
-            made = _made(good, pictures, threads=FETCHING if remote else None)
+            made = _made(good, pictures, file, threads=FETCHING if remote else None)
             if self.settings.without is not None:
                 made = without(made, left_out(self.settings.without, shard.name))
             yield from made
@@ -192,15 +188,18 @@ def share_of(name: str) -> float:
     return int.from_bytes(digest[:8], "big") / 2**64
 
 
-def _made(records: Iterable[tuple[Record, Row]], pictures: FindsImages, *, threads: int | None) -> Iterator[Document]:
+def _made(
+    records: Iterable[tuple[Record, Row]], pictures: ShardPictures, path: Path, *, threads: int | None
+) -> Iterator[Document]:
     def document(known: tuple[Record, Row]) -> Document:
         record, row = known
         made = document_of(row, pictures)
-        if not record.files:
-            return made
+        inside = record.files or (None,) * len(made.images)
         images = (
-            each if data is None else replace(each, file=data, problem=None)
-            for each, data in zip(made.images, record.files, strict=True)
+            replace(each, member=pictures.member(each.source) if isinstance(each.file, bytes) else None)
+            if data is None
+            else replace(each, file=data, problem=None, member=Member(str(path), record.number, n))
+            for n, (each, data) in enumerate(zip(made.images, inside, strict=True))
         )
         return replace(made, images=tuple(images))
 

@@ -70,6 +70,11 @@ def lies_in(address: str, folder: str) -> bool:
     return address.rstrip("/").startswith(joined(folder, ""))
 
 
+def absolute(address: str) -> str:
+    """An address that means the same from another folder."""
+    return address if is_remote(address) else os.path.abspath(address)
+
+
 def split_address(address: str) -> tuple[str, str]:
     """The folder of an address, and the name in it."""
     folder, name = address.rsplit("/", 1) if is_remote(address) else os.path.split(address)

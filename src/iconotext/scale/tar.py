@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from iconotext.errors import CorpusError
 from iconotext.strict_json import parse_json
+from iconotext.types import Member
 
 LARGEST = 64 * 2**20
 """Bytes of a member that is read at all: it lies in memory."""
@@ -111,6 +112,10 @@ class Tar:
         if "://" in source:
             return self._addresses().get(source)
         return self._by_last.get(PurePosixPath(source).name)
+
+    def member(self, name: str) -> Member:
+        """Where a member lies."""
+        return Member(str(self.path), *self._members[name])
 
     def read(self, name: str) -> bytes:
         """The bytes of a member.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from iconotext.errors import IconotextError, ImageError, SettingError
 from iconotext.library.commit import THUMBNAIL
+from iconotext.library.content import file_content, member_content
 from iconotext.library.files import digest_of
 from iconotext.library.filters import make_filters
 from iconotext.library.search import Query, Result, has_good_match
@@ -23,9 +24,6 @@ from iconotext.serve.library_names import LibraryNames
 from iconotext.serve.search_schemas import MOST, SearchIn, Size
 from iconotext.types import Image
 from iconotext.write import write_bytes
-
-LARGEST = 256 * 2**20
-"""Bytes of a picture's file that is shown."""
 
 EXAMPLES = 500
 """Examples that are kept; of more, those that came first go."""
@@ -143,8 +141,10 @@ def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
         item = searcher.library.items([digest]).get(digest)
     if item is None:
         raise ImageError("there is no such picture in the library")
-    for file in dict.fromkeys(Path(place.file) for place in item.places if place.file is not None):
-        data = _content(file, digest)
+    for place in item.places:
+        data = None if place.file is None else file_content(Path(place.file), digest)
+        if data is None and place.member is not None:
+            data = member_content(place.member, digest)
         if data is not None:
             shown = embed([Image("", data)], [0], longer_side=SIDES[size])[0]
             if shown.uri is not None:
@@ -182,17 +182,6 @@ def _names(roots: tuple[str, ...]) -> LibraryNames:
 
 def _example(digest: str, examples: str) -> Path | None:
     return next((file for kind in ("jpeg", "png") if (file := Path(examples) / f"{digest}.{kind}").is_file()), None)
-
-
-def _content(file: Path, digest: str) -> bytes | None:
-    """A file, if it still is what the library knows by a name: whatever has taken its place is nobody's business."""
-    try:
-        if not file.is_file() or file.stat().st_size > LARGEST:
-            return None
-        data = file.read_bytes()
-    except OSError:
-        return None
-    return data if digest_of(data) == digest else None
 
 
 @contextmanager

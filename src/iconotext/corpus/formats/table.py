@@ -102,7 +102,33 @@ def _records(path: Path, group: int, before: int, record: RecordOf, columns: Seq
                 number += 1
                 values, files = _without_files(values)
                 found = record(values, f"row {number}")
-                yield replace(found, files=files) if files else found
+                yield replace(found, files=files, number=number - 1) if files else found
+
+
+def table_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Some columns of all rows; ``CorpusError`` where the file cannot be read."""
+    with _opened(path) as table:
+        for batch in table.iter_batches(batch_size=ROWS_IN_GROUP, columns=columns):
+            yield from batch.to_pylist()
+
+
+def files_of_row(path: Path, row: int) -> tuple[bytes | None, ...]:
+    """The bytes of the images that lie in a row, from 0; () where there is no such row.
+
+    Raises:
+        CorpusError: The file cannot be read.
+    """
+    with _opened(path) as table:
+        group = 0
+        while group < table.num_row_groups and row >= (rows := table.metadata.row_group(group).num_rows):
+            group, row = group + 1, row - rows
+        if group == table.num_row_groups:
+            return ()
+        for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, row_groups=[group], columns=["images"]):
+            if row < batch.num_rows:
+                return _without_files(batch.slice(row, 1).to_pylist()[0])[1]
+            row -= batch.num_rows
+    return ()
 
 
 def _without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes | None, ...]]:

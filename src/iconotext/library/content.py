@@ -1,0 +1,41 @@
+"""The bytes of a picture that the library knows, from where it lies, if it still is that picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from iconotext.corpus.formats.table import files_of_row
+from iconotext.errors import CorpusError
+from iconotext.library.files import digest_of
+from iconotext.types import Member
+
+LARGEST = 256 * 2**20
+"""Bytes of a picture that is shown."""
+
+
+def file_content(file: Path, digest: str) -> bytes | None:
+    """A file, if it still is what the library knows by a name: whatever has taken its place is nobody's business."""
+    try:
+        if not file.is_file() or file.stat().st_size > LARGEST:
+            return None
+        return _if_still(file.read_bytes(), digest)
+    except OSError:
+        return None
+
+
+def member_content(member: Member, digest: str) -> bytes | None:
+    """A picture in a tar or a table, if it still is what the library knows by a name."""
+    try:
+        if member.file.endswith(".tar"):
+            with open(member.file, "rb") as tar:
+                tar.seek(member.start)
+                return _if_still(tar.read(min(member.part, LARGEST)), digest)
+        files = files_of_row(Path(member.file), member.start)
+    except (OSError, CorpusError):
+        return None
+    data = files[member.part] if member.part < len(files) else None
+    return None if data is None else _if_still(data, digest)
+
+
+def _if_still(data: bytes, digest: str) -> bytes | None:
+    return data if digest_of(data) == digest else None

@@ -1,0 +1,146 @@
+"""Shards in a library: their documents are taken in a part at a time, linked now or as ``scale link`` has linked them.
+
+A part is to the ledger what a file is. So a run that is killed goes on with the next part, and what is in memory does
+not grow with the shard.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.errors import CorpusError
+from iconotext.library.changes import Change, Report, arrivals_of
+from iconotext.library.files import Found, file_state
+from iconotext.library.items import Arrival, file_of, part_name
+from iconotext.library.ledger import Entry, Ledger
+from iconotext.library.models import Models
+from iconotext.plain_text import encodable
+from iconotext.read import Failure
+from iconotext.scale.manifest import EXAMPLES
+from iconotext.scale.results import Result, find_result, linked_again
+from iconotext.scale.shards import Shard, find_shards
+from iconotext.scale.stage import Counts, Stage, reason_of
+from iconotext.scale.store import is_remote
+from iconotext.types import LinkedDocument
+
+if TYPE_CHECKING:
+    from iconotext.types import Document
+
+PART = 256
+"""Documents of a part, fewer where they have more than so many pictures."""
+
+
+def parts_of(brought: Iterable[str]) -> dict[str, int]:
+    """How many parts of each shard have brought something in, or more where some in between have not."""
+    parts: dict[str, int] = {}
+    for owner in brought:
+        if (file := file_of(owner)) != owner:
+            parts[file] = max(parts.get(file, 0), int(owner.rpartition("#")[2]) + 1)
+    return parts
+
+
+def linked_shards(files: Iterable[Found]) -> set[Path]:
+    """The shards whose results are among some files."""
+    found: set[Path] = set()
+    for file in files:
+        with suppress(CorpusError):  # told when it is its turn
+            if file.kind == "shard" and (result := find_result(file.path)) is not None:
+                found.add(Path(result.manifest.inputs[0].address).resolve())
+    return found
+
+
+def shard_changes(
+    file: Found, ledger: Ledger, parts: Mapping[str, int], models: Models, report: Report
+) -> Iterator[Change]:
+    """What has changed about a shard, a part at a time; each is to be brought in before the next is asked for.
+
+    Args:
+        parts: How many parts of each shard the library has something of: see ``parts_of``.
+    """
+    path, settings = str(file.path), models.looked_at(file)
+    try:
+        result = find_result(file.path)
+        if result is not None and is_remote(store := result.manifest.inputs[0].address):
+            raise CorpusError(f"its shard lies in a store ({store}), and a library takes those of this machine")
+        shard = find_shards([path])[0] if result is None else result.shard()
+    except CorpusError as error:  # what it brought in stays
+        _note(report, file, str(error))
+        return
+    state = _state(file.path, shard)
+    if ledger.get(path) == Entry(path, state, settings):
+        report.unchanged += 1
+        return
+    counts, number = Counts(), 0
+    try:
+        for some in _some(_linked(result, shard, counts, models, file)):
+            name = part_name(path, number)
+            entry = Entry(name, state, settings)
+            if ledger.get(name) != entry:
+                yield Change(name, entry, list(_arrivals(some, file.path, number, counts)))
+            number += 1
+    except CorpusError as error:
+        counts.problem = str(error)
+    report.shards += 1
+    report.documents += counts.documents["written"]
+    report.reasons.update(counts.reasons)
+    report.examples += counts.examples[: EXAMPLES - len(report.examples)]
+    if counts.problem is not None:  # the parts behind the place stay
+        _note(report, file, counts.problem)
+    else:
+        yield from (Change(part_name(path, surplus)) for surplus in range(number, parts.get(path, 0)))
+        yield Change(path, Entry(path, state, settings))
+
+
+def _linked(
+    result: Result | None, shard: Shard, counts: Counts, models: Models, file: Found
+) -> Iterator[LinkedDocument | Failure]:
+    """The documents of a shard with their links."""
+    if result is not None:
+        yield from linked_again(result, shard, counts)
+        return
+    paths = [Path(each.address) for each in (shard.file, *shard.beside)]
+    documents: Iterator[Document] = Stage("", "").documents(shard, paths, counts)
+    yield from models.link.link_all(documents, models.asked_of(file.path))
+
+
+def _some(documents: Iterable[LinkedDocument | Failure]) -> Iterator[list[LinkedDocument | Failure]]:
+    """Parts of a shard; where one ends depends on the shard alone, so that a part is the same in every run."""
+    some: list[LinkedDocument | Failure] = []
+    pictures = 0
+    for linked in documents:
+        some.append(linked)
+        pictures += len(linked.document.images) if isinstance(linked, LinkedDocument) else 0
+        if max(len(some), pictures) >= PART:
+            yield some
+            some, pictures = [], 0
+    if some:
+        yield some
+
+
+def _arrivals(some: Sequence[LinkedDocument | Failure], path: Path, part: int, counts: Counts) -> Iterator[Arrival]:
+    """The pictures of a part; what cannot be used is counted."""
+    for linked in some:
+        if isinstance(linked, Failure):
+            counts.note(f"document: {reason_of(str(linked.error))}", f"{linked.path}: {linked.error}")
+            continue
+        counts.documents["written"] += 1
+        problems: list[tuple[str, str]] = []
+        yield from arrivals_of(linked, path, 0, problems, part=part)
+        for place, problem in problems:
+            counts.note(f"picture: {reason_of(problem)}", f"{place}: {problem}")
+
+
+def _state(file: Path, shard: Shard) -> str:
+    """Sizes and times of all files of a shard."""
+    files = [str(file), *(each.address for each in (shard.file, *shard.beside))]
+    return json.dumps({name: file_state(Path(name)) for name in files})
+
+
+def _note(report: Report, file: Found, problem: str) -> None:
+    """That a shard cannot be read, or not to its end; a file that only lies in a folder may be something else."""
+    problem = encodable(problem.removeprefix(f"{file.path}: "))
+    (report.failures if file.folder is None else report.left_out).append((str(file.path), problem))

@@ -1,0 +1,139 @@
+"""Results of shards, read again: the documents of a shard with the links that were found in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import ValidationError
+
+from iconotext.corpus.formats.json_lines import json_lines
+from iconotext.corpus.formats.table import table_rows
+from iconotext.errors import CorpusError
+from iconotext.scale.manifest import MANIFESTS, SETUP, Manifest
+from iconotext.scale.settings import ShardSettings
+from iconotext.scale.shards import Shard
+from iconotext.scale.stage import Counts, Stage
+from iconotext.scale.store import entry
+from iconotext.types import Link, LinkedDocument
+
+COLUMNS = ["document", "image", "problem", "sentence", "score", "confidence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A shard of results, and what it was made of.
+
+    Attributes:
+        file: The result.
+        manifest: Its manifest.
+        settings: What became of documents.
+        model: Name of the model that linked them.
+    """
+
+    file: Path
+    manifest: Manifest
+    settings: ShardSettings
+    model: str
+
+    def shard(self) -> Shard:
+        """The shard that was linked.
+
+        Raises:
+            CorpusError: It, or a tar beside it, is not there, or is not what was linked.
+        """
+        files = []
+        for known in self.manifest.inputs:
+            there = entry(known.address)
+            if there is None or not known.is_still(there):
+                what = "is not there any more" if there is None else "has changed since it was linked: link it again"
+                raise CorpusError(f"{self.file}: its shard {known.address} {what}")
+            files.append(there)
+        return Shard(files[0], self.manifest.shard, tuple(files[1:]))
+
+
+def find_result(file: Path) -> Result | None:
+    """What is known of a shard of results; None for a file that is none.
+
+    Raises:
+        CorpusError: It lies in a folder of results, and is not what its manifest says, or holds no links.
+    """
+    folder = next((each for each in file.parents if (each / SETUP).is_file()), None)
+    if folder is None:
+        return None
+    name = file.relative_to(folder).as_posix()
+    try:
+        setup = json.loads((folder / SETUP).read_bytes())
+        manifest = Manifest.model_validate_json((folder / MANIFESTS / name).with_suffix(".json").read_bytes())
+        if manifest.output != name or manifest.size != file.stat().st_size:
+            raise ValueError("its manifest is of another file")
+        if "linking" not in setup:
+            raise ValueError("no links are in it")
+        settings = ShardSettings.model_validate(setup["shards"])
+        return Result(file, manifest, settings, str(setup["model"]["name"]))
+    except (OSError, ValueError, ValidationError, KeyError, TypeError) as error:
+        said = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())[:200]
+        raise CorpusError(f"{file}: not a shard of results that can be read: {said}") from error
+
+
+def linked_again(result: Result, shard: Shard, counts: Counts) -> Iterator[LinkedDocument]:
+    """The documents of a result, with their pictures at hand as when they were linked.
+
+    Args:
+        result: Where the links are.
+        shard: What was linked.
+        counts: Counts the rows of the shard that are no good.
+
+    Raises:
+        CorpusError: The result cannot be read, or has a document that is not in its shard.
+    """
+    stage = Stage("", "", settings=result.settings.model_copy(update={"sample": 1.0, "without": None}))
+    known = _found(result.file)
+    wanted = next(known, None)
+    paths = [Path(each.address) for each in (shard.file, *shard.beside)]
+    for document in stage.documents(shard, paths, counts):
+        if wanted is None:
+            return
+        if document.id != wanted.document:
+            continue  # in the shard, and left out of the result
+        images = tuple(replace(e, problem=wanted.problems.get(n) or e.problem) for n, e in enumerate(document.images))
+        nothing = np.zeros((len(document.sentences), len(images)), np.float32)
+        yield LinkedDocument(replace(document, images=images), wanted.links, nothing, result.model)
+        wanted = next(known, None)
+    if wanted is not None:
+        raise CorpusError(f"{result.file}: the document {wanted.document!r} is not in its shard")
+
+
+class _Found(NamedTuple):
+    """What a result says of a document: problems of images by their numbers, and links."""
+
+    document: str
+    problems: dict[int, str]
+    links: tuple[Link, ...]
+
+
+def _found(file: Path) -> Iterator[_Found]:
+    """What a result says, in its order."""
+    if file.suffix == ".jsonl":
+        for number, value, problem in json_lines(file):
+            if problem is not None:
+                raise CorpusError(f"{file}, line {number}: {problem.message}")
+            try:
+                problems = {n: image["problem"] for n, image in enumerate(value["images"]) if image["problem"]}
+                yield _Found(value["id"], problems, tuple(_link(link) for link in value["links"]))
+            except (KeyError, TypeError) as error:
+                raise CorpusError(f"{file}, line {number}: not a linked document: {error}") from error
+        return
+    for name, rows in groupby(table_rows(file, COLUMNS), key=lambda row: str(row["document"])):
+        some = list(rows)
+        problems = {row["image"]: row["problem"] for row in some if row["problem"] is not None}
+        yield _Found(name, problems, tuple(_link(row) for row in some if row["sentence"] is not None))
+
+
+def _link(said: dict[str, Any]) -> Link:
+    return Link(said["sentence"], said["image"], said["score"], said["confidence"], {})

@@ -1,0 +1,283 @@
+"""Shards in a library: results of ``scale link``, and shards that are linked as they are added."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iconotext.errors import ImageError
+from iconotext.library.content import member_content
+from iconotext.library.items import file_of
+from iconotext.library.ledger import Ledger
+from iconotext.library.models import DocumentLinker
+from iconotext.library.search import Query, search
+from iconotext.library.search_page import search_page
+from iconotext.library.store import open_library
+from iconotext.library.update import remove_from_library
+from iconotext.scale.manifest import begin
+from iconotext.scale.settings import ShardSettings
+from iconotext.scale.shards import find_shards
+from iconotext.scale.stage import Stage
+from iconotext.serve import searching
+from tests.library.library_fakes import Colours, link_all, link_every, update
+from tests.scale.conftest import row, write_jsonl, write_tar
+
+
+class EveryLink:
+    """Links everything, and remembers which documents."""
+
+    def __init__(self) -> None:
+        self.linked: list[str] = []
+
+    __call__ = staticmethod(link_all)
+
+    def link_all(self, documents: Any, asked: Any) -> Any:
+        for document in documents:
+            self.linked.append(document.id)
+            yield link_every(document)
+
+
+def picture(colour: tuple[int, int, int]) -> bytes:
+    """A PNG of one colour; its last row says which number it has."""
+    import io
+
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.new("RGB", (80, 80), colour).save(file, "PNG")
+    return file.getvalue()
+
+
+def shade(number: int) -> bytes:
+    return picture((200, number % 256, number // 256))
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """Two shards of three documents with a picture each, which lie in tars beside them."""
+    for s in range(2):
+        rows = [row(3 * s + n, [f"{n}.png"]) for n in range(3)]
+        write_jsonl(tmp_path / "shards" / f"{s}.jsonl", rows)
+        write_tar(tmp_path / "shards" / f"{s}.tar", {f"{n}.png": shade(3 * s + n) for n in range(3)})
+    return tmp_path / "shards"
+
+
+def places(lib: Path) -> list[str]:
+    library = open_library(lib)
+    digests = [digest for some, _ in library.vectors() for digest in some]
+    return sorted(place.image for item in library.items(digests).values() for place in item.places)
+
+
+def test_shards_are_linked_and_their_pictures_found_in_the_tars(shards, tmp_path):
+    lib, link = tmp_path / "lib", EveryLink()
+    report = update(lib, shards, link=link)
+    assert (report.added, report.shards, report.documents, report.failures, report.left_out) == (6, 2, 6, [], [])
+    assert link.linked == [f"d{n}" for n in range(6)]
+    assert places(lib) == [f"{shards}/{s}.tar#{n}.png" for s in range(2) for n in range(3)]
+    library = open_library(lib)
+    items = library.items(d for some, _ in library.vectors() for d in some)
+    for digest, item in items.items():
+        (place,) = item.places
+        assert item.thumbnail is None  # nothing is kept of what lies in a tar
+        assert place.document_name is not None
+        assert place.document_name.startswith(f"{shards}/")
+        assert [said.confidence for said in place.sentences] == [0.9, 0.8, 0.7]
+        assert place.member is not None
+        assert member_content(place.member, digest) == shade(int(str(place.id)[1:]))
+    assert library.count(f"array_has(folders, '{shards}')") == 6
+    assert library.count(f"array_has(folders, '{shards}/1.jsonl')") == 3
+    again = update(lib, shards, link=link)
+    assert (again.unchanged, again.added, again.encoded, len(link.linked)) == (2, 0, 0, 6)
+
+
+def test_a_changed_shard_is_read_again_and_one_that_is_gone_goes(shards, tmp_path):
+    lib = tmp_path / "lib"
+    update(lib, shards, link=EveryLink())
+    write_jsonl(shards / "0.jsonl", [row(0, ["0.png"]), row(9, ["1.png"])])
+    (shards / "1.jsonl").unlink()
+    (shards / "1.tar").unlink()
+    report = update(lib, shards, link=EveryLink())
+    assert (report.shards, report.added, report.removed) == (1, 0, 4)
+    assert places(lib) == [f"{shards}/0.tar#0.png", f"{shards}/0.tar#1.png"]
+    assert remove_from_library(lib, [shards]).removed == 2
+    assert places(lib) == []
+
+
+def test_a_shard_that_becomes_shorter_loses_its_last_parts(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr("iconotext.library.shards.PART", 1)
+    lib = tmp_path / "lib"
+    update(lib, shards, link=EveryLink())
+    assert update(lib, shards / "0.jsonl", link=EveryLink()).unchanged == 1
+    write_jsonl(shards / "0.jsonl", [row(0, ["0.png"])])
+    assert update(lib, shards, link=EveryLink()).removed == 2
+    assert len(places(lib)) == 4
+
+
+def test_a_run_that_ends_early_goes_on_with_the_next_part(shards, tmp_path, monkeypatch):
+    monkeypatch.setattr("iconotext.library.shards.PART", 1)
+    lib, colours, put = tmp_path / "lib", Colours(), Ledger.put
+
+    def put_some(self: Ledger, entries: Any) -> None:
+        entries = list(entries)
+        put(self, entries)
+        if any(entry.path.endswith("1.jsonl#0") for entry in entries):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "put", put_some)
+        with pytest.raises(KeyboardInterrupt):
+            update(lib, shards, link=EveryLink(), colours=colours)
+    assert len(places(lib)) == 4
+    before = len(colours.looked)
+    report = update(lib, shards, link=EveryLink(), colours=colours)
+    assert (report.unchanged, report.added, len(colours.looked) - before) == (1, 2, 2)
+    whole = tmp_path / "whole"
+    update(whole, shards, link=EveryLink())
+    assert places(lib) == places(whole)
+
+
+def test_what_cannot_be_used_is_counted_by_reason(tmp_path):
+    rows: list[Any] = [row(0, ["a.png", "gone.png"]), "no json", row(1, ["broken.png"]), row(2, ["../up.png"])]
+    write_jsonl(tmp_path / "s" / "0.jsonl", rows)
+    write_tar(tmp_path / "s" / "0.tar", {"a.png": shade(1), "broken.png": b"no picture"})
+    (tmp_path / "s" / "notes.jsonl").write_text("nothing\nof\nthe kind\n")
+    report = update(tmp_path / "lib", tmp_path / "s", link=EveryLink())
+    assert report.added == 1
+    assert sum(report.reasons.values()) == 3
+    assert {reason.partition(":")[0] for reason in report.reasons} == {"row", "picture"}
+    assert len(report.examples) == 3
+    # What can only be seen when it is encoded is told as ever; a file that only lies there is left out.
+    assert sorted(Path(where).name for where, _ in report.left_out) == ["0.tar#broken.png", "notes.jsonl"]
+    named = update(tmp_path / "lib", tmp_path / "s" / "notes.jsonl", link=EveryLink())
+    assert [where for where, _ in named.failures] == [str(tmp_path / "s" / "notes.jsonl")]
+
+
+@pytest.fixture
+def linked(shards, tmp_path, monkeypatch):
+    """Links the shards as ``scale link`` does, in this process and by everything; the folder of results."""
+
+    def link(to: Any = "parquet", **settings: Any) -> Path:
+        output = tmp_path / "linked"
+        setup = begin(str(output), {"linking": {}, "shards": {"to": to, **settings}, "model": {"name": "all"}})
+        stage = Stage(str(output), setup, settings=ShardSettings(to=to, **settings))
+        stage.__dict__["linker"] = _Linker()
+        for shard in find_shards([str(shards)]):
+            stage.run(shard)
+        return output
+
+    return link
+
+
+class _Linker:
+    def link_all(self, documents: Any) -> Any:
+        for document in documents:
+            yield link_every(document)
+
+
+@pytest.mark.parametrize("to", ["parquet", "jsonl"])
+def test_results_bring_in_what_was_linked_and_link_nothing(linked, shards, tmp_path, to):
+    results, lib, link = linked(to), tmp_path / "lib", EveryLink()
+    report = update(lib, results, link=link)
+    assert (report.added, report.shards, report.documents, report.failures) == (6, 2, 6, [])
+    assert link.linked == []
+    assert places(lib) == [f"{shards}/{s}.tar#{n}.png" for s in range(2) for n in range(3)]
+    library = open_library(lib)
+    (item,) = library.items([d for some, _ in library.vectors() for d in some][:1]).values()
+    (place,) = item.places
+    assert place.document == str(results / f"0.{to}")
+    assert [(said.text[:5], said.confidence) for said in place.sentences] == [
+        ("Dog n", 0.9),
+        ("A red", 0.8),
+        ("It ra", 0.7),
+    ]
+    assert update(lib, results, link=link).unchanged == 2
+
+
+def test_results_take_the_place_of_shards_that_were_added(linked, shards, tmp_path):
+    lib, link = tmp_path / "lib", EveryLink()
+    update(lib, shards, link=link)
+    results = linked()
+    report = update(lib, shards, results, link=link)
+    assert (report.added, report.removed, report.encoded, len(link.linked)) == (0, 0, 0, 6)
+    assert len(places(lib)) == 6
+    library = open_library(lib)
+    owners = {file_of(owner) for some in library.column("owners") for owner in some}
+    assert owners == {str(results / "0.parquet"), str(results / "1.parquet")}
+
+
+def test_results_of_a_part_of_the_documents(linked, shards, tmp_path):
+    assert update(tmp_path / "lib", linked(sample=0.5), link=EveryLink()).added in range(1, 6)
+
+
+def test_results_whose_shard_has_changed_are_told(linked, shards, tmp_path):
+    results = linked()
+    update(tmp_path / "lib", results, link=EveryLink())
+    write_jsonl(shards / "0.jsonl", [row(0, ["0.png"])])
+    report = update(tmp_path / "lib", results / "0.parquet", link=EveryLink())
+    assert [why for _, why in report.failures if "has changed since it was linked" in why]
+    assert len(places(tmp_path / "lib")) == 6
+    (results / "1.parquet").write_bytes(b"PAR1")
+    (problem,) = update(tmp_path / "lib", results / "1.parquet", link=EveryLink()).failures
+    assert "its manifest is of another file" in problem[1]
+
+
+def test_a_picture_in_a_tar_or_a_table_is_shown_only_if_it_still_is_that_one(shards, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    images = [[{"bytes": shade(n), "path": f"{n}.png"}] for n in range(7, 11)]
+    columns: dict[str, Any] = {"id": [f"d{n}" for n in range(4)], "sentences": [["A red tram."]] * 4, "images": images}
+    pq.write_table(pa.table(columns), shards / "table.parquet", row_group_size=3)
+    lib = tmp_path / "lib"
+    update(lib, shards, link=EveryLink())
+    library = open_library(lib)
+    (four,) = [n for n in places(lib) if n.endswith("table.parquet#10.png")]
+    items = library.items(d for some, _ in library.vectors() for d in some)
+    found = {place.image: (digest, place) for digest, item in items.items() for place in item.places}
+    digest, place = found[four]
+    assert place.member == (str(shards / "table.parquet"), 3, 0)
+    assert member_content(place.member, digest) == shade(10)
+    assert member_content(place.member._replace(start=2), digest) is None
+    assert member_content(place.member._replace(start=9), digest) is None
+    assert member_content(place.member._replace(part=1), digest) is None
+    digest, place = found[f"{shards}/0.tar#1.png"]
+    assert place.member is not None
+    assert member_content(place.member, digest) == shade(1)
+    with tarfile.open(shards / "0.tar", "w"):
+        pass
+    assert member_content(place.member, digest) is None
+    (shards / "0.tar").unlink()
+    assert member_content(place.member, digest) is None
+
+
+def test_names_of_parts():
+    assert file_of("/a/0.parquet#12") == "/a/0.parquet"
+    assert file_of("/a/0.jsonl.gz#0") == "/a/0.jsonl.gz"
+    assert file_of("/a/picture#3") == "/a/picture#3"
+    assert file_of("/a/0.parquet#x") == "/a/0.parquet#x"
+
+
+def test_pages_show_pictures_out_of_tars(shards, tmp_path):
+    lib = tmp_path / "lib"
+    update(lib, shards, link=EveryLink())
+    library = open_library(lib)
+    query = Query("red", anyway=True)
+    results = search(library, query, Colours().encoder())
+    assert [result.file for result in results] == [None] * 6
+    assert results[0].document == f"{shards}/0.jsonl#d0"
+    assert len(re.findall('src="data:image/', search_page(library, query, results))) >= 6
+    searching.prepare(str(lib))
+    kind, data = searching.picture(results[0].digest, "small", str(tmp_path))
+    assert (kind in ("png", "jpeg"), len(data) > 50) == (True, True)
+    (shards / "0.tar").unlink()
+    with pytest.raises(ImageError, match="its file is gone"):
+        searching.picture(results[0].digest, "small", str(tmp_path))
+
+
+def test_the_shipped_linker_links_shards(shards, tmp_path):
+    report = update(tmp_path / "lib", shards / "0.jsonl", link=DocumentLinker("default"))
+    assert (report.added, report.documents, report.failures) == (3, 3, [])
