@@ -34,7 +34,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -44,15 +44,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from iconotext.encoder import Encoder, load_encoder
 from iconotext.features import imagenet_classes, load_image_backbone
 from iconotext.library.candidates import WITH_WORDS
-from iconotext.library.index import build_index, exact_nearest
-from iconotext.library.items import Item, Near, Place
+from iconotext.library.index import build_index
 from iconotext.library.ranking import asked_words
 from iconotext.library.search import Query, search
+from iconotext.library.rows import schema
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library, open_library
 from iconotext.library.update import add_paths
@@ -62,7 +63,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.encoders import MadeUpEncoder
 from tests.serve.conftest import Running
 
-TOP = 10
+TOP, MOST = 10, 100
+MORE = 10_000
 QUERIES = 200
 CHUNK = 10_000
 FOLDERS = 400
@@ -72,6 +74,7 @@ _WORDS = [
     "".join(pair)
     for pair in itertools.product(["ba", "du", "ki", "lo", "me", "no", "pa", "ru", "so", "ti", "vo", "zu"], repeat=4)
 ]
+_STEM = {word: asked_words(word) for word in _WORDS}
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
 
 
@@ -80,11 +83,11 @@ class Mixture:
 
     def __init__(self, dim: int) -> None:
         draw = np.random.default_rng(0)
-        self.dim = dim
-        self.spectrum = (np.arange(RANK) + 1.0) ** -0.4
-        self.centres = draw.standard_normal((CLUSTERS, RANK)) * self.spectrum
+        self.dim, rank = dim, min(RANK, dim)
+        self.spectrum = (np.arange(rank) + 1.0) ** -0.4
+        self.centres = draw.standard_normal((CLUSTERS, rank)) * self.spectrum
         self.widths = draw.uniform(0.3, 0.9, (CLUSTERS, 1))
-        self.basis = np.linalg.qr(draw.standard_normal((dim, RANK)))[0].T.astype(np.float32)
+        self.basis = np.linalg.qr(draw.standard_normal((dim, rank)))[0].T.astype(np.float32)
         shares = (np.arange(CLUSTERS) + 1.0) ** -0.7
         self.shares = shares / shares.sum()
         gap = draw.standard_normal(dim).astype(np.float32)
@@ -93,9 +96,9 @@ class Mixture:
     def draw(self, n: int, draw: np.random.Generator, *, query: bool = False) -> NDArray[np.float32]:
         """Some unit vectors, of pictures or of queries."""
         cluster = draw.choice(CLUSTERS, n, p=self.shares)
-        latent = self.centres[cluster] + self.widths[cluster] * draw.standard_normal((n, RANK)) * self.spectrum
+        latent = self.centres[cluster] + self.widths[cluster] * draw.standard_normal((n, len(self.spectrum))) * self.spectrum
         if query:
-            latent += 0.5 * draw.standard_normal((n, RANK)) * self.spectrum
+            latent += 0.5 * draw.standard_normal((n, len(self.spectrum))) * self.spectrum
         rows = _unit(np.asarray(latent @ self.basis, np.float32))
         rows += np.float32(0.3 / np.sqrt(self.dim)) * draw.standard_normal((n, self.dim), dtype=np.float32)
         if query:
@@ -137,74 +140,116 @@ def main() -> int:
 
 
 def measure_search(folder: Path, count: int, dim: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Make a library, index it, and have another process search it."""
+    """Make a library, index it, add to it, and have another process search it."""
     mixture, draw = Mixture(dim), np.random.default_rng(1)
-    library = create_library(folder / "lib", LibrarySettings("default", "made-up", dim))
-    start = time.perf_counter()
-    for first in range(0, count, CHUNK):
-        library.insert(_items(first, mixture.draw(min(CHUNK, count - first), draw)))
-    written = time.perf_counter() - start
-    start = time.perf_counter()
-    library.tidy()
-    index = build_index(library, mixture.draw(QUERIES, np.random.default_rng(2), query=True))
-    yield (
-        "made",
-        {"pictures": count, "written_s": written, "indexed_s": time.perf_counter() - start, "peak_MB": _peak()},
-    )
-    settings = {"partitions": index.partitions, "probes": index.probes, "refine": index.refine}
-    yield "index", {**settings, "recall": index.recall, "bytes": _size(folder)}
+    library = create_library(folder / "lib", LibrarySettings("default", "made-up", dim, "made-up"))
     queries = mixture.draw(QUERIES, np.random.default_rng(3), query=True)
-    np.save(folder / "queries.npy", queries)
-    nearest = exact_nearest(library, queries, TOP)
-    (folder / "nearest.json").write_text(json.dumps([sorted(names) for names in nearest]))
+    nearest = Nearest(queries, MOST)
+    made = {"pictures": float(count)}
+
+    def batches() -> Iterator[Any]:
+        for first in range(0, count, CHUNK):
+            vectors = mixture.draw(min(CHUNK, count - first), draw)
+            nearest.look(first, vectors)
+            yield from rows(first, vectors).to_batches()
+
+    clock = Clock()
+    library.table.add(pa.RecordBatchReader.from_batches(schema(dim), batches()))
+    made |= clock.lap("written")
+    library.tidy()
+    made |= clock.lap("tidied")
+    index = build_index(library, mixture.draw(QUERIES, np.random.default_rng(2), query=True))
+    yield "made", made | clock.lap("indexed") | {"peak_MB": _peak(), "bytes": _size(folder)}
+    settings = {"partitions": index.partitions, "probes": index.probes, "refine": index.refine}
+    yield "index", {**settings, "recall": index.recall}
+    more = mixture.draw(MORE, draw)
+    nearest.look(count, more)
+    clock = Clock()
+    library.table.add(rows(count, more))
+    library.tidy()
+    yield f"{MORE:,} more", clock.lap("added") | {"bytes": _size(folder)}
+    np.savez(folder / "queries.npz", queries=queries, nearest=nearest.numbers)
+    _forget(folder)
     command = [sys.executable, __file__, "--ask", str(folder)]
     yield from json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout).items()
 
 
+class Nearest:
+    """Exact search by brute force: the numbers of the vectors nearest to each query, among all that it looks at."""
+
+    def __init__(self, queries: NDArray[np.float32], most: int) -> None:
+        self.queries, self.most = queries, most
+        self.numbers = np.zeros((len(queries), 0), np.int64)
+        self._cosines = np.zeros((len(queries), 0), np.float32)
+
+    def look(self, first: int, vectors: NDArray[np.float32]) -> None:
+        """Look at vectors, the first of which has this number."""
+        here = self.queries @ vectors.T
+        best = np.argpartition(-here, min(self.most, len(vectors)) - 1, axis=1)[:, : self.most]
+        cosines = np.hstack([self._cosines, np.take_along_axis(here, best, 1)])
+        numbers = np.hstack([self.numbers, best + first])
+        keep = np.argsort(-cosines, axis=1, kind="stable")[:, : self.most]
+        self._cosines, self.numbers = np.take_along_axis(cosines, keep, 1), np.take_along_axis(numbers, keep, 1)
+
+
+class Clock:
+    """Seconds, and seconds of the processor, since the lap before."""
+
+    def __init__(self) -> None:
+        self._before = time.perf_counter(), time.process_time()
+
+    def lap(self, name: str) -> dict[str, float]:
+        """How long something took."""
+        now = time.perf_counter(), time.process_time()
+        wall, processor = now[0] - self._before[0], now[1] - self._before[1]
+        self._before = now
+        return {f"{name}_s": wall, f"{name}_processor_s": processor}
+
+
 def ask(folder: Path) -> dict[str, Any]:
-    """Search a library; what the other process does."""
+    """Search a library of which nothing is in memory; what the other process does."""
+    with np.load(folder / "queries.npz") as file:
+        queries, numbers = file["queries"], file["nearest"]
+    found: dict[str, Any] = {}
+    clock = Clock()
     library = open_library(folder / "lib")
-    queries = np.load(folder / "queries.npy")
-    nearest = [set(names) for names in json.loads((folder / "nearest.json").read_text())]
+    library.nearest(queries[-1], TOP)
+    found["cold"] = clock.lap("first")
     for query in queries[:20]:  # the index is read from disk when it is first used
         library.nearest(query, TOP)
-    found: dict[str, Any] = {}
-    times, hits = [], 0
-    for query, names in zip(queries, nearest, strict=True):
-        start = time.perf_counter()
-        near = library.nearest(query, TOP)
-        times.append(time.perf_counter() - start)
-        hits += len({each.digest for each in near} & names)
-    found["nearest 10"] = {**_milliseconds(times), "recall": hits / (TOP * len(queries))}
+    for n in (TOP, MOST):
+        clock, times, hits = Clock(), [], 0
+        for query, exact in zip(queries, numbers[:, :n].tolist(), strict=True):
+            start = time.perf_counter()
+            near = library.nearest(query, n)
+            times.append(time.perf_counter() - start)
+            hits += len({int(each.digest, 16) for each in near} & set(exact))
+        processor = 1000 * clock.lap("all")["all_processor_s"] / len(queries)
+        found[f"nearest {n}"] = {**_milliseconds(times), "recall": hits / (n * len(queries)), "processor_ms": processor}
     half = f"date >= TIMESTAMP '{(BEGIN + timedelta(minutes=library.count() // 2)).isoformat(sep=' ')}'"
-    for name, n, condition in (("nearest 200", 200, None), ("newer half", TOP, half)):
-        near_to = partial(library.nearest, n=n, where=condition)
-        some = queries[: QUERIES // 4]  # exact search of half a million takes seconds
-        shares = [_share(near_to(query), near_to(query, exact=True)) for query in some]
-        found[name] = {**_milliseconds(_timed(near_to, queries)), "recall": statistics.mean(shares)}
-    where = f"array_has(folders, '/photos/{FOLDERS // 2}')"
-    found["in a folder"] = _milliseconds(
-        _timed(lambda query: library.nearest(query, TOP, where=where, exact=True), queries)
-    )
+    folder_of = f"array_has(folders, '/photos/{FOLDERS // 2}')"
+    for name, condition, exact in (("newer half", half, False), ("in a folder", folder_of, True)):
+        near_to = partial(library.nearest, n=TOP, where=condition, exact=exact)
+        found[name] = _milliseconds(_timed(near_to, queries[: QUERIES // 4]))
     draw = np.random.default_rng(4)
-    sentences = [caption(draw, 5) for _ in queries]
-    asked = dict(zip(sentences, queries, strict=True))
-    times = []
-    for sentence in sentences:
-        start = time.perf_counter()
-        library.matching(asked_words(sentence), WITH_WORDS)
-        times.append(time.perf_counter() - start)
-    found["full text"] = _milliseconds(times)
+    sentences = captions(draw, QUERIES, 5)
+    found["full text"] = _milliseconds(_timed(lambda text: library.matching(asked_words(text), WITH_WORDS), sentences))
     library.save(background=Background((0.0, 0.1), (0.0, 0.1)))
-    width = queries.shape[1]
-    encoder = MadeUpEncoder("made-up", width, lambda texts: np.stack([asked[text] for text in texts]), _none)
-    times = []
-    for sentence in sentences:
-        start = time.perf_counter()
+    asked = dict(zip(sentences, queries, strict=True))
+    encoder = MadeUpEncoder("made-up", queries.shape[1], lambda texts: np.stack([asked[t] for t in texts]), _none)
+
+    def whole(sentence: str) -> None:
         search(library, Query(sentence, anyway=True), encoder)
-        times.append(time.perf_counter() - start)
-    found["whole search"] = _milliseconds(times)
-    found["memory"] = {"peak_MB": _peak()}
+
+    clock = Clock()
+    found["whole search"] = _milliseconds(_timed(whole, sentences))
+    found["whole search"]["processor_ms"] = 1000 * clock.lap("all")["all_processor_s"] / QUERIES
+    with ThreadPoolExecutor(20) as clients:
+        for name, work, asks in (("nearest 10", partial(library.nearest, n=TOP), queries), ("whole", whole, sentences)):
+            start = time.perf_counter()
+            times = list(clients.map(lambda ask, work=work: _timed(work, [ask])[0], asks))
+            found[f"20 clients, {name}"] = _milliseconds(times) | {"a_second": QUERIES / (time.perf_counter() - start)}
+    found["memory"] = {"peak_MB": _peak(), "load": os.getloadavg()[0]}
     load_encoder().encode_sentences(["A dog on a beach."])
     library.nearest(queries[0], TOP)
     found["memory"]["with_models_MB"] = _peak()
@@ -301,29 +346,48 @@ def measure_add(files: list[Path]) -> dict[str, Any]:
     }
 
 
-def _share(found: list[Near], exact: list[Near]) -> float:
-    return len({near.digest for near in found} & {near.digest for near in exact}) / len(exact)
+def rows(first: int, vectors: NDArray[np.float32]) -> Any:
+    """Made-up pictures as rows of a library: one place each, with a caption whose vector is that of the picture."""
+    count, dim = vectors.shape
+    texts = captions(np.random.default_rng(first), count, 8)
+    numbers = range(first, first + count)
+    files = [f"/photos/{number % FOLDERS}/IMG_{number % 10_000:04}.jpg" for number in numbers]
+    ends = pa.array(np.arange(count + 1, dtype=np.int32))
+
+    def each(values: Any, many: int = 1) -> Any:
+        return pa.ListArray.from_arrays(pa.array(np.arange(count + 1, dtype=np.int32) * many), values)
+
+    folders = [name for number in numbers for name in ("/", "/photos", f"/photos/{number % FOLDERS}")]
+    columns = {
+        "digest": [f"{number:032x}" for number in numbers],
+        "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
+        "places": [f'[{{"file":"{file}","caption":"{text}"}}]' for file, text in zip(files, texts, strict=True)],
+        "owners": pa.ListArray.from_arrays(ends, pa.array(files)),
+        "folders": each(pa.array(folders), 3),
+        "date": pa.array(np.datetime64(BEGIN, "s") + np.arange(first, first + count) * 60),
+        "relation_model": ["made-up"] * count,
+        "offsets": each(pa.array(np.zeros(13 * count, np.float32)), 13),
+        "thumbnail": pa.nulls(count, pa.string()),
+        "words": [" ".join([_STEM[word] for word in text.split()]) + " img" for text in texts],
+        "said": each(pa.array(vectors.astype(np.float16).ravel()), dim),
+        "taken": pa.array(np.zeros(count, bool)),
+    }
+    return pa.table(columns, schema=schema(dim))
 
 
-def _items(first: int, vectors: NDArray[np.float32]) -> list[Item]:
-    draw = np.random.default_rng(first)
-    return [
-        Item(
-            f"{number:032x}",
-            (Place(file=f"/photos/{number % FOLDERS}/IMG_{number:07}.jpg", caption=caption(draw, 8)),),
-            BEGIN + timedelta(minutes=number),
-            vector,
-            np.zeros(13, np.float32),
-            "made-up",
-            said=vector[None],
-        )
-        for number, vector in enumerate(vectors, first)
-    ]
+def captions(draw: np.random.Generator, count: int, words: int) -> list[str]:
+    """Texts of made-up words, the n-th about 1 / n as common as the first."""
+    ranks = np.minimum(draw.zipf(1.2, (count, words)), len(_WORDS) - 1)
+    return [" ".join([_WORDS[rank] for rank in some]) for some in ranks.tolist()]
 
 
-def caption(draw: np.random.Generator, words: int) -> str:
-    """Made-up words, the n-th about 1 / n as common as the first."""
-    return " ".join(_WORDS[min(int(rank), len(_WORDS) - 1)] for rank in draw.zipf(1.2, words))
+def _forget(folder: Path) -> None:
+    """Have the system drop what it keeps of the files in memory, so that the next one who asks finds them cold."""
+    for file in folder.rglob("*"):
+        if file.is_file() and hasattr(os, "posix_fadvise"):
+            with file.open("rb") as stream:
+                os.fsync(stream.fileno())
+                os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _none(_: Any) -> Any:
@@ -334,7 +398,7 @@ def _given(encoder: Encoder, _: str) -> Encoder:
     return encoder
 
 
-def _timed(work: Any, queries: NDArray[np.float32]) -> list[float]:
+def _timed(work: Any, queries: Iterable[Any]) -> list[float]:
     times = []
     for query in queries:
         start = time.perf_counter()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.library.index import ABOVE, measure_background
-from iconotext.library.items import Near, words_of
+from iconotext.library.items import Near
 from iconotext.library.ranking import (
     LEVELS,
     Match,
@@ -19,7 +19,7 @@ from iconotext.library.ranking import (
     match_of,
     with_every_word,
 )
-from iconotext.library.store import Library, one_of
+from iconotext.library.store import Library
 from iconotext.links.words import stems
 
 if TYPE_CHECKING:
@@ -73,15 +73,14 @@ def find_candidates(
         where: A condition in SQL.
     """
     n = max(n, WITH_WORDS) if sentence is not None else n
-    exact = library.settings.index is None or library.count(where) <= ABOVE
+    exact = library.settings.index is None or (where is not None and library.count(where) <= ABOVE)
     near = library.nearest(vector, n, where=where, exact=exact)
     if sentence is None or not near:
         return Candidates(near, np.array([each.similarity for each in near], np.float32))
     words, digests = asked_words(sentence), {each.digest for each in near}
-    relevance = library.matching(words, n, where=where)
-    others = library.items(relevance.keys() - digests).values()
-    near += [Near(item, float(item.vector @ vector)) for item in others]
-    relevance |= library.matching(words, len(digests), where=one_of("digest", sorted(digests)))
+    by_words = library.matching(words, n, where=where)
+    relevance = library.relevance(words, digests) | {item.digest: score for item, score in by_words}
+    near += [Near(item, float(item.vector @ vector)) for item, _ in by_words if item.digest not in digests]
     background = library.settings.background or measure_background(library, encoder)
     whole, of_image, of_text = deviations(
         np.array([each.similarity for each in near], np.float32),
@@ -89,7 +88,7 @@ def find_candidates(
         np.array([relevance.get(each.digest, 0) for each in near], np.float32),
         background,
     )
-    has, wanted = [set(words_of(each.item.places).split()) for each in near], stems(sentence)
+    has, wanted = [set(each.item.words.split()) for each in near], stems(sentence)
     whole = with_every_word(whole, np.array([has_every_word(each, wanted) for each in has]), len(wanted))
     scores = in_cosines(whole, background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))

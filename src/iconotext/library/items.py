@@ -118,6 +118,7 @@ class Item:
         thumbnail: A small picture as a data URI, kept for one that is no file of its own.
         said: (texts, dim) vectors of what is said of it, in the order of ``said_of``; None where nothing is.
         taken: Whether the date is the camera's.
+        words: As they are stored, see ``words_of``; empty for one that is not stored yet.
     """
 
     digest: str
@@ -129,6 +130,7 @@ class Item:
     thumbnail: str | None = None
     said: FloatMatrix | None = None
     taken: bool = False
+    words: str = ""
 
 
 class Near(NamedTuple):

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from iconotext.library.items import Item, Place, folders_of, words_of
 
-SHOWN = ("digest", "vector", "places", "date", "relation_model", "offsets", "said", "taken")
+SHOWN = ("digest", "vector", "places", "date", "relation_model", "offsets", "said", "taken", "words")
 """Columns that a search needs: all but the small picture, and those that only conditions look at."""
 
 PLACES = TypeAdapter(tuple[Place, ...])
@@ -54,6 +54,7 @@ def items_of(table: Any, dim: int) -> list[Item]:
             row.get("thumbnail"),
             said,
             row["taken"],
+            row["words"] or "",
         )
         for row, vector, said in zip(rows, *vectors, strict=True)
     ]

@@ -176,19 +176,28 @@ class Library:
         near = [Near(item, 1 - distance / 2) for item, distance in zip(found, distances, strict=True)]
         return sorted(near, key=lambda each: (-each.similarity, each.digest))[:n]
 
-    def matching(self, words: str, n: int, *, where: str | None = None) -> dict[str, float]:
-        """The n pictures whose words match best: names, and BM25.
+    def matching(self, words: str, n: int, *, where: str | None = None) -> list[tuple[Item, float]]:
+        """The n pictures whose words match best, and BM25.
 
         Args:
             words: As ``ranking.asked_words`` makes them; without any, nothing matches.
             n: At most so many.
             where: A condition in SQL.
         """
-        query = self.table.search(words, query_type="fts", fts_columns="words").select(["digest", "_score"])
-        if where:
-            query = query.where(where, prefilter=True)
-        rows = self._attempt(query.limit(n).to_arrow).to_pylist() if words and n else []
-        return {row["digest"]: row["_score"] for row in rows}
+        rows = self._by_words(words, n, where, SHOWN)
+        return [] if rows is None else list(zip(items_of(rows, self.settings.dim), _scores(rows), strict=True))
+
+    def relevance(self, words: str, digests: Iterable[str]) -> dict[str, float]:
+        """BM25 of those of some pictures whose words match: see ``matching``."""
+        several = sorted(set(digests))
+        rows = self._by_words(words, len(several), one_of("digest", several), ["digest"]) if several else None
+        return {} if rows is None else dict(zip(rows["digest"].to_pylist(), _scores(rows), strict=True))
+
+    def _by_words(self, words: str, n: int, where: str | None, columns: Iterable[str]) -> Any:
+        if not words or not n:
+            return None
+        query = self.table.search(words, query_type="fts", fts_columns="words").select([*columns, "_score"])
+        return self._attempt((query.where(where, prefilter=True) if where else query).limit(n).to_arrow)
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         batches = iter(self._attempt(lambda: self.table.search().select(columns).to_batches(4096)))
@@ -202,6 +211,11 @@ class Library:
         except (OSError, RuntimeError, ValueError) as error:
             line = next(iter(_INTERNAL.sub("", str(error)).splitlines()), "").strip() or type(error).__name__
             raise LibraryError(not_written(self.path, line[:300])) from error
+
+
+def _scores(rows: Any) -> list[float]:
+    found: list[float] = rows["_score"].to_pylist()
+    return found
 
 
 def open_library(path: Path) -> Library:
