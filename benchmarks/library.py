@@ -52,8 +52,8 @@ from iconotext.features import imagenet_classes, load_image_backbone
 from iconotext.library.candidates import WITH_WORDS
 from iconotext.library.index import build_index
 from iconotext.library.ranking import asked_words
-from iconotext.library.search import Query, search
 from iconotext.library.rows import schema
+from iconotext.library.search import Query, search
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library, open_library
 from iconotext.library.update import add_paths
@@ -95,10 +95,10 @@ class Mixture:
 
     def draw(self, n: int, draw: np.random.Generator, *, query: bool = False) -> NDArray[np.float32]:
         """Some unit vectors, of pictures or of queries."""
-        cluster = draw.choice(CLUSTERS, n, p=self.shares)
-        latent = self.centres[cluster] + self.widths[cluster] * draw.standard_normal((n, len(self.spectrum))) * self.spectrum
+        cluster, shape = draw.choice(CLUSTERS, n, p=self.shares), (n, len(self.spectrum))
+        latent = self.centres[cluster] + self.widths[cluster] * draw.standard_normal(shape) * self.spectrum
         if query:
-            latent += 0.5 * draw.standard_normal((n, len(self.spectrum))) * self.spectrum
+            latent += 0.5 * draw.standard_normal(shape) * self.spectrum
         rows = _unit(np.asarray(latent @ self.basis, np.float32))
         rows += np.float32(0.3 / np.sqrt(self.dim)) * draw.standard_normal((n, self.dim), dtype=np.float32)
         if query:

@@ -78,9 +78,7 @@ def together(shards, **linking):
     documents = [
         document
         for shard in find_shards([str(shards)])
-        for document in stage.documents(
-            shard, [shards / f"{shard.name}.jsonl", shards / f"{shard.name}.tar"], Counts()
-        )
+        for document in stage.documents(shard, [shards / f"{shard.name}.jsonl", shards / f"{shard.name}.tar"], Counts())
     ]
     return list(linker.link_all(documents))
 

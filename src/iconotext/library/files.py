@@ -51,7 +51,7 @@ def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str,
         for file, folder in find_documents([root], reading, suffixes=IMAGES | SUFFIXES.keys() | _OF_SHARDS):
             if file in seen or (folder is not None and file.name.startswith(".")):
                 continue
-            if folder is not None and file.name.endswith(tuple(_OF_SHARDS)) and not _is_shard(file):
+            if folder is not None and file.name.endswith(tuple(_OF_SHARDS)) and not _is_shard(file, folder):
                 continue
             seen.add(file)
             if (why := _not_listed(file)) is not None:
@@ -79,9 +79,9 @@ def file_kind(path: Path) -> Literal["picture", "document", "shard"] | None:
     return "picture" if suffix in IMAGES else "document" if suffix in SUFFIXES else None
 
 
-def _is_shard(file: Path) -> bool:
+def _is_shard(file: Path, folder: Path) -> bool:
     """Whether a file of a folder is a shard by its name, and not what belongs to one."""
-    if not file.name.endswith(SHARDS) or file.name.startswith("_"):
+    if not file.name.endswith(SHARDS) or any(part.startswith("_") for part in file.relative_to(folder).parts):
         return False
     stem = str(file).removesuffix(".tar")
     return file.suffix != ".tar" or not any(os.path.isfile(stem + suffix) for suffix in SHARDS if suffix != ".tar")
