@@ -108,11 +108,11 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
     nearest = exact_nearest(library, queries, TOP)
     index = IndexSettings(count, partitions, PROBES[0], REFINE[0], 0.0, 0)
     choosing, measuring = slice(0, None, 2), slice(1, None, 2)
-    several = [replace(index, probes=probes, refine=refine) for probes, refine in _settings(partitions)]
+    choices = [replace(index, probes=probes, refine=refine) for probes, refine in _settings(partitions)]
     enough = bisect_left(
-        several[:-1], x=True, key=lambda each: recall(library, each, queries[choosing], nearest[choosing]) >= GOAL
+        choices[:-1], x=True, key=lambda each: recall(library, each, queries[choosing], nearest[choosing]) >= GOAL
     )
-    index = several[enough]
+    index = choices[enough]
     found = recall(library, index, queries[measuring], nearest[measuring])
     index = replace(index, recall=round(found, 4), queries=len(queries[measuring]))
     library.save(index=index)
