@@ -106,6 +106,20 @@ def link_every(document: Document) -> LinkedDocument:
     return LinkedDocument(document, links, np.zeros((len(document.sentences), len(document.images)), np.float32), "all")
 
 
+class EveryLink:
+    """Links everything, and remembers which documents."""
+
+    def __init__(self) -> None:
+        self.linked: list[str] = []
+
+    __call__ = staticmethod(link_all)
+
+    def link_all(self, documents: Any, asked: Any) -> Any:
+        for document in documents:
+            self.linked.append(document.id)
+            yield link_every(document)
+
+
 def update(
     lib: Path,
     *paths: Path,
@@ -138,4 +152,4 @@ def names(lib: Path) -> list[str]:
     return sorted(name for places in content(lib).values() for name in places)
 
 
-__all__ = ["Colours", "Relations", "content", "link_all", "names", "paint", "unit", "update"]
+__all__ = ["Colours", "EveryLink", "Relations", "content", "link_all", "names", "paint", "unit", "update"]

@@ -15,7 +15,8 @@ from iconotext.errors import LibraryError
 from iconotext.library.describe import describe
 from iconotext.library.search import Query, search
 from iconotext.library.store import open_library
-from tests.library.library_fakes import Colours, content, paint, update
+from tests.library.library_fakes import Colours, EveryLink, content, paint, update
+from tests.scale.conftest import png, row, write_jsonl, write_tar
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,12 +30,14 @@ WRITER = """
 import os, signal, sys, time
 from pathlib import Path
 from iconotext.library import add as library_add
+from iconotext.library import shards
 from iconotext.library.store import Library
 from iconotext.library.ledger import Ledger
-from tests.library.library_fakes import Colours, update
+from tests.library.library_fakes import Colours, EveryLink, update
 
 lib, photos, what, nth, delay = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), float(sys.argv[5])
-library_add.BATCH, library_add.TIDY_AFTER = 4, 2
+library_add.BATCH = shards.PART = 4
+library_add.TIDY_AFTER = 2
 
 def dying(method, when):
     calls = 0
@@ -60,7 +63,7 @@ class Slow(Colours):
         return super().look(files)
 
 print("begin", flush=True)
-report = update(lib, photos, colours=Slow())
+report = update(lib, photos, colours=Slow(), link=EveryLink())
 print("end", report.added, flush=True)
 """
 
@@ -104,6 +107,25 @@ def test_a_kill_leaves_a_library_that_is_searched_and_goes_on(tmp_path, photos, 
     report = update(lib, photos, colours=colours)
     assert len(colours.looked) == report.encoded == report.added == IMAGES - stored
     update(tmp_path / "whole", photos)
+    assert content(lib) == content(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("what", "nth", "stored"), [("after-insert", 1, 4), ("before-put", 2, 8), ("after-put", 3, 12)]
+)
+def test_a_kill_in_the_midst_of_a_shard_loses_no_part_that_was_brought_in(tmp_path, monkeypatch, what, nth, stored):
+    monkeypatch.setattr("iconotext.library.shards.PART", 4)
+    shards, lib, colours = tmp_path / "shards", tmp_path / "lib", Colours()
+    write_jsonl(shards / "0.jsonl", [row(n, [f"{n}.png"]) for n in range(IMAGES)])
+    write_tar(shards / "0.tar", {f"{n}.png": png(n) for n in range(IMAGES)})
+    process = writer(lib, shards, what, nth)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert describe(open_library(lib))["pictures"] == stored
+    report = update(lib, shards, colours=colours, link=EveryLink())
+    assert len(colours.looked) == report.added == IMAGES - stored
+    assert update(lib, shards, link=EveryLink()).unchanged == 1
+    update(tmp_path / "whole", shards, link=EveryLink())
     assert content(lib) == content(tmp_path / "whole")
 
 

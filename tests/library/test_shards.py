@@ -23,22 +23,8 @@ from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
 from iconotext.serve import searching
-from tests.library.library_fakes import Colours, link_all, link_every, update
+from tests.library.library_fakes import Colours, EveryLink, link_every, update
 from tests.scale.conftest import row, write_jsonl, write_tar
-
-
-class EveryLink:
-    """Links everything, and remembers which documents."""
-
-    def __init__(self) -> None:
-        self.linked: list[str] = []
-
-    __call__ = staticmethod(link_all)
-
-    def link_all(self, documents: Any, asked: Any) -> Any:
-        for document in documents:
-            self.linked.append(document.id)
-            yield link_every(document)
 
 
 def picture(colour: tuple[int, int, int]) -> bytes:
@@ -105,6 +91,7 @@ def test_a_changed_shard_is_read_again_and_one_that_is_gone_goes(shards, tmp_pat
     assert places(lib) == [f"{shards}/0.tar#0.png", f"{shards}/0.tar#1.png"]
     assert remove_from_library(lib, [shards]).removed == 2
     assert places(lib) == []
+    assert update(lib, shards, link=EveryLink()).added == 2
 
 
 def test_a_shard_that_becomes_shorter_loses_its_last_parts(shards, tmp_path, monkeypatch):

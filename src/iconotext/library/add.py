@@ -14,6 +14,7 @@ from iconotext.features.cores import usable_cores
 from iconotext.library.changes import Change, Report, document_change, image_change, is_unchanged
 from iconotext.library.commit import commit
 from iconotext.library.files import Found
+from iconotext.library.items import file_of
 from iconotext.library.ledger import Ledger
 from iconotext.library.models import Models
 from iconotext.library.shards import parts_of, shard_changes
@@ -77,7 +78,9 @@ def add_files(
 def take_out(library: Library, ledger: Ledger, files: Sequence[str], brought: Set[str], report: Report) -> None:
     """Take out what files brought in, and forget them."""
     for start in range(0, len(files), BATCH):
-        commit(library, ledger, [Change(file) for file in files[start : start + BATCH]], report, brought=brought)
+        some = files[start : start + BATCH]
+        ledger.forget({file_of(owner) for owner in some})  # a shard of which parts go is to be read again
+        commit(library, ledger, [Change(owner) for owner in some], report, brought=brought)
 
 
 def brought_files(library: Library) -> set[str]:

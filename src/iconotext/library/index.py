@@ -101,10 +101,8 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
     }
     by_bits = library.settings.dim % 8 == 0  # what RaBitQ asks for
     library.create_index("vector", IvfRq(num_bits=4, **rounds) if by_bits else IvfFlat(**rounds))
-    library.create_index("digest", BTree())
     library.create_index("date", BTree())
-    for several in ("folders", "owners"):
-        library.create_index(several, LabelList())
+    library.create_index("folders", LabelList())
     nearest = exact_nearest(library, queries, TOP)
     index = IndexSettings(count, partitions, PROBES[0], REFINE[0], 0.0, 0)
     choosing, measuring = slice(0, None, 2), slice(1, None, 2)
@@ -120,15 +118,10 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
 
 
 def index_queries(library: Library, encoder: Encoder) -> FloatMatrix:
-    """Queries to try an index with: short sentences, and a quarter as many pictures as they are in the library."""
-    draw, several = np.random.default_rng(0), SENTENCES // 4
-    texts = made_up_sentences(encoder)
-    wanted = set(draw.choice(library.count(), min(several, library.count()), replace=False).tolist())
-    pictures, row = [], 0
-    for _, vectors in library.vectors():
-        pictures += [vectors[i - row] for i in range(row, row + len(vectors)) if i in wanted]
-        row += len(vectors)
-    return np.vstack([texts, np.array(pictures, np.float32).reshape(-1, encoder.dim)])
+    """Queries to try an index with: short sentences, and a quarter as many pictures, or nearly so, of the library."""
+    several = SENTENCES // 4
+    pictures = [item.vector for item in library.some(several)[:several]]
+    return np.vstack([made_up_sentences(encoder), np.array(pictures, np.float32).reshape(-1, encoder.dim)])
 
 
 def _settings(partitions: int) -> list[tuple[int, int]]:

@@ -231,10 +231,12 @@ def create_library(path: Path, settings: LibrarySettings) -> Library:
     """Make an empty library, holding the folder's ledger; ``LibraryError`` where it is not empty, or not writable."""
     library = Library(path, settings)
     library._attempt(lambda: _connect(path).create_table(TABLE, schema=schema(settings.dim), mode="overwrite"))
-    from lancedb.index import FTS
+    from lancedb.index import FTS, BTree, LabelList
 
     stems = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, with_position=False)
     library.create_index("words", stems)
+    library.create_index("digest", BTree())  # what comes is looked up by its name, and what a file brought in
+    library.create_index("owners", LabelList())
     write_settings(path, settings)  # last: from now on it is a library
     return library
 

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from iconotext.errors import IconotextError, ImageError, SettingError
 from iconotext.extras import require
+from iconotext.library.files import file_kind
 from iconotext.library.search import Result
 from iconotext.library.search_page import card
 from iconotext.library.settings import read_settings
@@ -170,8 +171,8 @@ def _reading_view(result: Result, store: Store) -> str | None:
 def _document_link(result: Result, jobs: Jobs) -> str | None:
     """Where a document is read here, or else opened: its path is then in the field for that."""
     view, root = _reading_view(result, jobs.store), jobs.settings.root
-    if view is not None or result.document is None or root is None:
-        return view
+    if view is not None or result.document is None or root is None or file_kind(Path(result.document)) != "document":
+        return view  # a shard is no document that could be opened
     try:
         return f"/?{urlencode({'path': Path(result.document).relative_to(root.resolve()).as_posix()})}"
     except ValueError:
