@@ -11,7 +11,6 @@ exact search finds is found; how much that is on other queries is kept beside th
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -106,11 +105,10 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
     nearest = exact_nearest(library, queries, TOP)
     index = IndexSettings(count, partitions, PROBES[0], REFINE[0], 0.0, 0)
     choosing, measuring = slice(0, None, 2), slice(1, None, 2)
-    choices = [replace(index, probes=probes, refine=refine) for probes, refine in _settings(partitions)]
-    enough = bisect_left(
-        choices[:-1], x=True, key=lambda each: recall(library, each, queries[choosing], nearest[choosing]) >= GOAL
-    )
-    index = choices[enough]
+    for probes, refine in _settings(partitions):
+        index = replace(index, probes=probes, refine=refine)
+        if recall(library, index, queries[choosing], nearest[choosing]) >= GOAL:
+            break
     found = recall(library, index, queries[measuring], nearest[measuring])
     index = replace(index, recall=round(found, 4), queries=len(queries[measuring]))
     library.save(index=index)
@@ -125,7 +123,7 @@ def index_queries(library: Library, encoder: Encoder) -> FloatMatrix:
 
 
 def _settings(partitions: int) -> list[tuple[int, int]]:
-    """Probes and refinement to try, by what they cost; those that cost more find more, or nearly so."""
+    """Probes and refinement to try, by what they cost."""
     pairs = [(min(probes, partitions), refine) for probes in PROBES for refine in REFINE]
     return sorted(dict.fromkeys(pairs), key=lambda pair: (pair[0] + 10 * pair[1], pair))
 
