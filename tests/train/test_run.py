@@ -215,6 +215,11 @@ KILLED = """
 @pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="needs fork and SIGKILL")
 def test_killed_at_any_moment_it_ends_with_the_same_model(corpus, tmp_path):
     recipe = small_recipe(training={"epochs": 6, "average": 2, "max_sentences": 2, "batch": 4}, objective={"b": 6})
+    ends_the_same_when_killed(recipe, corpus, tmp_path)
+
+
+def ends_the_same_when_killed(recipe, corpus, tmp_path):
+    """Train undisturbed, and killed up to twelve times; compare."""
     train(recipe, [corpus], tmp_path / "whole")
     script = tmp_path / "killed.py"
     script.write_text(textwrap.dedent(KILLED))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +23,15 @@ from iconotext.train.prepared import open_prepared
 from iconotext.train.run import train
 from iconotext.train.windows import Windows
 from tests.scale.conftest import png, row, write_jsonl
+from tests.scale.test_store import send, server  # noqa: F401 - a fixture
 from tests.train.synthetic import regional_recipe, small_recipe, write_regional, write_synthetic
-from tests.train.test_run import Stop, StopAt, log_of, metrics_of, weights_of
+from tests.train.test_run import Stop, StopAt, ends_the_same_when_killed, log_of, metrics_of, weights_of
 
 
 def features_of(folder: Path, recipe: Recipe, corpus: Path, *, each: int = 10) -> Path:
     """Shards of so many documents of a corpus, and of their features, made in this process."""
     lines = corpus.read_text().splitlines(keepends=True)
-    (folder / "shards").mkdir(parents=True)
+    (folder / "shards").mkdir(parents=True, exist_ok=True)
     for number in range(-(-len(lines) // each)):
         (folder / "shards" / f"{number:03}.jsonl").write_text("".join(lines[number * each : (number + 1) * each]))
     return made_of(folder / "shards", recipe)
@@ -73,6 +75,25 @@ def test_so_it_is_with_regions_and_the_objective_within_documents(tmp_path):
     training = {"epochs": 2, "max_regions": 2, "max_sentences": 1}
     recipe = regional_recipe(tmp_path / "corpus", objective=objective, training=training)
     folder = features_of(tmp_path, recipe, corpus, each=9)
+    train(recipe, [corpus], tmp_path / "memory")
+    train(recipe, [folder], tmp_path / "streamed")
+    assert weights_of(tmp_path / "streamed") == weights_of(tmp_path / "memory")
+
+
+@pytest.mark.slow
+def test_so_it_is_with_views_and_what_other_evidence_says(tmp_path):
+    corpus = write_jsonl(tmp_path / "whole" / "corpus.jsonl", [row(n, [f"{n}.png"]) for n in range(12)])
+    for folder in (tmp_path / "whole", tmp_path / "shards"):
+        folder.mkdir(exist_ok=True)
+        for n in range(12):
+            (folder / f"{n}.png").write_bytes(png(n))
+    recipe = small_recipe(
+        features={"text": "minilm", "image": "efficientnet-lite0", "views": 1},
+        text={"kind": "projection"},
+        objective={"kind": "softmax", "posterior": 1},
+        training={"epochs": 1, "batch": 4, "learning_rate": 1e-3},
+    )
+    folder = features_of(tmp_path, recipe, corpus, each=5)
     train(recipe, [corpus], tmp_path / "memory")
     train(recipe, [folder], tmp_path / "streamed")
     assert weights_of(tmp_path / "streamed") == weights_of(tmp_path / "memory")
@@ -236,3 +257,32 @@ def test_processes_write_the_same_bytes(features, corpus, tmp_path):
     assert (done["made"], done["documents"]) == (6, {"read": 60, "written": 60})
     for path in features.glob("*.features"):
         assert (output / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.kill
+@pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="needs fork and SIGKILL")
+def test_killed_at_any_moment_it_ends_with_the_same_model(features, corpus, tmp_path):
+    training = {"epochs": 6, "average": 2, "max_sentences": 2, "batch": 4, "buffer": 12}
+    ends_the_same_when_killed(tables(corpus, training=training, objective={"b": 6}), features, tmp_path)
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_model_as_in_memory(features, corpus, tmp_path):
+    recipe = tables(corpus, training={"devices": 2, "epochs": 1})
+    train(recipe, [features], tmp_path / "streamed")
+    train(recipe, [corpus], tmp_path / "memory")
+    assert weights_of(tmp_path / "streamed") == weights_of(tmp_path / "memory")
+    parts = tables(corpus, training={"devices": 2, "epochs": 1, "buffer": 12})
+    train(parts, [features], tmp_path / "parts")
+    train(parts, [features], tmp_path / "again")
+    assert weights_of(tmp_path / "parts") == weights_of(tmp_path / "again")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_shards_in_a_store_train_the_same(server, features, corpus, tmp_path):  # noqa: F811
+    send(features, "s3://bucket/features")
+    recipe = tables(corpus, training={"epochs": 1, "buffer": 12, "batch": 4})
+    train(recipe, ["s3://bucket/features"], tmp_path / "store")
+    train(recipe, [features], tmp_path / "here")
+    assert weights_of(tmp_path / "store") == weights_of(tmp_path / "here")
