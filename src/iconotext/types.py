@@ -125,7 +125,7 @@ class Image:
     problem: str | None = None
     at: int | None = None
     decorative: bool = False
-    member: Member | None = None
+    member: Member | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

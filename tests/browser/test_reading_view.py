@@ -108,12 +108,14 @@ def test_a_thread_that_was_drawn_anew_while_lit_goes_out_again(open_page, linked
     page = open_page(linked)
     page.locator("#s4").focus()
     page.mouse.move(3, 500)
-    for step in (2000, -2000):  # out of sight, where threads are taken away, and back
-        page.mouse.wheel(0, step)
-        page.wait_for_timeout(300)
+    page.mouse.wheel(0, 2000)  # out of sight, where threads are taken away, and back
+    page.wait_for_selector(".thread.on", state="detached")
+    page.mouse.wheel(0, -2000)
+    page.wait_for_selector(".thread.on", state="attached")
+    page.wait_for_function("scrollY === 0")
     assert page.locator(".thread.on").count() == 1
     page.locator("#s20").focus()
-    assert page.eval_on_selector_all(".thread.on", "all => all.map(e => e.dataset.link)") == ["3"]
+    page.wait_for_function("[...document.querySelectorAll('.thread.on')].map((e) => e.dataset.link).join() === '3'")
 
 
 def test_a_lit_sentence_has_a_marker(open_page, linked):

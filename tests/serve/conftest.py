@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,15 +85,13 @@ class Running:
     def ask(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, *, key: bool = True
     ) -> Answer:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         sent = {"Authorization": f"Bearer {self.key}"} if key else {}
         if body is not None and not isinstance(body, bytes):
             body, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
-        connection.request(method, path, body, sent | (headers or {}))
-        answer = connection.getresponse()
-        found = Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
-        connection.close()
-        return found
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+            connection.request(method, path, body, sent | (headers or {}))
+            with connection.getresponse() as answer:
+                return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
     def send(self, files: dict[str, bytes], path: str = "/v1/collections") -> Answer:
         return self.ask("POST", path, multipart(files), {"Content-Type": "multipart/form-data; boundary=xxx"})

@@ -158,4 +158,8 @@ def _damaged(path: Path) -> list[Path]:
 
 def _bytes(path: Path) -> int:
     files = [*(Path(f"{path}{suffix}") for suffix in OF_FILE), *_damaged(path)]
-    return sum(file.stat().st_size for file in files if file.is_file())
+    size = 0
+    for file in files:
+        with suppress(FileNotFoundError):  # SQLite takes files away when the last process that uses them ends
+            size += file.stat().st_size
+    return size
