@@ -149,7 +149,7 @@ def test_the_last_good_checkpoint_stays_whole(corpus, whole, tmp_path):
     assert files_of(train(recipe(), [corpus], folder)) == whole
 
 
-def test_a_build_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, album, monkeypatch):  # noqa: F811
+def test_a_build_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, album, monkeypatch):  # noqa: F811 - the fixture
     settings = captions.Settings(source=album, rule="dii")
 
     def look(build, photos, settings):

@@ -300,7 +300,7 @@ def watched(monkeypatch):
 @pytest.mark.parametrize("kind", ["vit", "clip", "bert"])
 @pytest.mark.parametrize("attack", HOSTILE, ids=lambda attack: attack.__name__)
 @pytest.mark.filterwarnings("ignore")  # of libraries, about what they find
-def test_a_hostile_model_is_refused_or_harmless(models, tmp_path, monkeypatch, watched, attack, kind):  # noqa: F811
+def test_a_hostile_model_is_refused_or_harmless(models, tmp_path, monkeypatch, watched, attack, kind):  # noqa: F811 - the fixture
     folder, trap = tmp_path / "model", Trap(tmp_path)
     if kind == "bert":
         make_bert(folder)
@@ -344,7 +344,7 @@ def make_bert(folder):
     (folder / "2_Normalize").mkdir()
 
 
-def test_the_unharmed_models_load(models, tmp_path, watched):  # noqa: F811
+def test_the_unharmed_models_load(models, tmp_path, watched):  # noqa: F811 - the fixture
     make_bert(tmp_path / "bert")
     assert load_text_backbone(str(tmp_path / "bert")).encode(["a cat"]).shape == (1, 8)
     load_image_backbone(str(models / "vit"))

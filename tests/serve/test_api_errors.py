@@ -60,7 +60,7 @@ def asked(tmp_path):
         assert not list((chosen.data / "asked").glob("*"))
         return answer
 
-    ask.pool, ask.client = pool, client  # type: ignore[attr-defined]
+    ask.pool, ask.client = pool, client  # type: ignore[attr-defined]  # a function carries what tests look at
     yield ask
     jobs.close()
     store.close()

@@ -59,7 +59,7 @@ class Study:
         """Which system's picture it is, as its pixels tell."""
         answer = self.server.ask("GET", f"/v1/studies/{self.address}/pairs/{pair}/{side}?rater={rater}")
         assert answer.status == 200
-        red, _, blue = Image.open(io.BytesIO(answer.body)).convert("RGB").getpixel((20, 20))  # type: ignore[misc]
+        red, _, blue = Image.open(io.BytesIO(answer.body)).convert("RGB").getpixel((20, 20))  # type: ignore[misc]  # of RGB it is a tuple
         return "first" if red > blue else "second"
 
     def judge_all(self, rater: str) -> Any:

@@ -280,7 +280,7 @@ def test_two_processes_train_one_model_as_in_memory(features, corpus, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_shards_in_a_store_train_the_same(server, features, corpus, tmp_path):  # noqa: F811
+def test_shards_in_a_store_train_the_same(server, features, corpus, tmp_path):  # noqa: F811 - the fixture
     send(features, "s3://bucket/features")
     recipe = tables(corpus, training={"epochs": 1, "buffer": 12, "batch": 4})
     train(recipe, ["s3://bucket/features"], tmp_path / "store")

@@ -66,8 +66,8 @@ def directives_plugin(parser: MarkdownIt) -> None:
     parser.inline.ruler.before("backticks", "role", _role)
     parser.inline.ruler.before("link", "figure_key", _figure_key)
     parser.inline.ruler.before("link", "empty_link", _empty_link)
-    plain_code = parser.renderer.rules["code_inline"]  # type: ignore[attr-defined]
-    plain = parser.renderer.rules["fence"]  # type: ignore[attr-defined]
+    rules: dict[str, Any] = parser.renderer.rules  # type: ignore[attr-defined]  # every renderer but the protocol has it
+    plain_code, plain = rules["code_inline"], rules["fence"]
 
     def fence(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         found = HEAD.match(tokens[index].info.strip())
@@ -80,10 +80,10 @@ def directives_plugin(parser: MarkdownIt) -> None:
             return ""
         return str(plain_code(tokens, index, options, env))
 
-    parser.renderer.rules["code_inline"] = code  # type: ignore[attr-defined]
-    parser.renderer.rules["fence"] = fence  # type: ignore[attr-defined]
-    parser.renderer.rules["ready"] = lambda tokens, index, _options, _env: tokens[index].content  # type: ignore[attr-defined]
-    parser.renderer.rules["framed"] = lambda tokens, index, _options, env: _frame(parser, tokens[index], env)  # type: ignore[attr-defined]
+    rules["code_inline"] = code
+    rules["fence"] = fence
+    rules["ready"] = lambda tokens, index, _options, _env: tokens[index].content
+    rules["framed"] = lambda tokens, index, _options, env: _frame(parser, tokens[index], env)
 
 
 def directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any) -> str:
