@@ -29,6 +29,7 @@ def drawn(page):
 
 def follow(page, name):
     page.get_by_role("link", name=name, exact=True).click()
+    page.wait_for_load_state()  # its scripts too
 
 
 def measure(page, name):

@@ -46,6 +46,7 @@ def running(tmp_path_factory, article):
 
 def found(page):
     page.wait_for_selector(".cards li, .none")
+    page.wait_for_load_state()  # its scripts too
     return page.locator(".cards li .name").all_inner_texts()
 
 
