@@ -54,8 +54,9 @@ def test_a_sentence_a_relation_an_example_and_the_document(visit, running):
     server, home = running
     came = visit(server)
     page = came.page
-    page.click("nav >> text=Search")
-    page.wait_for_selector("text=31 pictures")
+    with page.expect_navigation():
+        page.click("nav >> text=Search")
+    assert page.locator("text=31 pictures").count() == 1
     page.fill("#sentence", "A red boat in the harbour")
     page.keyboard.press("Enter")
     assert found(page)[0] == "red.png"
@@ -87,8 +88,8 @@ def test_a_sentence_a_relation_an_example_and_the_document(visit, running):
     page.click(".alike >> nth=0")
     page.wait_for_url(lambda address: "top" not in address)
     assert "photo-7.png" not in found(page)
-    page.click("text=Without this picture")
-    page.wait_for_selector("text=31 pictures")
+    with page.expect_navigation():
+        page.click("text=Without this picture")
     page.fill("#sentence", "A red boat")
     page.keyboard.press("Enter")
     page.wait_for_url("**sentence=A+red+boat")
