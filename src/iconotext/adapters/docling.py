@@ -63,7 +63,6 @@ def document(given: DoclingDocument, path: Path | str, settings: ReadSettings | 
     Args:
         given: The document. It is not changed.
         path: Its JSON file: pictures that it names by a path start there, and may not leave its folder.
-        settings: How it is read.
 
     Returns:
         The document; its ``meta["docling"]`` says which items of docling its sentences and pictures are.

@@ -45,10 +45,6 @@ class PictureConverter:
 
     Pictures are beside the text in the files, not in what other converters make of them: so a document that is handed
     in must have its ``file_path`` in the ``meta``. Its other ``meta`` go along. Each file is read once.
-
-    Args:
-        words: Most words of a chunk.
-        model: Name or folder of a model of iconotext.
     """
 
     def __init__(self, words: int = CHUNK_WORDS, model: str = "default") -> None:
@@ -78,7 +74,6 @@ class PictureConverter:
         """Read, link and cut.
 
         Args:
-            sources: Markdown, HTML, DOCX, EPUB or PDF files, or folders of them.
             documents: Documents that were loaded from such files.
 
         Returns:

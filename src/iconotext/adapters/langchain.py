@@ -42,12 +42,6 @@ def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Docu
 class PictureLoader(BaseLoader):
     """Loads files, and folders of them, as chunks with their pictures.
 
-    Args:
-        paths: Documents of any format that is read, or folders.
-        words: Most words of a chunk.
-        linker: What links; the default model where none is given.
-        settings: How documents are read.
-
     Attributes:
         failures: The documents of the last run that could not be read or linked; each was logged as a warning.
     """

@@ -35,11 +35,6 @@ def nodes(linked: LinkedDocument, words: int = CHUNK_WORDS, context_words: int =
     A text node has its images as ``CHILD``, an image node its surest chunk as ``PARENT``; the metadata of an image that
     belongs to two chunks names the id of the other one (``also_in``). The text of an image node is its caption, or else
     its alternative text, and its context.
-
-    Args:
-        linked: The document with its links.
-        words: Most words of a chunk.
-        context_words: Most words of the sentences of an image node.
     """
     cut = linked.chunks(words)
     texts = [_text_node(linked, chunk) for chunk in cut]
@@ -145,11 +140,7 @@ def _one_a_file(given: Sequence[BaseNode]) -> list[BaseNode]:
 
 
 def _file(given: BaseNode) -> Path:
-    """The file that a document was loaded from.
-
-    Raises:
-        DocumentError: It does not say.
-    """
+    """The file that a document was loaded from; ``DocumentError`` where it does not say."""
     path = given.metadata.get("file_path")
     if not path:
         raise DocumentError(f"document {given.node_id}: its metadata has no file_path, so its pictures are nowhere")

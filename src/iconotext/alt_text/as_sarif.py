@@ -27,8 +27,6 @@ def sarif_log(
     """One run of the check, as a SARIF log.
 
     Args:
-        findings: With their fingerprints.
-        failures: Documents that could not be read.
         root: The folder of the repository: addresses of files within it are relative.
         known: Fingerprints of the baseline: such findings are not new.
     """

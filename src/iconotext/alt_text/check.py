@@ -35,14 +35,7 @@ _MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg)\b|\{[{%]|\x00|\[\[", re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of a check.
-
-    Attributes:
-        findings: What is wrong, by document and place.
-        failures: Documents that could not be read.
-        documents: How many could be.
-        pictures: How many pictures these have.
-    """
+    """What came of a check."""
 
     findings: tuple[Finding, ...]
     failures: tuple[Failure, ...]

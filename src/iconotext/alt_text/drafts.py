@@ -35,11 +35,8 @@ class Draft:
 
     Attributes:
         id: Names it within a run: the document and the number of the picture, ``article:3``.
-        path: The document's file.
         sha256: Of the file, so that nothing is written into another state of it; None where that is not known.
-        image: Number of the picture in the document, from 0.
         source: Its address, as the document writes it.
-        text: The proposed alternative text.
         draft: True until somebody has looked at it.
         confidence: That the sentence it is made from belongs to the picture, 0 to 1.
         visible: Probability that the sentence says what the picture shows.
@@ -155,11 +152,7 @@ def _draft(row: Any, where: str) -> Draft:
 
 
 def chosen(drafts: Sequence[Draft], ids: Iterable[str]) -> list[Draft]:
-    """The drafts with these ids; all where none is named.
-
-    Raises:
-        SettingError: There is no draft of such an id.
-    """
+    """The drafts with these ids; all where none is named; ``SettingError`` where there is no draft of such an id."""
     wanted = list(ids)
     unknown = sorted(set(wanted) - {draft.id for draft in drafts})
     if unknown:

@@ -18,11 +18,7 @@ class Finding:
     """A rule that a picture breaks.
 
     Attributes:
-        rule: Its name.
-        severity: How bad it is.
         message: What is wrong and what to do.
-        place: Where the picture is.
-        source: The address of the picture.
         alt: Its alternative text; None where there is none.
         fingerprint: The same as long as document, rule, picture and text are, wherever in the document the picture
             stands; "" before ``fingerprinted``.

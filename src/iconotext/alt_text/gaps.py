@@ -38,8 +38,6 @@ class Gap:
         start: Where what it replaces begins, in characters of the text.
         end: Where that ends.
         markup: How the text is escaped there.
-        before: Written before it.
-        after: Written behind it.
     """
 
     start: int

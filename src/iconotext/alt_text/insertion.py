@@ -35,7 +35,6 @@ class Part:
 
     Attributes:
         name: Of the member; "" for the file itself.
-        text: As it is decoded.
         mark: The byte order mark before it.
         codec: What gives its other bytes.
         gaps: Where alternative texts may be put.
@@ -77,10 +76,8 @@ def insert_alts(
     """The bytes of a document with alternative texts for some of its pictures.
 
     Args:
-        path: The file; its name tells the format.
         data: Its bytes.
         alts: By number of the picture in the document, its text. It must not have one yet, but with ``over``.
-        settings: Those with which the document was read.
         over: Whether a text takes the place of one that is there.
 
     Raises:

@@ -29,7 +29,6 @@ class Outputs:
     Attributes:
         as_json: Whether findings are printed as JSON.
         sarif: A file for the findings as SARIF; a file that is there is replaced.
-        baseline: The baseline.
         write_baseline: Whether the findings become the baseline, so that none is new.
     """
 

@@ -26,7 +26,6 @@ class Place:
         column: Character in that line, from 1; None likewise.
         at: The same in characters from the beginning of the file, or of the part of an EPUB; None likewise.
         part: The chapter of an EPUB that names it.
-        page: Page of a PDF, from 1.
     """
 
     path: str
@@ -48,11 +47,9 @@ class Picture:
     """A picture of a document, and what its alternative text is judged by.
 
     Attributes:
-        place: Where it is.
         index: Its number among the pictures of the document, from 0.
         sources: Its addresses, the preferred one first.
         alt: Its alternative text; "" where it is empty, None where the source says nothing.
-        caption: Its caption, or None.
         beside: The texts of its own block and of the blocks before and after it, captions left out.
         language: ISO 639-1 code that the document declares, or None.
         cited: Whether a link in the document leads to it.
@@ -83,8 +80,6 @@ def pictures_of(flow: Flow, path: str, text: str | None = None, *, first: int = 
     """The pictures of a document as its reader found them, in reading order.
 
     Args:
-        flow: The document; its captions are taken out of its blocks.
-        path: What the pictures' places call the file.
         text: The decoded file, where lines and columns are wanted.
         first: The number of the first picture.
     """

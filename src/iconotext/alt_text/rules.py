@@ -69,7 +69,6 @@ class Rule:
     """A rule.
 
     Attributes:
-        check: Finds what is wrong.
         about: What it is about, in one sentence.
         severity: How bad it is.
         alone: Whether nothing else is said of a picture that breaks it, since there is no text to judge.

@@ -24,7 +24,6 @@ class Change:
     Attributes:
         path: The document, as it was named.
         file: The file that is written: where symbolic links lead.
-        before: Its bytes.
         inserted: Its bytes afterwards, and what is different.
     """
 
@@ -51,12 +50,9 @@ def plan_change(
     """What a document will be with alternative texts; nothing is written yet.
 
     Args:
-        path: The document.
         alts: By number of the picture, its text; see ``insert_alts``.
-        settings: Those with which the document was read.
         read: The ``digest`` of what was read, when the texts were made.
         within: The folder that a symbolic link may not leave; None for that of the document.
-        over: Whether a text takes the place of one that is there.
 
     Raises:
         OutputError: The file is not what was read any more, or a symbolic link leads out of the folder.

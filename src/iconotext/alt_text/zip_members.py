@@ -26,7 +26,6 @@ def replace_members(data: bytes, changed: Mapping[str, bytes]) -> bytes:
     All other members are copied as they are packed, in the same order, with their dates, rights and comments.
 
     Args:
-        data: The file.
         changed: By name of a member, its new contents, which are packed as the old ones were.
 
     Raises:

@@ -46,13 +46,7 @@ Output = Annotated[
 
 @dataclass(frozen=True)
 class Kind:
-    """Contexts or chunks.
-
-    Attributes:
-        type: The class of each.
-        of: Those of a document.
-        table: What is shown of them.
-    """
+    """Contexts or chunks."""
 
     type: type[Context] | type[Chunk]
     of: Callable[[LinkedDocument], Iterable[Any]]

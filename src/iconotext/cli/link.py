@@ -122,7 +122,6 @@ class RunSettings:
     """What holds for all documents of a run.
 
     Attributes:
-        model: Name or folder of the model.
         calibration: Corpus that promises are made from, None for what ships.
     """
 

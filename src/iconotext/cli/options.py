@@ -105,7 +105,6 @@ class SettingsPanel:
     """How a class of settings becomes options.
 
     Attributes:
-        title: Heading of the options in the help.
         only: Fields that become options; () for all.
         without: Fields that do not.
         names: Field to the name of its option, without dashes before it, where it is another one.

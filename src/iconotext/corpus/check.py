@@ -38,10 +38,8 @@ class CheckedCorpus:
     """What came out of a check.
 
     Attributes:
-        documents: Number of documents, bad ones included.
         problems: In the order of the file; an image or a leak only where it occurs first. ``LISTED`` at most.
         notes: What is no error and may still be a mistake.
-        unlisted: Number of further problems.
     """
 
     path: Path
@@ -96,11 +94,7 @@ class Checked(NamedTuple):
     """What is known of a document without the others.
 
     Attributes:
-        place: Where it stands in the file.
-        problems: What is wrong with it alone.
         id: None for one that cannot be read.
-        pair: Whether it has relations.
-        images: What the corpus calls them, and where they are.
     """
 
     place: str

@@ -82,7 +82,6 @@ def row_of(document: Document, folder: Path) -> Row:
 
     Args:
         document: Its images must be files, or have no file at all.
-        folder: Where the corpus file will lie; paths of images become relative to it.
 
     Raises:
         CorpusError: The document does not fit the format; names document and field.

@@ -23,10 +23,8 @@ class Whereabouts(IntEnum):
     """Where an image is.
 
     Attributes:
-        FILE: In a file.
         NOWHERE: It needs none: its features are there, or the format has no files.
         WEB: At an address, not at hand.
-        LOST: Its file is not there.
     """
 
     FILE = 0

@@ -191,8 +191,6 @@ def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int,
     """The document of an exported task, with the links that most of its annotators gave.
 
     Args:
-        value: The task, as JSON has it.
-        place: Where it is, for messages.
         drop: Gets what is left out: rule, item, reason.
 
     Returns:

@@ -25,10 +25,6 @@ def linked_corpus(documents: Iterable[Document], model: str, to: FormatName) -> 
       without links where it stood.
     - All others have every link.
 
-    Args:
-        model: Name or folder, as for ``Linker.load``.
-        to: The format that they are to be written in.
-
     Raises:
         IconotextError: There is no such model, or a document cannot be linked.
     """

@@ -11,11 +11,9 @@ class PublishedSizes:
 
     Attributes:
         documents: Of training, validation and test.
-        median: Of sentences and images of a document.
         images: Different ones, to the nearest thousand.
         density: Gold links over possible links, in percent; None where there are no gold links.
         mean: Of sentences and images of a document; None where nothing is said.
-        max: Likewise.
         rounding: To what the documents are rounded: 1000 where it says 22K.
     """
 

@@ -89,7 +89,6 @@ def filled_splits(groups: Sequence[Sequence[int]], wanted: Mapping[Split, int], 
     """The split of each thing: groups fill the splits in their order, as far as they fit, and the rest is for training.
 
     Args:
-        wanted: How many things are wanted in a split.
         what: The members of a group, for the error.
         advice: What may help, likewise.
 
@@ -117,7 +116,6 @@ def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) 
     """Give things without a split one, at random; those that have one keep it.
 
     Args:
-        splits: Of each thing: a photograph, a document.
         shares: Of those without a split.
 
     Raises:

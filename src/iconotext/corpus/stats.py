@@ -51,7 +51,6 @@ class CorpusStats:
     """Numbers of a corpus.
 
     Attributes:
-        splits: Documents of each split, ``none`` for those without.
         sentences: n, per document.
         images: m, per document.
         unique_images: Images with different paths or ids.
@@ -181,7 +180,6 @@ class Bin:
 
     Attributes:
         high: The largest; None for the last bin where it holds all that are larger.
-        count: Documents with such a size.
     """
 
     low: int

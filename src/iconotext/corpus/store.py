@@ -45,7 +45,6 @@ class Format:
     Attributes:
         parts: What the file holds, in parts that other processes can read.
         write: The reverse; images and sentences in their order, one row in memory at a time.
-        count: Number of documents, found quickly.
         keeps: Fields of a document that survive, besides sentences, images and id.
         files: Whether the images it reads are files, not ids.
         has_ids: Whether a document has an id of its own, so that two with the same are a mistake. Else the later ones

@@ -43,7 +43,6 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
     ``MAX_ISOLATED_MEMORY``.
 
     Args:
-        file: The encoded image, or where it is.
         at_least: Length in pixels that the shorter side must keep. A JPEG is then decoded at 1/2, 1/4 or 1/8 of its
             size where that still leaves so much, which is several times as quick, and so is any image of more than
             ``raster.MAX_RESULT`` pixels.

@@ -46,7 +46,6 @@ def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pi
     """Decode an opened image to RGB, upright, on white, at most ``MAX_RESULT`` pixels.
 
     Args:
-        image: Not loaded yet.
         at_least: As for ``decode``.
         encoded_size: Bytes of the file, which some formats keep in memory.
 
@@ -79,8 +78,6 @@ def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None
 
     Args:
         full: Sides of the image in its file.
-        size: As it is decoded.
-        at_least: As for ``decode``.
     """
     needed = math.ceil(math.sqrt(size[0] * size[1] / MAX_RESULT))
     if at_least is not None and full[0] * full[1] > MAX_RESULT:
@@ -93,7 +90,6 @@ def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
 
     Args:
         rows: Gives them, as an image of their own.
-        size: Of the image.
         by: Its sides are divided by so much.
     """
     width, height = size

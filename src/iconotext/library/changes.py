@@ -28,8 +28,6 @@ class Report:
         added: Pictures that the library did not have.
         encoded: Pictures that the encoder looked at.
         unchanged: Files, pictures and documents, that are as they were.
-        documents: Documents that were read.
-        shards: Shards that were read.
         removed: Pictures that have no place any more.
         left_out: Pictures that cannot be read or are too small: place and reason.
         failures: Documents, shards and folders that cannot be read: place and reason.

@@ -39,7 +39,6 @@ def commit(
     """Bring changes into the library and the ledger.
 
     Args:
-        ledger: Its ledger, held by the caller.
         changes: Of different files.
         brought: The files that the library had pictures of when the run began.
         models: Encode what is new; None where files only go.

@@ -44,7 +44,6 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
     """Filters from what a user writes.
 
     Args:
-        folder: A folder; it need not exist any more.
         since: A year, month or day: 2024, 2024-05, 2024-05-31. From its beginning.
         until: A year, month or day in the same form. To its end.
 

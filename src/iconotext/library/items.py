@@ -46,8 +46,6 @@ class Place:
         document: The document's file, absolute; None for a picture that lies in a folder on its own.
         number: Which of the document's images it is, from 0; None without a document.
         source: Its address as the document writes it.
-        caption: Its caption there.
-        alt: Its alternative text there.
         sentences: The sentences linked to it there, most confident first.
         language: ISO 639-1 code of the document.
         relations: Log-odds of each relation, between the picture and what the document says of it; None where it says
@@ -109,8 +107,6 @@ class Item:
     """A picture as the library keeps it, once, however often it was found.
 
     Attributes:
-        digest: Names its content.
-        places: Where it was found; at least one.
         date: When it was taken, local time, else the time of its file; None where nobody knows.
         vector: (dim,) float32, of length 1.
         offsets: (R,) float32, what the picture adds to the log-odds of each relation; None without a relation model.
@@ -150,9 +146,7 @@ class Arrival:
     """A picture on its way into the library.
 
     Attributes:
-        digest: Names its content.
         picture: Its file, or its bytes where it came inside a document or from the network.
-        places: Where it was found.
         date: When it was taken, local time, else the time of its file.
         taken: Whether the date is the camera's.
     """

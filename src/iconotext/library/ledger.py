@@ -32,7 +32,6 @@ class Entry:
     """What is known of a file.
 
     Attributes:
-        path: The file, absolute.
         state: Size and time of the file, and of all pictures that a document shows: see ``file_state``.
         settings: How it was looked at; with other settings it must be looked at again.
         problem: Why it brought in none, or not all.

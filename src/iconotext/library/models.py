@@ -174,11 +174,7 @@ def relation_model_of(name: str, cache: FeatureCache | None = None) -> RelationM
 
 
 class DocumentLinker:
-    """Reads and links documents with given settings; the models are loaded when the first one comes.
-
-    Args:
-        model: A name that ``load_encoder`` knows.
-    """
+    """Reads and links documents with given settings; the models are loaded when the first one comes."""
 
     def __init__(self, model: str) -> None:
         self._model = model

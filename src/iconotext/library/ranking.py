@@ -131,7 +131,6 @@ def match_of(whole: float, of_image: float, of_text: float, sentence: str, has: 
         of_image: What ``deviations`` gives.
         of_text: What ``deviations`` gives for the nearest text.
         sentence: The question.
-        has: The stems of the picture's texts and names.
     """
     level: Level = (
         "strong" if whole >= STRONG else "good" if whole >= GOOD or has_every_word(has, stems(sentence)) else "weak"

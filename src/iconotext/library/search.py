@@ -47,7 +47,6 @@ class Query:
             a sentence too, pictures like it that fit the sentence.
         relation: Name of the relation in which picture and sentence are to stand, one of
             ``searchable_relations``; None for any.
-        top: How many pictures at most.
         filters: Which pictures are looked among.
         anyway: Fill the places even if no picture is a good match.
     """
@@ -70,7 +69,6 @@ class Result:
     """A picture that was found.
 
     Attributes:
-        digest: Names its content.
         image: Its file, its address on the web, or its number in the document it came in.
         score: The similarity, raised or lowered by what is said of the picture, and lowered where the wanted relation
             is improbable; where the model of the library refines, times confidence.
@@ -78,9 +76,6 @@ class Result:
         match: How well it matches the sentence, and why; None for a search by picture.
         relations: Probability of each relation between query and picture; empty where nothing is known of them.
         date: When the camera took it, local time; None where that is not known.
-        document: The document that shows it; None for one that only lies in a folder.
-        caption: Its caption there.
-        alt: Its alternative text there.
         written: The words in it; None where nobody has looked for any, or there are none.
         sentences: The sentences of the document that belong to it, most confident first.
         file: Where the picture is; None for one that came inside a document or from the network.

@@ -27,7 +27,6 @@ class Answer(NamedTuple):
 
     Attributes:
         query: With its relation by its name.
-        results: The best first.
         note: Why something was not looked at; None: all was.
     """
 
@@ -44,11 +43,7 @@ class _Models(NamedTuple):
 
 
 class Searcher:
-    """Searches a library again and again; opens it anew when it has changed on disk. What is asked is not kept.
-
-    Args:
-        path: Its folder; nothing is opened before the first search.
-    """
+    """Searches a library again and again; opens it anew when it has changed on disk. What is asked is not kept."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -145,7 +145,6 @@ class Library:
 
         Args:
             vector: (dim,) of length 1.
-            n: At most so many.
             where: A condition in SQL, see ``Filters.condition``.
             exact: Compare with every picture, even where there is an index.
             index: How the index is searched; by default as the settings say. For more than ten pictures it looks into
@@ -181,7 +180,6 @@ class Library:
 
         Args:
             words: As ``ranking.asked_words`` makes them; without any, nothing matches.
-            n: At most so many.
             where: A condition in SQL.
         """
         rows = self._by_words(words, n, where, SHOWN)

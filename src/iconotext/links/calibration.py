@@ -22,8 +22,6 @@ class Figure(NamedTuple):
     """A figure whose right sentences are known, and the link that was found for it.
 
     Attributes:
-        sentence: The link's confidence.
-        sentence_right: Whether its sentence is right.
         paragraph: The link's ``paragraph``, 0 without layout.
         paragraph_right: Whether a sentence of the same block is right.
     """

@@ -76,9 +76,6 @@ def caption_features(
     """Features that compare what is written about every image with every sentence.
 
     Args:
-        documents: Each with sentences, and with an image that has a text.
-        cells: Theirs.
-        readings: Of each document.
         matcher: What has learned which sentences cite; that of the package by default.
 
     Returns:
@@ -111,10 +108,7 @@ def compared(
     """Features that compare one text an image with every sentence.
 
     Args:
-        documents: With sentences and images.
-        cells: Theirs.
         texts: Of each image of the documents; None for none.
-        readings: Of each document; what encodes several is called once for all of them.
         name: What the names of the features begin with.
         also: Longer texts of the images, of which only the words are compared, under ``texts.``.
         matcher: That of the package by default.

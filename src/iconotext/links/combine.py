@@ -135,7 +135,6 @@ def combine(several: Sequence[Weighable], coefficients: Mapping[str, Coefficient
     """Weighs the evidence of each of some documents.
 
     Args:
-        several: What is known of each.
         coefficients: By ``subset_name``; those of the package by default.
 
     Raises:

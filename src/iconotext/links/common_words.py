@@ -25,7 +25,6 @@ def word_features(
     """Features of the words that a sentence and a text have in common. Rare: idf in a large collection of textbooks.
 
     Args:
-        cells: Of documents.
         ranks: Of each sentence the number of its block, counted from 0 in each document.
         sentences: All that they say.
         several: One text an image, None for none; as often as there are kinds of texts.

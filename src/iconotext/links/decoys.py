@@ -45,7 +45,6 @@ class DecoyPool:
         """Let the images of a document take part; no other one may have its id.
 
         Args:
-            document: The document.
             keep: What becomes of an image that is kept, if only for a while.
         """
         for number, image in enumerate(document.images):

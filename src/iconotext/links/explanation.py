@@ -60,10 +60,6 @@ class Coverable:
 def explained(linked: LinkedDocument, encoded: EncodedDocument) -> LinkedDocument:
     """The links with their explanations; a link whose image nobody saw has none.
 
-    Args:
-        linked: A document with its links.
-        encoded: The same document, read by the encoder that found the links.
-
     Raises:
         ImageError: A linked picture is not there any more.
     """
@@ -116,8 +112,6 @@ def explain_links(
     most ``AT_ONCE`` sentences (or one sentence with all its trials).
 
     Args:
-        links: Links of the document.
-        texts: Its sentences.
         image_vectors: Number of each linked image to its (D,) vector in the space of the sentences.
         sentence_vectors: Texts, and the number of the sentence that each replaces, to (n, D) vectors; the product of
             two vectors is the similarity to be explained.

@@ -167,8 +167,6 @@ def judged_evidence(
 
     Args:
         document: Whose images the evidence is about.
-        found: Of its images.
-        judged: By the number of the image.
         numbers: (V,) by which number ``judged`` knows each image; in order by default.
     """
     known = range(len(document.images)) if numbers is None else numbers
@@ -189,7 +187,6 @@ def infer_shares(
     """The iteration of this module, for some documents at once, each until nothing changes in it.
 
     Args:
-        found: Of the images of all.
         pseudo_counts: (documents, K), above 0.
         images: How many each document has, one at least.
 
@@ -223,9 +220,6 @@ def habit_probability(
     """(cells,) the probability of each sentence by its place alone; sentences at one place share it alike.
 
     Args:
-        documents: With sentences, images, and a layout.
-        place: Theirs.
-        found: Of all their images.
         habits: Of the collection of each.
     """
     prior = [habit.pseudo_counts(document.id) for document, habit in zip(documents, habits, strict=True)]

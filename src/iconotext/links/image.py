@@ -19,7 +19,6 @@ def image_features(cells: Cells, similarity: FloatMatrix) -> dict[str, FloatMatr
     """Features of the image similarity that do not depend on how wide an encoder spreads its cosines.
 
     Args:
-        cells: Of documents.
         similarity: (cells,) cosines of sentences with images.
 
     Returns:

@@ -27,7 +27,6 @@ class Places:
     """Where sentences and images of some documents stand, as arrays; each number is one within its document.
 
     Attributes:
-        cells: Of the documents.
         position: (images,) number of sentences before each image.
         rank: (sentences,) text blocks counted from 0, without those that hold only images.
         above: (images,) rank of the last text block before the image, -1 for none.
@@ -120,8 +119,6 @@ def layout_features(documents: Sequence[Document], place: Places, habit: FloatMa
     """Features of the place of every sentence against every image.
 
     Args:
-        documents: With a layout.
-        place: Theirs.
         habit: (cells,) the probability of each sentence by its place alone: see ``iconotext.links.habit``.
 
     Returns:

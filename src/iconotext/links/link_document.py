@@ -46,14 +46,9 @@ def link_document(
     """Links the images of a document to its sentences.
 
     Args:
-        document: With S sentences and V images; either may be 0.
         image_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
-        encode: Texts to unit vectors, for captions.
         evidence: The kinds to use, of ``EVIDENCE``.
-        select: Which cells become links: a name from ``SELECTIONS``.
-        k: Sentences per image for 'top-k'.
         min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain. See ``MIN_CONFIDENCE``.
-        model: Name of the model that gave ``image_similarity``, for the result.
         sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
         coefficients: Weights of the evidence, those of the package by default.
         matcher: Of captions with sentences, that of the package by default.

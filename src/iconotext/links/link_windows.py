@@ -55,9 +55,6 @@ def link_windows(
     """The links of documents whose texts were read; failures pass through, and what fails stops nothing.
 
     Args:
-        documents: Of ``read_texts``.
-        encoder: What read them.
-        settings: See ``LinkSettings``; promises are made elsewhere.
         habits: By ``collection_of`` a document.
         line_reader: Asked for where the words in images are evidence.
         relation_model: Asked for where relations are wanted.

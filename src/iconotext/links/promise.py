@@ -39,8 +39,6 @@ class Candidate(NamedTuple):
     """An image that a claim is tested for.
 
     Attributes:
-        document: Id of its document.
-        image: Its number.
         kind: As ``calibration.kind_of`` says.
         sentence: Confidence of its best link.
         paragraph: ``paragraph`` of that link.
@@ -92,7 +90,6 @@ class Rule:
     """What an image of a run needs to pass.
 
     Attributes:
-        made: What is promised: one for each claim, without images.
         bars: Of ``document`` the smallest score of an image that wins, of the other claims the largest p value.
         required: See ``Promises``.
     """

@@ -26,7 +26,6 @@ def collection_promises(
 
     Args:
         documents: Walked several times.
-        link_all: What links them.
         settings: With ``max_false``.
         calibration: What the promises about sentences are made from.
 
@@ -55,8 +54,6 @@ def candidates(
     Args:
         documents: Walked twice; what cannot be linked is passed over.
         pool: What decoys are drawn from.
-        link_all: What links them.
-        evidence: What they are linked by.
     """
     rivals = _rivals(documents, pool, link_all, evidence)
     for linked in link_all(documents, evidence):

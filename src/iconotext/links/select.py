@@ -29,11 +29,7 @@ among exp(0) to exp(-8) for captions alone, for each of 19 books and guides on t
 
 
 def top_k(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """The k most confident sentences of every image.
-
-    Raises:
-        SettingError: k is below 1.
-    """
+    """The k most confident sentences of every image; ``SettingError`` where k is below 1."""
     if k < 1:
         raise SettingError(f"k is {k}, it must be 1 or more")
     order = np.argsort(-confidence, axis=0, kind="stable")[:k]
@@ -133,11 +129,7 @@ SELECTIONS: Mapping[Selection, Callable[..., NDArray[np.bool_]]] = {
 
 
 def selection(name: str) -> Callable[..., NDArray[np.bool_]]:
-    """The selection of that name.
-
-    Raises:
-        SettingError: There is none.
-    """
+    """The selection of that name; ``SettingError`` where there is none."""
     for known, function in SELECTIONS.items():
         if known == name:
             return function

@@ -25,11 +25,6 @@ def text_in(image: Image) -> str | None:
 def text_features(documents: Sequence[Document], cells: Cells, readings: Sequence[Reading]) -> dict[str, FloatMatrix]:
     """Features that compare the words in every image with every sentence.
 
-    Args:
-        documents: Each with sentences, and with an image in which there are words, its ``lines`` read.
-        cells: Theirs.
-        readings: Of each document.
-
     Returns:
         Those of ``compared`` that are ``KEPT``; 0 where an image has no words.
     """

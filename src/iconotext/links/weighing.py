@@ -74,12 +74,7 @@ def weigh_gathered(
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> list[Combination]:
-    """What was gathered of each of some documents, weighed; arguments as in ``weigh_evidence``. Kinds may be fewer.
-
-    Args:
-        found: Of each document.
-        habits: Of the collection of each.
-    """
+    """What was gathered of each of some documents, weighed; arguments as in ``weigh_evidence``. Kinds may be fewer."""
     known = [_weighable(each, evidence) for each in found]
     placed = [n for n, each in enumerate(found) if "layout" in evidence and has_places(each.document)]
     if placed:
@@ -167,7 +162,6 @@ def layouts(
     """The features of the layout of each document, for which ``has_places`` is true.
 
     Args:
-        documents: The documents.
         found: Where their images stand by other evidence.
         habits: Of their collections.
         place: What ``places`` gives for the documents, where the caller has it; saves time.

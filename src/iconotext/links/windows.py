@@ -58,7 +58,6 @@ class Told:
     """A document, and what its texts tell.
 
     Attributes:
-        document: The document.
         vectors: (S, features) of its sentences by the encoder's reader; None where the picture is no evidence, or the
             reader does not know the language.
         encode: Texts to vectors, for captions; None for the encoder's own.

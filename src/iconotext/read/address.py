@@ -35,7 +35,6 @@ class Addresses:
     """The addresses of one document; each is looked up once, and at most ``MAX_LOOKED_UP`` are.
 
     Args:
-        document: The file that names them.
         within: See ``open_address``.
     """
 

@@ -72,7 +72,6 @@ class Texts:
     """Makes HTML of texts, with the attributes that the document has set so far.
 
     Attributes:
-        attributes: By name.
         reference_texts: What references to a label show where the author says so: ``[[label,text]]``.
     """
 

@@ -19,10 +19,8 @@ class FlowImage:
     Attributes:
         sources: Its addresses, the preferred one first (``srcset`` gives several).
         alt: Alternative text, "" where it is empty, None where the source says nothing.
-        caption: Caption, None where there is none.
         title: Title, which serves as caption where there is no other (Markdown has no place for one).
         anchors: Identifiers by which the document may point at it.
-        file: The encoded image where the reader already has it.
         page: Page of a PDF, from 1.
         box: Place on that page: left, top, right, bottom, 0 to 1 from the top left.
         problem: Why it cannot be used, where the reader already knows.
@@ -78,7 +76,6 @@ class Flow:
 
     Attributes:
         blocks: In reading order.
-        title: What the document calls itself, or None.
         language: The language it declares, a lower-case ISO 639 code, or None.
         name: What to add to the document's id where one file holds several (chapters); "" else.
         unread: What the file names as part of its text and could not be read, and why, a line each.

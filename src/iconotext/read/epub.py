@@ -42,8 +42,6 @@ class Package:
     """The contents of a book's package file (OPF).
 
     Attributes:
-        chapters: Members that are read, in order.
-        encrypted: Members that cannot be read.
         labels: What the table of contents calls a member.
     """
 

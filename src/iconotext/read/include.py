@@ -20,7 +20,6 @@ class Includes:
     """The files that one document takes in, each once: so no circle of them is endless.
 
     Args:
-        document: The file that is read.
         settings: No file outside ``root`` is read; without one, none outside the document's folder.
 
     Attributes:
@@ -40,7 +39,6 @@ class Includes:
         Args:
             name: As the document writes it, relative to the folder of the file that names it; one that begins with
                 ``/`` is relative to the root.
-            including: The file that names it.
         """
         try:
             path = self._path(name, including)

@@ -21,7 +21,6 @@ class Extent:
     Attributes:
         letters: Characters that are not white space.
         words: Stretches of them; one may go through several elements.
-        links: Links (``<a>``) to elsewhere, not to a place on the page.
         linked: Length of the text of these.
     """
 

@@ -12,11 +12,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def refuse_ole(path: Path, kind: str) -> None:
-    """Say what to do with a file of the old kind, or one with a password.
-
-    Raises:
-        DocumentError: It is one.
-    """
+    """Say what to do with a file of the old kind, or one with a password; ``DocumentError`` where it is one."""
     with path.open("rb") as file:
         if file.read(8) == OLE:
             raise DocumentError(

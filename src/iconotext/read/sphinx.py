@@ -205,11 +205,7 @@ def part_of(text: str, options: dict[str, Any]) -> str:
 
 
 def check_lines(text: str) -> None:
-    """Refuse a text with an endless line.
-
-    Raises:
-        HostileDocumentError: It has one.
-    """
+    """Refuse a text with an endless line; ``HostileDocumentError`` where it has one."""
     if max(map(len, text.splitlines()), default=0) > MAX_LINE:
         raise HostileDocumentError(f"a line of it has more than {MAX_LINE:,} characters: break it")
 

@@ -72,13 +72,10 @@ def find_duplicates(
     The same call again reads only shards that are new or have changed.
 
     Args:
-        addresses: As for ``link_shards``.
         output: Folder of a table of hashes for each shard, and of ``_duplicates.parquet``: ``shard``, ``document``,
             ``image``, and where an earlier picture that looks alike stands, ``of_shard`` and ``of_row`` in its table.
         distance: Bits of 64 in which two hashes may differ, 0 to 15. Nearness is not handed on.
         settings: Where pictures are, and the share of documents; the rest does not matter.
-        engine: Who does the work.
-        watch: Shows progress, by shards.
 
     Returns:
         As ``link_shards``, and ``duplicates``, how many pictures there are that look like an earlier one.
@@ -157,11 +154,7 @@ def _table(output: str, manifest: Manifest, columns: list[str]) -> Any:
 
 
 def hash_of(file: Path | bytes) -> int:
-    """The hash of a picture, nearly the same for every size of it.
-
-    Raises:
-        ImageError: It cannot be decoded.
-    """
+    """The hash of a picture, nearly the same for every size of it; ``ImageError`` where it cannot be decoded."""
     picture = decode(file, at_least=LOOKED_AT)
     return perceptual_hash(picture.resize((LOOKED_AT, LOOKED_AT), Resampling.BILINEAR))
 

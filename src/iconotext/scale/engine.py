@@ -51,11 +51,7 @@ class Engine(Protocol[Item]):
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What became of an item that was begun too often.
-
-    Attributes:
-        reason: What happened the last time.
-    """
+    """What became of an item that was begun too often."""
 
     reason: str
 
@@ -65,7 +61,6 @@ def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterat
 
     Args:
         items: Taken as workers are free. They and the results must pickle.
-        engine: Who does the work.
         tries: How often an item is begun.
 
     Raises:

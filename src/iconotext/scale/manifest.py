@@ -113,7 +113,6 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
     """Make sure that all shards of a folder are of one setup, which is noted there; its digest.
 
     Args:
-        output: The folder.
         setup: What holds for all of its shards.
         anew: Whether another setup takes the place of the one there; shards that were made by that are made again.
 

@@ -22,7 +22,6 @@ class ShardPictures:
     """Finds the pictures of a shard.
 
     Args:
-        folder: Where the shard's own file lies.
         tars: Beside it.
         remote: The address of that folder, where the shard comes from a store.
         found: A folder of pictures, looked into last.
@@ -44,11 +43,7 @@ class ShardPictures:
         self._beside = ImageFiles(folder, files=files)
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
-        """The picture, and why there is none.
-
-        Raises:
-            StoreError: The store does not answer.
-        """
+        """The picture, and why there is none; ``StoreError`` where the store does not answer."""
         for tar in self._tars:
             if name := tar.find(source):
                 try:

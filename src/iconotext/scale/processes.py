@@ -37,7 +37,6 @@ class Processes(Generic[Item]):
 
     Args:
         work: What is done with each item.
-        workers: Processes.
         memory: Bytes of address space that a process may take beyond what it has when it is prepared.
     """
 

@@ -184,8 +184,6 @@ def read_pool(path: Path, folder: Path, rows: Iterable[int] | None = None) -> De
     """The images of such a table, their pictures as files in a folder.
 
     Args:
-        path: The table.
-        folder: Where pictures are put.
         rows: Which; all by default.
     """
     pool = DecoyPool()

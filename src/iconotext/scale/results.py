@@ -27,14 +27,7 @@ COLUMNS = ["document", "image", "problem", "sentence", "score", "confidence"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A shard of results, and what it was made of.
-
-    Attributes:
-        file: The result.
-        manifest: Its manifest.
-        settings: What became of documents.
-        model: Name of the model that linked them.
-    """
+    """A shard of results, and what it was made of."""
 
     file: Path
     manifest: Manifest
@@ -85,8 +78,6 @@ def linked_again(result: Result, shard: Shard, counts: Counts) -> Iterator[Linke
     """The documents of a result, with their pictures at hand as when they were linked.
 
     Args:
-        result: Where the links are.
-        shard: What was linked.
         counts: Counts the rows of the shard that are no good.
 
     Raises:

@@ -54,13 +54,10 @@ def link_shards(
     The same call again does only what is missing, or what was made of a shard that has changed.
 
     Args:
-        addresses: Shards, and folders of them: paths, or URIs of a store.
         output: Folder of the results; it may be of a store.
         model: As for ``Linker.load``.
         linking: How documents are linked. With ``max_false`` the promise is of the documents of all shards together.
         settings: What becomes of documents.
-        engine: Who does the work.
-        watch: Shows progress, by shards.
 
     Returns:
         Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``, and ``damaged``, by shard
@@ -110,14 +107,8 @@ def run_shards(
     """Make a result of each shard that has none.
 
     Args:
-        addresses: See ``link_shards``.
-        output: Folder of the results.
         setup: What holds for all shards.
         stage_of: What makes them, from the digest of the setup.
-        engine: Who does the work.
-        watch: Shows progress.
-        label: What is done.
-        anew: See ``begin``.
 
     Returns:
         The manifests of all shards that are done, by name; and ``made`` and ``lost``.

@@ -18,7 +18,6 @@ class Shard:
     """An input shard.
 
     Attributes:
-        file: The file of its documents.
         name: Of its result, without suffix: from the folder that was named.
         beside: Tars of the same name, with its pictures.
     """

@@ -49,7 +49,6 @@ class Stage:
     Attributes:
         output: Folder of the results, or its address in a store.
         setup: Digest of all that shapes a result, for the manifests.
-        model: As for ``Linker.load``.
     """
 
     output: str

@@ -43,8 +43,6 @@ class Entry:
     """A file, or an object of a store.
 
     Attributes:
-        address: Where it is.
-        size: In bytes.
         modified: When it was written last, in nanoseconds since 1970; a store may say only seconds.
     """
 
@@ -153,11 +151,7 @@ def write(address: str, data: bytes) -> None:
 
 
 def remove(address: str) -> None:
-    """Take a file or object away, if it is there.
-
-    Raises:
-        OutputError: It cannot be.
-    """
+    """Take a file or object away, if it is there; ``OutputError`` where it cannot be."""
     if not is_remote(address):
         try:
             Path(address).unlink(missing_ok=True)

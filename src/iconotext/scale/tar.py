@@ -118,11 +118,7 @@ class Tar:
         return Member(str(self.path), *self._members[name])
 
     def read(self, name: str) -> bytes:
-        """The bytes of a member.
-
-        Raises:
-            CorpusError: The file has changed meanwhile.
-        """
+        """The bytes of a member; ``CorpusError`` where the file has changed meanwhile."""
         start, size = self._members[name]
         try:
             with self.path.open("rb") as file:

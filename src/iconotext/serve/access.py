@@ -25,13 +25,7 @@ MAX_TOKENS = 5
 
 
 class Access:
-    """Who may use a server.
-
-    Args:
-        store: Remembers cookies, by their digests.
-        port: Of the server.
-        folder: Where the key lies, and is made.
-    """
+    """Who may use a server."""
 
     def __init__(self, store: Store, port: int, folder: Path) -> None:
         self._store = store

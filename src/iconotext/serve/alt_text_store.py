@@ -25,11 +25,7 @@ class Said(NamedTuple):
     """What somebody said of a picture.
 
     Attributes:
-        id: Grows with every word.
-        document: The document's id.
         key: Of the picture; see ``alt_text_work``.
-        text: Its alternative text; None where it is to stay as it is.
-        written: Whether the text was written into the file.
     """
 
     id: int
@@ -43,8 +39,6 @@ class Counts(NamedTuple):
     """How far a document is.
 
     Attributes:
-        wanted: Pictures for which there is something to do.
-        said: How many of them somebody said something of.
         accepted: Texts that were not written yet.
     """
 
@@ -54,11 +48,7 @@ class Counts(NamedTuple):
 
 
 class AltTexts:
-    """The tables; any thread may use them.
-
-    Args:
-        store: Whose file they lie in.
-    """
+    """The tables; any thread may use them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

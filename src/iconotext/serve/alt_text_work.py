@@ -32,9 +32,7 @@ class Texts(NamedTuple):
     """Alternative texts for a document.
 
     Attributes:
-        place: The document.
         sha256: Of the file that was read when the texts were made; into another one nothing is written.
-        alts: By number of the picture, its text.
     """
 
     place: Place
@@ -46,9 +44,6 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
     """The pictures of a document with all that somebody needs to give them alternative texts.
 
     Args:
-        linked: The document; its links with their relations.
-        place: Where it is.
-        sha256: Of its file.
         shown: Its pictures as pages show them, by number.
 
     Returns:

@@ -36,8 +36,6 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     """The application, with the guard before it.
 
     Args:
-        settings: Of the server.
-        access: Who may ask.
         jobs: Closed, with its store and its processes, when the application ends.
     """
 
@@ -124,8 +122,6 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
     """Serve until somebody stops it.
 
     Args:
-        settings: Of the server.
-        model: Name or folder of the model that links.
         announce: Told the address at the start, and a new one whenever one was used.
 
     Raises:

@@ -29,8 +29,6 @@ class Sent(NamedTuple):
 
     Attributes:
         folder: Where they are; nothing else of this machine is read for them.
-        reading: How to read them.
-        linking: How to link them.
     """
 
     folder: str
@@ -39,13 +37,7 @@ class Sent(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What is answered.
-
-    Attributes:
-        body: JSON.
-        documents: How many were linked.
-        links: How many these have.
-    """
+    """What is answered."""
 
     body: bytes
     documents: int

@@ -34,13 +34,7 @@ def entropy(shares: Iterable[float]) -> float:
 
 
 def doubts(document: Document, image: int, candidates: Sequence[Link]) -> tuple[float, float]:
-    """Entropy over the sentences of a picture, and over the places where it may stand seen from its sentence.
-
-    Args:
-        document: The document.
-        image: The number of the picture.
-        candidates: Its likeliest sentences.
-    """
+    """Entropy over the sentences of a picture, and over the places where it may stand seen from its sentence."""
     from iconotext.links.layout import place_numbers
 
     at: dict[int, float] = {}
@@ -56,7 +50,6 @@ def in_order(pictures: Sequence[Picture], judged: Collection[tuple[int, int]]) -
     """The pictures nobody has judged, those of which a correction changes most first; ties in reading order.
 
     Args:
-        pictures: All of a collection, in reading order.
         judged: Document and number of those that somebody has judged.
     """
     worth = worths(pictures, judged)

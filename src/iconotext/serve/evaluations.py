@@ -33,9 +33,7 @@ class Measuring:
     """How far the measuring of a model is.
 
     Attributes:
-        of: How many documents there are; 0 while nobody knows.
         split: Which part of the corpus they are; None for all of it.
-        ended: Whether all are measured, and only the figures are missing.
         problem: Why it ended without figures.
     """
 
@@ -47,11 +45,7 @@ class Measuring:
 
 
 class Evaluations:
-    """What is measured, and what is kept of it.
-
-    Args:
-        jobs: Their processes measure; their settings name the corpus.
-    """
+    """What is measured, and what is kept of it."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -95,11 +89,7 @@ class Evaluations:
         return self._measuring.get(task)
 
     def begin(self, task: Task) -> None:
-        """Measure a model, unless that is done or under way.
-
-        Raises:
-            BusyError: Too much waits already.
-        """
+        """Measure a model, unless that is done or under way; ``BusyError`` where too much waits already."""
         with self._lock:
             known = self._measuring.get(task)
             if (known is not None and known.problem is None) or (self.folder(task) / EVALUATION).exists():

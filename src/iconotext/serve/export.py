@@ -32,7 +32,6 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
     Args:
         items: Each document with the digest it had when it was judged, and what was said.
         name: Of the collection, which the ids begin with.
-        target: The zip.
 
     Returns:
         How many documents are in it.

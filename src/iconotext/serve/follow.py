@@ -33,11 +33,7 @@ GONE = 5.0
 
 
 class Follower:
-    """Looks at the files of opened collections, in a thread of its own: a drive that hangs must stop nothing else.
-
-    Args:
-        jobs: Told what to link again.
-    """
+    """Looks at the files of opened collections, in a thread of its own: a drive that hangs must stop nothing else."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs

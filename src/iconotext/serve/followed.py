@@ -20,10 +20,8 @@ class File(NamedTuple):
     """A file as it was at some time.
 
     Attributes:
-        path: Where it is.
         changed: When its content was changed last, in nanoseconds since 1970; None where it was not there.
         moved: When anything of it was, its name included; None likewise. A file that was away has its old content.
-        size: In bytes; None likewise.
     """
 
     path: str
@@ -46,11 +44,7 @@ def _now(path: str) -> File:
 
 
 class Followed:
-    """The table; any thread may use it.
-
-    Args:
-        store: Whose file it lies in.
-    """
+    """The table; any thread may use it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -60,13 +60,7 @@ REFUSED = (
 
 
 class Guard:
-    """The outermost part of the application.
-
-    Args:
-        app: What answers the requests that may pass.
-        settings: Of the server.
-        access: Who may ask.
-    """
+    """The outermost part of the application."""
 
     def __init__(self, app: ASGIApp, *, settings: ServeSettings, access: Access) -> None:
         self._app, self._settings, self._access = app, settings, access

@@ -46,14 +46,7 @@ WHOLE = -1
 
 
 class Jobs:
-    """Keeps the processes of the pool at work.
-
-    Args:
-        store: Says what there is to do, and remembers what was done.
-        pool: Does it.
-        settings: Of the server.
-        events: Told of every step.
-    """
+    """Keeps the processes of the pool at work."""
 
     def __init__(self, store: Store, pool: Pool, settings: ServeSettings, events: Events) -> None:
         self.store, self.pool, self.settings, self.events = store, pool, settings, events

@@ -47,8 +47,6 @@ class Kept:
     Attributes:
         document: As far as it is needed; there are no files of pictures in it.
         places: Where its pictures stand by captions and references; None without layout.
-        note: As in ``Known``.
-        arrays: The file of the others.
     """
 
     document: Document
@@ -79,10 +77,7 @@ def keep(known: Known, model: str, digest: str, folder: Path) -> None:
     """Keep what is known; of a very large document only where its pictures stand.
 
     Args:
-        known: Of ``Linker.know``.
-        model: What looked at its pictures.
         digest: Of the document, as it was when it was looked at.
-        folder: That of the document.
     """
     gathered, document = known.gathered, known.document
     arrays: dict[str, NDArray[Any]] = {

@@ -30,9 +30,6 @@ class Judgeable(NamedTuple):
     """A linked document of a collection.
 
     Attributes:
-        id: Its entry.
-        folder: Where its evidence is kept.
-        digest: Of what is kept.
         pictures: Numbers of those that can be judged.
         judged: What people said of them.
     """
@@ -50,7 +47,6 @@ class Learned:
 
     Attributes:
         habits: As JSON, for ``work.link``.
-        habit: In words.
         documents: By the id of each document how many links it has now, and its pictures as in ``work.Made``; one of
             which too little is kept is not there, and has to be linked again.
     """
@@ -107,12 +103,7 @@ def learn(documents: Sequence[Judgeable]) -> Learned:
 
 
 def own_calibration(documents: Sequence[tuple[Kept, Judged]], habits: Mapping[str, Habit]) -> Calibration:
-    """Calibration figures of what people said, each found as if nobody had said anything of its picture.
-
-    Args:
-        documents: With what people said of them; at least one picture each.
-        habits: Of their collection.
-    """
+    """Calibration figures of what people said, each found as if nobody had said anything of its picture."""
     blind = {name: replace(habit, judged={}) for name, habit in habits.items()}
     best = work.linker("best")
 
@@ -134,8 +125,6 @@ def promised(documents: Sequence[Judgeable], habits: str, max_false: float) -> P
     picture that enough documents have: 1 / ``max_false`` - 1.
 
     Args:
-        documents: All of the collection.
-        habits: Of ``work.habits_text``.
         max_false: At most this share of the pictures that pass has another paragraph.
     """
     best = work.linker("best")

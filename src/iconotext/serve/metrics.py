@@ -17,11 +17,7 @@ SECONDS = (0.005, 0.02, 0.1, 0.3, 1, 3, 10, 30, 100, 600)
 
 
 class Metrics:
-    """The counts of one server.
-
-    Args:
-        pool: Its processes.
-    """
+    """The counts of one server."""
 
     def __init__(self, pool: Pool) -> None:
         self._registry = registry = CollectorRegistry()

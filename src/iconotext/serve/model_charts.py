@@ -30,11 +30,8 @@ def curve_chart(epochs: Sequence[int], series: Sequence[Series], unit: str, best
     """Lines over epochs, as SVG.
 
     Args:
-        epochs: Ascending.
         series: At most two in colours of their own, and dashed ones.
-        unit: What the numbers are.
         best: The epoch that was kept; None where none is known.
-        dark: Whether the page is dark.
     """
 
     def draw(axes: Axes) -> None:

@@ -22,7 +22,6 @@ class Compared(NamedTuple):
     Attributes:
         picture: Its number, caption, data and gold sentences.
         sides: Of each model the likeliest sentences with their similarity, and the rank of the first gold one.
-        same: Whether both have the same best sentence.
     """
 
     picture: Mapping[str, Any]
@@ -31,12 +30,7 @@ class Compared(NamedTuple):
 
 
 def differences(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> list[Difference]:
-    """The documents with a defined AUC, those where the second model gains most first.
-
-    Args:
-        first: The documents that were measured, as an evaluation keeps them.
-        second: The same documents with the other model.
-    """
+    """The documents with a defined AUC, those where the second model gains most first."""
     found = [
         Difference(number, one["title"], one["auc"], two["auc"], two["auc"] - one["auc"])
         for number, (one, two) in enumerate(zip(first, second, strict=True))

@@ -57,12 +57,9 @@ class ModelFolder:
     """A model as its folder says it.
 
     Attributes:
-        name: Of the folder.
-        path: The folder.
         state: ``trained``; ``training``, or stopped before its end; ``relations``, a model that tells relations and
             links nothing; ``broken``.
         updated: When something was written there last, in seconds since 1970.
-        problem: What is broken; None where nothing is.
         recipe: None of a relation model, or where it cannot be read.
         metrics: As ``metrics.json`` has them; empty before training ends.
         notes: What whoever uses the model should know, a sentence each.

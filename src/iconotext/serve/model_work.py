@@ -43,8 +43,6 @@ class Task(NamedTuple):
     """A model and what it is measured on.
 
     Attributes:
-        model: Its folder.
-        corpus: The corpus file.
         key: Equal for equal weights, recipe and corpus.
     """
 
@@ -57,10 +55,7 @@ class Slice(NamedTuple):
     """What was measured of a corpus in a few seconds.
 
     Attributes:
-        scores: A document each: its scores, and its title.
-        of: How many documents there are.
         split: Which part of the corpus they are; None for all of it.
-        ended: Whether no document is left.
     """
 
     scores: tuple[tuple[DocumentScores, str], ...]
@@ -81,10 +76,6 @@ def measured_part(corpus: Path) -> CorpusPart:
 
 def measure(task: Task, done: int) -> Slice:
     """Go on measuring for a few seconds; any process may go on where another one stopped.
-
-    Args:
-        task: What.
-        done: How many documents are measured already.
 
     Raises:
         IconotextError: The corpus cannot be read, or the model cannot be loaded or cannot score a document.
@@ -124,11 +115,7 @@ def _linking(task: Task) -> LinkSettings:
 
 
 def keep(folder: str, scores: Sequence[tuple[DocumentScores, str]], split: str | None) -> None:
-    """Write an evaluation, and remove the oldest ones.
-
-    Raises:
-        CorpusError: No document can be measured.
-    """
+    """Write an evaluation, and remove the oldest ones; ``CorpusError`` where no document can be measured."""
     evaluation = Evaluation(tuple(each for each, _ in scores))
     if not evaluation.defined:
         why = evaluation.undefined[0].undefined
@@ -166,10 +153,7 @@ def show(task: Task, number: int, folder: str, index: str) -> None:
     """Write the reading view of a document, and the likeliest sentences of its pictures.
 
     Args:
-        task: The model and the corpus.
         number: Of the document, in what is measured.
-        folder: Where to.
-        index: Address of the page of the model.
 
     Raises:
         CorpusError: There is no such document.

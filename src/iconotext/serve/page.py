@@ -37,11 +37,8 @@ def page(template: str, settings: ServeSettings, *, here: str, title: str, **val
     """A page of the server.
 
     Args:
-        template: Its template.
-        settings: Of the server.
         here: Address of the section that it belongs to; see ``sections``.
         title: Its title.
-        values: What else the template uses.
     """
     known = {"settings": settings, "sections": sections(settings), "here": here, "title": title}
     return _environment().get_template(template).render(**known, **values) + "\n"

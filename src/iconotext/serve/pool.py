@@ -55,7 +55,6 @@ class Pool:
     """Processes, each with a thread that hands it its work. They start at once: the first call is not to wait for that.
 
     Args:
-        processes: How many.
         prepare: Called in each process before anything else, with ``settings``.
         settings: For ``prepare``; must pickle.
     """
@@ -83,11 +82,7 @@ class Pool:
         return len(self._at_work)
 
     def check(self) -> None:
-        """Make sure that one more call can wait.
-
-        Raises:
-            BusyError: Too much waits already.
-        """
+        """Make sure that one more call can wait; ``BusyError`` where too much waits already."""
         if self._calls.full():
             raise _too_much()
 

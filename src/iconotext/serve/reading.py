@@ -26,8 +26,6 @@ class Read(NamedTuple):
     """What was read.
 
     Attributes:
-        document: The document.
-        sha256: Of its file.
         files: Its file and those of its pictures, as they were then.
     """
 
@@ -37,11 +35,7 @@ class Read(NamedTuple):
 
 
 def read_files(place: Place) -> Read:
-    """The document at a place, as it is now.
-
-    Raises:
-        DocumentError: It cannot be read, or lies elsewhere by now.
-    """
+    """The document at a place, as it is now; ``DocumentError`` where it cannot be read, or lies elsewhere by now."""
     path = Path(place.path)
     (own,) = files_now([place.path])
     if not path.resolve().is_relative_to(Path(place.within).resolve()):

@@ -13,15 +13,9 @@ class Collection:
     """What was dropped or opened at once: its documents share a habit.
 
     Attributes:
-        id: Names it in addresses.
-        name: What people call it.
-        folder: Where its files are.
         own: Whether the files are ours to remove: they were dropped.
         made: When, in seconds since 1970.
-        found: Whether its documents are known.
         habits: Where its pictures stand, as ``links.habit`` learned it, in JSON; empty before that.
-        habit: The same in words.
-        problem: Why it holds no document.
         round: How often it is to be linked with what people said since; documents say which round they had.
         learned: The last verdict that its habits know.
     """
@@ -44,16 +38,8 @@ class Entry:
     """A document of a collection.
 
     Attributes:
-        id: Names it in addresses.
-        collection: The id of its collection.
         number: Its place there, from 0.
         name: Unique there.
-        path: Its file.
-        state: Whether it was linked.
-        problem: Why it could not be.
-        title: Its title.
-        sentences: How many it has.
-        links: How many were found.
         digest: Of its sentences and pictures: what people said of another version does not count.
         round: With which round of its collection it was linked.
         changed: Pictures that have another likeliest sentence since people said something: number, sentence before,
@@ -80,10 +66,7 @@ class Picture:
     """A picture of a linked document.
 
     Attributes:
-        document: The id of its document.
-        number: Its place there.
         best: Its likeliest sentence; None where none is likely at all.
-        confidence: Of that.
         doubt: Entropy of its confidences, in nats; see ``serve.doubt``.
         place_doubt: Entropy of where it may stand, likewise.
     """

@@ -143,11 +143,7 @@ def _status(error: IconotextError) -> int:
 
 
 def _asked(values: Mapping[str, str]) -> SearchIn:
-    """What the address of a page asks for.
-
-    Raises:
-        SettingError: Nobody can ask for that.
-    """
+    """What the address of a page asks for; ``SettingError`` where nobody can ask for that."""
     given = {name: values[name].strip() or None for name in SearchIn.model_fields if name in values}
     try:
         return SearchIn(**{"top": STEP} | {name: value for name, value in given.items() if value is not None})

@@ -39,9 +39,6 @@ class About(NamedTuple):
     """What there is to search.
 
     Attributes:
-        library: What it is called.
-        pictures: How many.
-        relations: The relations that a search can tell.
         folders: What was added is called so, or some of it where it is much.
     """
 
@@ -55,12 +52,7 @@ class Found(NamedTuple):
     """What came of a search.
 
     Attributes:
-        about: What was searched.
-        query: What was searched for.
-        results: The best first.
         names: What the picture of each is called, and its document.
-        good: Whether one of them matches well.
-        more: Whether there are more.
         note: What was not looked at, and why.
     """
 
@@ -82,11 +74,7 @@ def prepare(library: str) -> None:
 
 
 def about() -> About:
-    """What there is to search.
-
-    Raises:
-        IconotextError: The library cannot be opened, or one of its models cannot.
-    """
+    """What there is to search; ``IconotextError`` where the library cannot be opened, or one of its models cannot."""
     with _told_by_names() as searcher:
         library = searcher.library
         folders = _names(library.settings.roots).roots[:FOLDERS]
@@ -97,7 +85,6 @@ def find(asked: SearchIn, examples: str) -> Found:
     """Search.
 
     Args:
-        asked: What for.
         examples: Where ``keep_example`` keeps pictures.
 
     Raises:

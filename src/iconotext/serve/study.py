@@ -76,11 +76,7 @@ class TurnOut(Answer):
 
 
 def routes(jobs: Jobs) -> APIRouter:
-    """The routes of studies, and their pages.
-
-    Raises:
-        StudyError: A study of the settings cannot be used.
-    """
+    """The routes of studies, and their pages; ``StudyError`` where a study of the settings cannot be used."""
     studies, pool = find_studies(jobs.settings.study), picture_pool()
 
     @asynccontextmanager

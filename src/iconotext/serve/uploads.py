@@ -53,8 +53,6 @@ def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: Se
     """Write files, and what is in zips, into a folder of their own, which is removed where one is refused.
 
     Args:
-        files: Name and content of each.
-        folder: Is made.
         settings: Its limits count for all files together.
 
     Raises:

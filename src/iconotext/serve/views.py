@@ -30,12 +30,7 @@ def write_view(
     """Write the files of this module.
 
     Args:
-        linked: The document.
-        home: Its folder.
         leads: Addresses of the pages that the reading view leads to beside the list of all documents, by name.
-        round_: Of its collection.
-        shown: Its pictures, embedded.
-        settings: That it was linked by.
     """
     from iconotext.report.as_json import json_object
 

@@ -41,8 +41,6 @@ class Place(NamedTuple):
     """Where a document is.
 
     Attributes:
-        path: Its file.
-        name: Its id.
         within: The folder that it and its pictures must lie in.
     """
 
@@ -57,7 +55,6 @@ class Found:
 
     Attributes:
         documents: Name and path of each.
-        habits: Where their pictures stand, as JSON.
         habit: The same in words; None where too little is known.
     """
 
@@ -104,7 +101,6 @@ def find(start: str, within: str, most: int) -> Found:
     """The documents of a file or folder, and where their pictures stand.
 
     Args:
-        start: The file or folder.
         within: The folder that all must lie in; what a link leads out of it to is left out.
         most: How many there may be.
 
@@ -119,11 +115,7 @@ def find(start: str, within: str, most: int) -> Found:
 
 
 def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], ...]:
-    """Name and path of the documents of a file or folder; see ``find``.
-
-    Raises:
-        DocumentError: There are too many.
-    """
+    """Name and path of the documents of a file or folder; see ``find``; ``DocumentError`` where there are too many."""
     root = Path(within).resolve()
     inside = []
     for path, _ in find_documents([start]):
@@ -136,11 +128,7 @@ def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], .
 
 
 def habits_text(habits: Mapping[str, Habit]) -> tuple[str, str | None]:
-    """Where the pictures of a collection stand, as JSON and in words.
-
-    Args:
-        habits: By ``links.habit.collection_of`` a document.
-    """
+    """Where the pictures of a collection stand, as JSON and in words."""
     told = {name: {key: count.tolist() for key, count in habit.counts.items()} for name, habit in habits.items()}
     words = sorted({summary for habit in habits.values() if (summary := habit.summary())})
     return json_text({"counts": told}), "; ".join(words) or None
@@ -165,12 +153,8 @@ def link(
     """Link a document, keep what is known of it, and write what the server shows of it.
 
     Args:
-        place: The document.
-        habits: Of ``habits_text``.
         said: By the digest of the document what people said of its pictures: shown in place of what was found.
-        folder: Where to write it.
         leads: Addresses of the pages that the reading view leads to beside the list of all documents, by name.
-        round_: Of the collection, of which the habits are.
     """
     from iconotext.report.embedded import embed
     from iconotext.report.flow import title
@@ -292,9 +276,5 @@ def _each(places: list[Place]) -> Iterator[Document | Failure]:
 
 
 def read_place(place: Place) -> Document:
-    """The document at a place, as it is now.
-
-    Raises:
-        DocumentError: It cannot be read, or lies elsewhere by now.
-    """
+    """The document at a place, as it is now; ``DocumentError`` where it cannot be read, or lies elsewhere by now."""
     return read_files(place).document

@@ -83,8 +83,6 @@ class Fetched:
     """What became of an address.
 
     Attributes:
-        file: The image; None where there is none.
-        problem: Why there is none.
         final: Whether there is no use in asking again.
         new: Whether it was found out now, not by an earlier run.
     """
@@ -115,7 +113,6 @@ def fetch_images(
 
     Args:
         addresses: ``http`` and ``https``; each is fetched once however often it comes.
-        interval: Seconds between two requests to one server.
         make_fetcher: From what waits for some seconds to what fetches an address or raises
             ``ImageError``; for tests. None: ``PoliteFetcher``.
         workers: Hosts that are asked at once.

@@ -55,7 +55,6 @@ class BuildReport:
     """All that is to be known of a build; the same for the same sources and settings.
 
     Attributes:
-        sources: Files and folders, as the user names them.
         listener: Gets every item that is dropped: rule, item, reason.
         counts: In the order of the rules.
         dropped: Number of items by rule, in the order in which rules first dropped one.
@@ -74,12 +73,7 @@ class BuildReport:
     stats: CorpusStats | None = None
 
     def count(self, what: str, found: int, published: int | None = None, *, rounding: int = 1) -> None:
-        """Add a count.
-
-        Args:
-            what: Of what: ``recipes with two images and two steps``.
-            rounding: To what the paper rounds: 1000 where it says 13K.
-        """
+        """Add a count."""
         self.counts.append(Count(what, found, published, rounding))
 
     def drop(self, rule: str, item: str, reason: str = "") -> None:

@@ -88,7 +88,6 @@ class Build:
         """The result of work on each item, in their order, on all cores.
 
         Args:
-            items: Never all in memory.
             work: A function that can be sent to another process: one of a module, or ``functools.partial`` of one.
             total: Number of items, for a progress bar; 0 where that is unknown.
             chunk: Items that are sent together: few where one takes long.
@@ -160,8 +159,6 @@ def build_corpus(
     """Run a builder: write corpus, report and table of what was dropped; whole, or none of them.
 
     Args:
-        documents: The builder; gives documents in the order of the corpus.
-        output: ``.jsonl`` or ``.parquet``.
         workers: Number of processes; None: as many as there are cores. A script that runs this on several must have
             its own beginning under ``if __name__ == "__main__"``.
 

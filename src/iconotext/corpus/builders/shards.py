@@ -48,7 +48,6 @@ class Picture(NamedTuple):
     """How a data set names an image.
 
     Attributes:
-        name: Of its file; None where it has none.
         address: On the web; None where it is unknown.
         file: Where it lies beside its shard; None where it does not.
     """
@@ -64,7 +63,6 @@ class ShardedSet:
 
     Attributes:
         suffixes: That names of shards end in.
-        about: What a shard is and where it comes from.
         parts: The rows of a shard; ids need not be unique.
         named: Whether the id of a row is that of its page, not only its place in the shard.
         pictures: How each of its images is named.

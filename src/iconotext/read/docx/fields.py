@@ -21,8 +21,6 @@ class OpenField:
     """A field whose end has not come yet.
 
     Attributes:
-        instruction: What it does.
-        in_result: Whether its result has begun.
         start: Where in the open block the result begins.
     """
 

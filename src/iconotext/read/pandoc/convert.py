@@ -48,7 +48,6 @@ def to_html(
     Nothing is fetched, and no file is read but ``includes``: pandoc runs in its sandbox.
 
     Args:
-        source: The document; texts in UTF-8.
         format_: One of ``NAMES``.
         folder: Where relative names in it start.
         includes: Files below the folder that it may take in, relative to it.

@@ -25,7 +25,6 @@ class Column:
 
     Attributes:
         items: In reading order.
-        table: Whether they are cells.
     """
 
     items: list[Line | PageImage]

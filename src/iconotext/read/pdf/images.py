@@ -42,7 +42,6 @@ def read_images(page: Handle, number: int, transform: Transform, *, max_pixels: 
     """The images of a page, in the order of the file; strips of one image are put together.
 
     Args:
-        number: Its number, from 1.
         transform: How its space is shown.
         max_pixels: Larger images are not unpacked; they have a problem.
     """

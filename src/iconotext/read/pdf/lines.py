@@ -35,9 +35,6 @@ class Word:
     """A word and where it begins and ends.
 
     Attributes:
-        text: Its characters.
-        left: In points.
-        right: In points.
         target: Where a link on it leads within the document.
     """
 
@@ -52,13 +49,8 @@ class Line:
     """A line of text, or the part of one that stands in one column or table cell.
 
     Attributes:
-        words: In reading order.
-        box: Its place.
         base: Height of its baseline, in points from the top.
-        size: Size of its letters, in points.
         order: Number of its first character in the file.
-        bold: Whether all of it is.
-        italic: Whether all of it is.
         mono: Whether all of it is in letters of one width, as code is.
     """
 

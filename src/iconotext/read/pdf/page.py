@@ -26,11 +26,8 @@ class Page:
     """One page.
 
     Attributes:
-        number: From 1.
         width: As shown, in points.
         height: As shown, in points.
-        lines: In the order of the file.
-        images: In the order of the file.
         links: (place on this page, where it leads).
     """
 

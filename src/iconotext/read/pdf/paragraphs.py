@@ -28,9 +28,7 @@ class Text:
     """A paragraph in the making.
 
     Attributes:
-        page: The page it begins on.
         right: The right edge of its column.
-        note: Whether it is a footnote.
     """
 
     lines: list[Line]

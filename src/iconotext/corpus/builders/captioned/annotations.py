@@ -20,7 +20,6 @@ class Captioned:
     """An image and what is written about it.
 
     Attributes:
-        key: What the source calls it.
         split: None where the source does not say.
         captions: In the order of their numbers, those without one last; may be none.
     """

@@ -66,7 +66,6 @@ def coco_photos(
     Args:
         images: Where images are looked for: by the name in the annotations, else by the other names that MSCOCO has
             for the same photograph in its editions of 2014 and 2017.
-        source: Only images of the file of this number.
     """
     for key, number in annotations.unlisted():
         build.report.drop("captions of images that are not listed", f"image {key}, caption {number}")

@@ -73,10 +73,7 @@ class Group:
     """Photographs that are in a document together, in one version of it or several.
 
     Attributes:
-        split: Of the documents.
         shuffle: Number of the order in which photographs were dealt out.
-        number: Of the group in it.
-        photos: Numbers of the photographs.
         divided: Whether the first ones are the true images; else that is still to be drawn.
     """
 

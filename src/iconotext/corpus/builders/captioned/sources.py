@@ -32,7 +32,6 @@ class Kind(NamedTuple):
     Attributes:
         suffixes: Of one that is named itself.
         patterns: Their names in a folder; as soon as a pattern fits, those of the rest are skipped.
-        looks: Whether a file looks like one.
     """
 
     suffixes: tuple[str, ...]
@@ -63,8 +62,6 @@ def caption_photos(
     """The photographs of a source, one in memory at a time; what is no good is dropped and reported.
 
     Args:
-        source: A file of captions, or a folder with one.
-        format_: None: as its files look.
         images: Folder with the images; None: they are in the source, or in the folders beside a file. Lines of JSON
             name paths from there, the others are found in any folder in it.
 
