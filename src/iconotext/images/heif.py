@@ -17,7 +17,7 @@ PER_PIXEL = 5
 
 
 def heif_size(file: Path | bytes) -> tuple[int, int]:
-    """Width and height; ``Exception`` where nearly any, on damaged files."""
+    """Width and height; nearly any ``Exception`` on damaged files."""
     width, height = _open_heif(file).size
     return int(width), int(height)
 
