@@ -28,7 +28,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from cited_documents import Cited, variants
 from evidence import captions
+from fit_evidence import FIRST, common_habit, example, fit_subset, with_habits
+from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 from promise import BLIND, Learned, Source, false_share, group, value
 
@@ -45,9 +48,6 @@ from iconotext.links.promise import benjamini_hochberg, conformal_p_values
 from iconotext.links.weighing import gathered_places, weigh_gathered
 from iconotext.serve.doubt import CANDIDATES, doubts, in_order
 from iconotext.serve.records import Picture
-from iconotext.train.evidence import FIRST, common_habit, example, fit_subset, with_habits
-from iconotext.train.evidence_documents import Cited, variants
-from iconotext.train.matcher import fit_matcher
 from iconotext.types import Claim, Document, LinkedDocument
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -32,7 +32,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from cited_documents import Cited, Compare, variants, with_foreign
 from default_model import unseen_by
+from fit_evidence import Example, common_habit, example, fit_coefficients, with_habits
+from fit_matcher import CitedCaptions, fit_matcher
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from scipy.stats import rankdata
@@ -53,9 +56,6 @@ from iconotext.links.combine import Coefficients, Weighable, combine, dump_coeff
 from iconotext.links.layout import PLACES
 from iconotext.links.matcher import PROBE, Matcher
 from iconotext.links.words import stems
-from iconotext.train.evidence import Example, common_habit, example, fit_coefficients, with_habits
-from iconotext.train.evidence_documents import Cited, Compare, variants, with_foreign
-from iconotext.train.matcher import CitedCaptions, fit_matcher
 from iconotext.types import Document, Evidence
 from iconotext.write import write_text
 

@@ -21,8 +21,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from cited_documents import variants
 from default_model import unseen_by
 from evidence import Looking, captions, few, looking_with, publisher, with_vectors
+from fit_evidence import Example, common_habit, example, fit_coefficients, with_habits
+from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
 from iconotext.cli.evaluate_reorder import show
@@ -36,9 +39,6 @@ from iconotext.links.select import best, in_order
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.recipe import load_recipe
 from iconotext.train import train
-from iconotext.train.evidence import Example, common_habit, example, fit_coefficients, with_habits
-from iconotext.train.evidence_documents import variants
-from iconotext.train.matcher import fit_matcher
 from iconotext.types import Document, Evidence, LinkedDocument
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -28,8 +28,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from cited_documents import Cited, variants
 from default_model import unseen_by
 from evidence import Looking, captions, few, looking_with
+from fit_evidence import common_habit, example, fit_coefficients
+from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
@@ -46,9 +49,6 @@ from iconotext.links.promise import benjamini_hochberg, competition, conformal_p
 from iconotext.links.select import Selection
 from iconotext.links.settings import LinkSettings
 from iconotext.links.weighing import gathered_places
-from iconotext.train.evidence import common_habit, example, fit_coefficients
-from iconotext.train.evidence_documents import Cited, variants
-from iconotext.train.matcher import fit_matcher
 from iconotext.types import Claim, Document, Evidence, Image, LinkedDocument
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from fit_logit import Added, fit_added
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
@@ -38,7 +39,6 @@ from iconotext.links.evidence import fitted_features
 from iconotext.links.text import text_in
 from iconotext.links.weighing import weigh_evidence
 from iconotext.links.words import stems
-from iconotext.train.evidence_added import Added, fit_added
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ For every image the model chooses among the sentences and a null option, 'none o
 a conditional logistic regression. Unlike one yes-or-no question per cell it knows that the sentences of an image
 compete, so that its probabilities stay calibrated in documents of any length; what is missing to 1 is the probability
 that the image belongs to no sentence, so that an image may abstain. The weights come from
-``iconotext.train.evidence``, a set for caption, layout and both, since any of them may be switched off or missing: an
+``benchmarks/evidence.py``, a set for caption, layout and both, since any of them may be switched off or missing: an
 image without any text is judged by the weights that were fitted without captions.
 
 Pictures and the words in them are no kinds of these combinations, of which they would only make more. Their weights,

@@ -133,7 +133,7 @@ def collection_of(document: Document) -> str:
 
 @cache
 def common_shares() -> NDArray[np.float64]:
-    """(K,) how often images stand at each place, mean over many publishers; fitted by ``iconotext.train.evidence``."""
+    """(K,) how often images stand at each place, mean over many publishers; fitted by ``benchmarks/evidence.py``."""
     text = files("iconotext.links").joinpath("habit.json").read_text(encoding="utf-8")
     return np.array([json.loads(text)[place] for place in PLACES])
 

@@ -3,7 +3,7 @@
 A general sentence encoder says how alike two texts are; a sentence that cites a figure need not be like its caption.
 The matcher adds to the cosine what authors' citations have taught: two small projections of the encoder's vectors, one
 for captions and one for sentences, and a direction in which sentences that cite differ from others. It is trained by
-``iconotext.train.matcher`` on vectors of the encoder that ships, and for others the cosine alone stands in its place.
+``benchmarks/evidence.py`` on vectors of the encoder that ships, and for others the cosine alone stands in its place.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from cited_documents import Cited
+from fit_logit import Added, fit_added, fit_logit
 
 from iconotext.errors import ShapeError
 from iconotext.links.caption import Reading
@@ -15,9 +17,6 @@ from iconotext.links.evidence import fitted_features
 from iconotext.links.habit import Habit, PlaceEvidence, infer_habit
 from iconotext.links.layout import PLACES, place_numbers
 from iconotext.links.weighing import has_places, images_with_text, layouts, places_by_evidence
-from iconotext.train.conditional_logit import fit_logit
-from iconotext.train.evidence_added import Added, fit_added
-from iconotext.train.evidence_documents import Cited
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,6 +3,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cited_documents import Cited, moved, shortened, variants, with_foreign
+from fit_evidence import common_habit, example, fit_coefficients
+from fit_logit import Added, fit_added, fit_logit
+from fit_matcher import CitedCaptions, fit_matcher
 
 from iconotext.errors import ShapeError
 from iconotext.links.caption import Reading
@@ -11,11 +15,6 @@ from iconotext.links.evidence import fitted_features
 from iconotext.links.habit import common_shares
 from iconotext.links.layout import layout_features, places
 from iconotext.links.matcher import WEIGHTS
-from iconotext.train.conditional_logit import fit_logit
-from iconotext.train.evidence import common_habit, example, fit_coefficients
-from iconotext.train.evidence_added import Added, fit_added
-from iconotext.train.evidence_documents import Cited, moved, shortened, variants, with_foreign
-from iconotext.train.matcher import CitedCaptions, fit_matcher
 from iconotext.types import Image, TextLine
 from tests.links.texts import TEXTS, document, encode, workshop
 
