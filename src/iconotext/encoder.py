@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from iconotext.embed.coherence import Coherence
     from iconotext.embed.image_source import ImageSource
     from iconotext.features.backbone import Picture, TextBackbone
+    from iconotext.features.cached import ReadLayers
     from iconotext.types import Document, FloatMatrix, Image
 
 DEFAULT_TEXT = "minilm"
@@ -87,6 +88,7 @@ def load_encoder(
     concepts: int = 10,
     cache: bool = True,
     download: bool = False,
+    read_layers: ReadLayers | None = None,
 ) -> Encoder:
     """Load an encoder.
 
@@ -100,6 +102,7 @@ def load_encoder(
         cache: Whether features are kept on disk.
         download: Whether models that are not here are fetched from the Hugging Face hub; else nothing goes to the
             network.
+        read_layers: As for ``cached_text``; for nothing without a cache.
 
     Raises:
         FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
@@ -112,12 +115,14 @@ def load_encoder(
 
     if download:
         with downloads():
-            return load_encoder(name, text=text, image=image, concepts=concepts, cache=cache)
+            return load_encoder(name, text=text, image=image, concepts=concepts, cache=cache, read_layers=read_layers)
     if name in SHIPPED and (text or image):
         name = "no-training"
     store = FeatureCache() if cache else None
     if is_model_folder(init_folder(name)):
-        return trained_encoder(init_folder(name), name=name, text=text, image=image, cache=store)
+        return trained_encoder(
+            init_folder(name), name=name, text=text, image=image, cache=store, read_layers=read_layers
+        )
     if name == "no-training":
         reading = load_text_backbone(text or DEFAULT_TEXT)
         seeing = load_image_backbone(image or DEFAULT_IMAGE)
@@ -125,7 +130,7 @@ def load_encoder(
         both = load_dual_encoder(name, MODELS)
         reading = load_text_backbone(text) if text else both.text
         seeing = load_image_backbone(image) if image else both.image
-    return untrained_encoder(name, reading, seeing, k=concepts, cache=store)
+    return untrained_encoder(name, reading, seeing, k=concepts, cache=store, read_layers=read_layers)
 
 
 def load_bridge(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -17,6 +17,9 @@ from iconotext.read.spool import Spool, given_document, given_or_failure
 from iconotext.types import Document, Evidence, LinkedDocument
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from iconotext.embed.relation_model import RelationModel
     from iconotext.encoder import Encoder
     from iconotext.features.ocr import LineReader
@@ -75,7 +78,13 @@ class Linker:
         if "text" in chosen.evidence:
             require("ocr", purpose="the evidence text")  # now, not after the first document
         own = chosen.model_dump(include={"text", "image", "concepts", "cache"})
-        return cls(load_encoder(model, **own, download=download), chosen)
+
+        def read_layers(texts: Sequence[str], layers: NDArray[np.float16]) -> None:
+            if chosen.relations != "none":
+                linker.relation_model.read_layers(texts, layers)
+
+        linker = cls(load_encoder(model, **own, download=download, read_layers=read_layers), chosen)
+        return linker
 
     def __repr__(self) -> str:
         return f"Linker({self.encoder.name!r}, evidence={','.join(self.settings.evidence)})"

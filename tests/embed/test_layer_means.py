@@ -37,7 +37,7 @@ def test_nothing_gives_nothing(reader):
 def test_the_cache_is_asked_first_and_gives_the_same(tmp_path, monkeypatch):
     cache = FeatureCache(tmp_path / "features.sqlite")
     first = LayerMeans(cache).encode([TEXTS[0], TEXTS[0], TEXTS[2]])
-    monkeypatch.setattr(MiniLM, "layer_means", lambda *given: pytest.fail("encoded again"))
+    monkeypatch.setattr(MiniLM, "with_layers", lambda *given: pytest.fail("encoded again"))
     again = LayerMeans(cache)
     np.testing.assert_array_equal(again.encode([TEXTS[0], TEXTS[0], TEXTS[2]]), first)
     assert KIND == "layer-means"

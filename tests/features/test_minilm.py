@@ -52,13 +52,19 @@ def test_a_text_is_the_same_to_the_last_bit_in_every_batch(backbone):
         np.testing.assert_array_equal(backbone.encode([text])[0], together[i])
 
 
+def test_layers_come_with_the_same_vectors():
+    vectors, layers = MiniLM().with_layers(TEXTS)
+    assert layers.shape == (len(TEXTS), (LAYERS + 1) * DIM)
+    assert vectors.tobytes() == MiniLM().encode(TEXTS).tobytes()
+
+
 @pytest.mark.slow
 def test_both_runtimes_agree(monkeypatch):
     """Rounding errors of floating point now and then round to another of 256 values, which nothing takes back."""
     found = {}
     for runtime in ("onnx", "torch"):
         monkeypatch.setenv(VARIABLE, runtime)
-        found[runtime] = MiniLM().layer_means(TEXTS).astype(np.float64).reshape(len(TEXTS), LAYERS + 1, DIM)
+        found[runtime] = MiniLM().with_layers(TEXTS)[1].astype(np.float64).reshape(len(TEXTS), LAYERS + 1, DIM)
     one, other = found.values()
     cosines = (one * other).sum(2) / np.linalg.norm(one, axis=2) / np.linalg.norm(other, axis=2)
     assert cosines[:, 0].min() > 0.99999

@@ -92,6 +92,30 @@ def test_the_linker_says_how_sentence_and_picture_relate_unless_told_not_to(tmp_
 
 
 @pytest.mark.slow
+def test_no_text_is_encoded_twice_to_tell_links_and_relations(tmp_path, picture, monkeypatch):
+    from iconotext import Linker, LinkSettings
+    from iconotext.features.minilm import MiniLM
+
+    def encoded(self, texts, layers):
+        asked.extend(texts)
+        return plain(self, texts, layers)
+
+    asked: list[str] = []
+    plain = MiniLM._encoded
+    monkeypatch.setattr(MiniLM, "_encoded", encoded)
+    monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
+    picture("cat.png", seed=1)
+    sentences = (Sentence("A cat sleeps."), Sentence("What a lovely day!"))
+    document = Document("d", sentences, (Image("cat.png", tmp_path / "cat.png", caption="A cat"),))
+    first, again = (Linker.load(settings=LinkSettings(min_confidence=0)).link(document) for _ in range(2))
+    assert len(asked) == len(set(asked)) > 2
+    kept = list(asked)
+    plainly = Linker.load(settings=LinkSettings(min_confidence=0, cache=False)).link(document)
+    assert len(asked) > 2 * len(kept)  # without a cache, links are encoded twice
+    assert first.links == again.links == plainly.links
+
+
+@pytest.mark.slow
 def test_the_linker_takes_a_relation_model_that_somebody_trained(tmp_path, picture):
     import shutil
 

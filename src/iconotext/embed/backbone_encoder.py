@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from iconotext.embed.space import Space
     from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone
     from iconotext.features.cache import FeatureCache
+    from iconotext.features.cached import ReadLayers
     from iconotext.types import Document, FloatMatrix
 
 
@@ -169,7 +170,13 @@ class BackboneEncoder:
 
 
 def untrained_encoder(
-    name: str, text: TextBackbone, image: ImageBackbone, *, k: int = CONCEPTS, cache: FeatureCache | None = None
+    name: str,
+    text: TextBackbone,
+    image: ImageBackbone,
+    *,
+    k: int = CONCEPTS,
+    cache: FeatureCache | None = None,
+    read_layers: ReadLayers | None = None,
 ) -> BackboneEncoder:
     """An encoder without training: direct where the backbones share a space, else over the concept bridge.
 
@@ -179,8 +186,9 @@ def untrained_encoder(
         image: The image backbone.
         k: How many class names stand for an image; see ``concept_vectors``.
         cache: Where features are kept; None keeps none.
+        read_layers: As for ``cached_text``.
     """
-    reading = text if cache is None else cached_text(text, cache)
+    reading = text if cache is None else cached_text(text, cache, read_layers=read_layers)
     shared = share_space(text, image)
     space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)
     return BackboneEncoder(name, reading, reading, text, looking_with(image, cache), space)

@@ -38,7 +38,7 @@ class LayerMeans:
         minilm = MiniLM()
         self.name = minilm.name
         self.dim = DIM * (LAYERS + 1)
-        layers = TextBackbone(self.name, self.dim, minilm.layer_means)
+        layers = TextBackbone(self.name, self.dim, lambda texts: minilm.with_layers(texts)[1])
         self._backbone = layers if cache is None else cached_text(layers, cache, kind=KIND)
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:

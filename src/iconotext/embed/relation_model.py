@@ -24,6 +24,7 @@ from iconotext.embed.projected import in_blocks
 from iconotext.embed.word_hashes import word_logits
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import TextBackbone, cached_text
+from iconotext.features.cached import keep_texts
 from iconotext.features.model_folder import no_such_model
 from iconotext.write import write_bytes
 
@@ -116,6 +117,7 @@ class RelationModel:
         self.backbones = weights.backbones
         self._arrays = weights.arrays
         self._layers = layers
+        self._cache = cache
         said = TextBackbone(f"{name}/{layers.name}", len(self.relations), self._fresh)
         self._said = said if cache is None else cached_text(said, cache, kind=KIND)
 
@@ -127,8 +129,22 @@ class RelationModel:
         logits = np.zeros((len(texts), len(self.relations)), np.float32)
         for start in range(0, len(texts), TEXTS):  # a text's layers are hundreds of times as many numbers
             some = texts[start : start + TEXTS]
-            logits[start : start + TEXTS] = text_logits(self._arrays, self._layers.encode(some), some)
-        return np.clip(logits, -LIMIT, LIMIT)
+            logits[start : start + TEXTS] = self._of_layers(some, self._layers.encode(some))
+        return logits
+
+    def _of_layers(self, texts: Sequence[str], layers: FloatMatrix) -> FloatMatrix:
+        return np.clip(text_logits(self._arrays, layers, texts), -LIMIT, LIMIT)
+
+    def read_layers(self, texts: Sequence[str], layers: NDArray[np.float16]) -> None:
+        """Put what texts say into the cache while their layers are at hand, which spares encoding them once more.
+
+        Args:
+            texts: N texts that were just encoded.
+            layers: (N, D) of them.
+        """
+        if self._cache is not None:
+            logits = self._of_layers(texts, layers.astype(np.float32))
+            keep_texts(self._cache, texts, logits, backbone=self._said.name, kind=KIND)
 
     def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
         """(M, R) what M images add to the log-odds; 0 for a relation on which images have no say.

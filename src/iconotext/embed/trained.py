@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from iconotext.embed.space import Space
     from iconotext.features.backbone import TextBackbone
     from iconotext.features.cache import FeatureCache
+    from iconotext.features.cached import ReadLayers
 
 CAPTIONS = "minilm"
 """The text backbone that compares captions with sentences where the model itself reads words."""
@@ -34,6 +35,7 @@ def trained_encoder(
     image: str | None = None,
     cache: FeatureCache | None = None,
     stored: StoredModel | None = None,
+    read_layers: ReadLayers | None = None,
 ) -> BackboneEncoder:
     """Load a trained model with its backbones, or where it does not look at pictures, the file it looks them up in.
 
@@ -44,6 +46,7 @@ def trained_encoder(
         image: Image backbone, table of features, or source of regions; None for the model's own.
         cache: Where features are kept; None keeps none.
         stored: What the folder holds, where it was read before.
+        read_layers: As for ``cached_text``.
 
     Raises:
         FeatureError: Something cannot be loaded, or a backbone is another one than in training.
@@ -60,7 +63,7 @@ def trained_encoder(
         reading = load_text_backbone(CAPTIONS if features.text == "words" else text or features.text)
         _check_same(folder, stored, {"text": "words" if features.text == "words" else reading.name})
         source = _image_source(folder, stored, image or features.image, cache)
-    texts = reading if cache is None else cached_text(reading, cache)
+    texts = reading if cache is None else cached_text(reading, cache, read_layers=read_layers)
     uncached, own = reading, texts
     if stored.vocabulary is not None and stored.recipe.words is not None:
         longest = stored.recipe.words.max_tokens

@@ -77,7 +77,7 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
         from iconotext.features.minilm import MiniLM
 
         minilm = MiniLM()
-        return TextBackbone(minilm.name, minilm.dim, minilm.encode, "en")
+        return TextBackbone(minilm.name, minilm.dim, minilm.encode, "en", minilm.with_layers)
     if is_dual_encoder(folder):
         return load_dual_encoder(name).text
     from iconotext.features.sentence_transformer import load_sentence_transformer

@@ -105,12 +105,15 @@ class TextBackbone:
         dim: Length of a vector.
         encode: From n texts to (n, dim) float32, in their order; rows of length 1, unless the backbone says otherwise.
         language: The one language that it was trained on; None where that is not known, or there are several.
+        with_layers: The same vectors, and what the layers below make of the texts, in one pass of the network; None
+            where these are of no use.
     """
 
     name: str
     dim: int
     encode: Callable[[Sequence[str]], FloatMatrix]
     language: str | None = None
+    with_layers: Callable[[Sequence[str]], tuple[FloatMatrix, NDArray[np.float16]]] | None = None
 
 
 class ImageEncode(Protocol):

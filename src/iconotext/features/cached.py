@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix, Image
 
 T = TypeVar("T")
+ReadLayers: TypeAlias = Callable[[Sequence[str], "NDArray[np.float16]"], None]
 
 IMAGES = 256
 """Images that are encoded before they are written, about what is lost when a run is killed."""
@@ -40,23 +41,45 @@ REGION_ARRAYS = {f"detected/{field.name}": field.name for field in fields(Region
 """The kinds under which the cache has the arrays of an image's regions, and their names."""
 
 
-def cached_text(backbone: TextBackbone, cache: FeatureCache, *, kind: str = "text") -> TextBackbone:
-    """The same backbone, encoding only texts that are not in the cache, which has them as of a ``kind``."""
+def cached_text(
+    backbone: TextBackbone, cache: FeatureCache, *, kind: str = "text", read_layers: ReadLayers | None = None
+) -> TextBackbone:
+    """The same backbone, encoding only texts that are not in the cache.
+
+    Args:
+        backbone: The backbone.
+        cache: Has the texts.
+        kind: What the cache keeps their vectors as.
+        read_layers: Called with each text that is encoded and what the layers of the network made of it, if the
+            backbone tells: so that whoever reads them need not encode the text again.
+    """
 
     def fresh(texts: list[str]) -> list[Row]:
-        return [{kind: vector} for vector in backbone.encode(texts)]
+        if read_layers is None or backbone.with_layers is None:
+            vectors = backbone.encode(texts)
+        else:
+            vectors, layers = backbone.with_layers(texts)
+            read_layers(texts, layers)
+        return [{kind: vector} for vector in vectors]
 
     def encode(texts: Sequence[str]) -> FloatMatrix:
         vectors = np.zeros((len(texts), backbone.dim), np.float32)
         for start in range(0, len(texts), TEXTS):
             some = texts[start : start + TEXTS]
-            keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in some]
-            rows = _recall(cache, backbone.name, [kind], keys, some, fresh)
+            rows = _recall(cache, backbone.name, [kind], list(map(_text_digest, some)), some, fresh)
             for number, row in enumerate(rows, start):
                 vectors[number] = row[kind]  # type: ignore[index]  # a text always has a vector
         return vectors
 
     return replace(backbone, encode=encode)
+
+
+def keep_texts(
+    cache: FeatureCache, texts: Sequence[str], vectors: FloatMatrix, *, backbone: str, kind: str = "text"
+) -> None:
+    """Put the vectors of texts into the cache, as ``cached_text`` does: by the name of a backbone, as of a kind."""
+    rows: dict[bytes, Row] = {_text_digest(text): {kind: vector} for text, vector in zip(texts, vectors, strict=True)}
+    cache.put(rows, backbone=backbone, kinds=[kind])
 
 
 def knowing(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
@@ -174,6 +197,10 @@ def _recall(
     cache.put(good, backbone=backbone, kinds=kinds)
     found |= new
     return [found[name] for name in names]
+
+
+def _text_digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def _digest(file: Picture) -> bytes | None:

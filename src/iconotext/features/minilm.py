@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,29 +53,35 @@ class MiniLM:
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """(n, dim) float32, rows of length 1; texts are cut after the model's number of tokens."""
+        return self._encoded(texts, None)
+
+    def with_layers(self, texts: Sequence[str]) -> tuple[FloatMatrix, NDArray[np.float16]]:
+        """The same, and the mean over each text's tokens of the embeddings and of every layer.
+
+        Returns:
+            (n, dim) float32; (n, (layers + 1) * dim) float16, enough for the cache.
+        """
+        layers = np.zeros((len(texts), (LAYERS + 1) * DIM), np.float16)
+        return self._encoded(texts, layers), layers
+
+    def _encoded(self, texts: Sequence[str], layers: NDArray[np.float16] | None) -> FloatMatrix:
         vectors = np.zeros((len(texts), DIM), np.float32)
-        self._fill(vectors, texts, LAYERS * DIM)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
-
-    def layer_means(self, texts: Sequence[str]) -> NDArray[Any]:
-        """(n, (layers + 1) * dim) float16, the mean over each text's tokens of the embeddings and of every layer."""
-        rows = np.zeros((len(texts), (LAYERS + 1) * DIM), np.float16)  # enough for the cache
-        self._fill(rows, texts, 0)
-        return rows
-
-    def _fill(self, rows: NDArray[Any], texts: Sequence[str], start: int) -> None:
         if not texts:
-            return
+            return vectors
         network, cores = load_network(chosen_runtime())
         # A tokenizer refuses half a surrogate pair.
         encodings = load_tokenizer().encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
 
         def work(batch: tuple[int, list[int]]) -> None:
             length, numbers = batch
-            rows[numbers] = network(*_padded([encodings[row] for row in numbers], length))[:, start:]
+            means = network(*_padded([encodings[row] for row in numbers], length))
+            vectors[numbers] = means[:, LAYERS * DIM :]
+            if layers is not None:
+                layers[numbers] = means
 
         deque(on_cores(work, token_batches([len(encoding) for encoding in encodings]), cores=cores), maxlen=0)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
 
 
 @cache
