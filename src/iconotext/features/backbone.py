@@ -113,7 +113,7 @@ class TextBackbone:
     dim: int
     encode: Callable[[Sequence[str]], FloatMatrix]
     language: str | None = None
-    with_layers: Callable[[Sequence[str]], tuple[FloatMatrix, NDArray[np.float16]]] | None = None
+    with_layers: Callable[[Sequence[str]], tuple[FloatMatrix, NDArray[Any]]] | None = None
 
 
 class ImageEncode(Protocol):

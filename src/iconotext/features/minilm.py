@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class MiniLM:
         """(n, dim) float32, rows of length 1; texts are cut after the model's number of tokens."""
         return self._encoded(texts, None)
 
-    def with_layers(self, texts: Sequence[str]) -> tuple[FloatMatrix, NDArray[np.float16]]:
+    def with_layers(self, texts: Sequence[str]) -> tuple[FloatMatrix, NDArray[Any]]:
         """The same, and the mean over each text's tokens of the embeddings and of every layer.
 
         Returns:
