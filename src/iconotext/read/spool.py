@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Generic, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from iconotext.errors import IconotextError
 from iconotext.read import SUFFIXES, Failure, read
@@ -61,18 +62,19 @@ HELD = 1 << 27
 """Bytes of a spool that stay in memory."""
 
 
-class Spool(Generic[T]):
-    """Items that can be pickled, walked once: the first in memory, the others in a temporary file.
+class Spool(Sequence[T]):
+    """Items that can be pickled, read once: the first in memory, the others in a temporary file without a name.
 
     Args:
         items: Walked once.
         size: About how many bytes of memory an item takes; by default none stays there.
+        folder: Where the file lies; by default where the system has its temporary files.
     """
 
-    def __init__(self, items: Iterable[T], size: Callable[[T], int] | None = None) -> None:
-        self._file = TemporaryFile(prefix="iconotext-")  # noqa: SIM115  # closed at the end of the block
+    def __init__(self, items: Iterable[T], size: Callable[[T], int] | None = None, folder: Path | None = None) -> None:
+        self._file = TemporaryFile(prefix="iconotext-", dir=folder)  # noqa: SIM115  # closed at the end of the block
         self._held: list[T] = []
-        self._places: list[int] = []
+        self._places = array("q")
         free = HELD if size is not None else 0
         try:
             for item in items:
@@ -91,18 +93,22 @@ class Spool(Generic[T]):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         """Take the file away."""
         self._held.clear()
         self._file.close()
 
     def __len__(self) -> int:
-        """Number of items."""
         return len(self._held) + len(self._places)
 
-    def __iter__(self) -> Iterator[T]:
-        """Of those in the file one in memory at a time."""
-        yield from self._held
-        for place in self._places:
-            self._file.seek(place)
-            item: T = pickle.load(self._file)
-            yield item
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        if index < len(self._held):
+            return self._held[index]
+        self._file.seek(self._places[index - len(self._held)])
+        return pickle.load(self._file)

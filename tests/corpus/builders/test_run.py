@@ -263,9 +263,9 @@ def test_documents_get_random_splits_in_their_order(tmp_path):
 
 def test_values_on_disk_are_had_in_any_order(tmp_path, source):
     def rows(build):
-        spool = build.spool("some", ({"n": n, "t": ("é", None)} for n in range(50)))
-        assert list(spool) == list(spool) == [{"n": n, "t": ["é", None]} for n in range(50)]
-        assert [spool[7], *spool[48:]] == [{"n": n, "t": ["é", None]} for n in (7, 48, 49)]
+        spool = build.spool({"n": n, "t": ("é", None)} for n in range(50))
+        assert list(spool) == list(spool) == [{"n": n, "t": ("é", None)} for n in range(50)]
+        assert [spool[7], *spool[48:]] == [{"n": n, "t": ("é", None)} for n in (7, 48, 49)]
         assert len(spool) == 50
         for bad in (-1, 50):
             with pytest.raises(IndexError):
@@ -273,10 +273,9 @@ def test_values_on_disk_are_had_in_any_order(tmp_path, source):
         assert list(build.watch([1, 2], label="Watching")) == [1, 2]
         assert build.relative_path(source / "a.png") == "../source/a.png"
         assert build.relative_path(build.folder / "a.png") == "a.png"
-        build.spool("bad", [{"id": "0", "sentences": ["\ud800"]}])
-        yield {}
+        yield from build.spool([{"id": "0", "sentences": ["\ud800"], "images": []}])
 
-    with pytest.raises(CorpusError, match=r"document '0': .*surrogate"):
+    with pytest.raises(CorpusError, match=r"document '0', field sentences: .*surrogate"):
         build_corpus("numbers", rows, tmp_path / "out/c.jsonl", sources=[source])
 
 

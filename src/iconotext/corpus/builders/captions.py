@@ -117,7 +117,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         build.report.count(f"photographs for {split}", len(some))
     vectors = _vectors(build, photos, settings) if settings.topical else None
     groups = deal(members, settings, seed=settings.seed, vectors=vectors)
-    pools = {split: captions_of(build, photos, some, split) for split, some in members.items()}
+    pools = {split: captions_of(build, photos, some) for split, some in members.items()}
     total = sum(settings.shuffles_of(split) * (len(some) // settings.size) for split, some in members.items())
     watched = build.watch(groups, total=total, label="Making documents")
     yield from documents_of(photos, watched, pools, settings)

@@ -103,7 +103,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     total = _count(build, settings)
     images = images_folder(build.output)
     unfetched = _fetch(build, settings, images, total) if settings.fetch else {}
-    found = build.spool("documents", _read_all(build, settings, images, total, unfetched))
+    found = build.spool(_read_all(build, settings, images, total, unfetched))
     if build.report.dropped[UNREAD] == total:
         raise DocumentError(f"{total} of {total} documents cannot be read: there is nothing for a corpus")
     if not len(found):

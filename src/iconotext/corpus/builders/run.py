@@ -25,7 +25,6 @@ from iconotext.corpus.builders.find_images import FILE as IMAGE_CHECKS
 from iconotext.corpus.builders.find_images import ImageChecks
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
 from iconotext.corpus.builders.settings import BuilderSettings
-from iconotext.corpus.builders.spool import Spool
 from iconotext.corpus.in_order import Watch, in_order, unwatched
 from iconotext.corpus.row import Row, parse_row
 from iconotext.corpus.split import Shares, share_out
@@ -33,6 +32,7 @@ from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
 from iconotext.plain_text import cell
+from iconotext.read.spool import Spool
 from iconotext.write import check_overwrite, open_atomic, put_in_place, reporting_full_disk, write_bytes
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Build:
     watcher: Watch = unwatched
     force: bool = False
     published: PublishedSizes | None = None
-    _spools: list[Spool] = field(default_factory=list)
+    _spools: list[Spool[Any]] = field(default_factory=list)
 
     @property
     def folder(self) -> Path:
@@ -110,10 +110,11 @@ class Build:
             results = self.mapped(items, partial(checks.look, look), total=total, label=label)
             yield from map(checks.keep, results)
 
-    def spool(self, name: str, values: Iterable[Any], parse: Callable[[Any], Any] = lambda value: value) -> Spool:
-        """Write values to a file, from which they can be read while the build runs; see ``Spool``."""
-        self._spools.append(Spool(self.work / f"{name}.jsonl", values, parse))
-        return self._spools[-1]
+    def spool(self, values: Iterable[Item]) -> Spool[Item]:
+        """Write values to a file, from which they can be read while the build runs."""
+        made = Spool(values, folder=self.work)
+        self._spools.append(made)
+        return made
 
     def close(self) -> None:
         """Close all files."""
@@ -122,7 +123,7 @@ class Build:
 
     def with_random_splits(self, documents: Iterable[Values], shares: Shares, *, seed: int) -> Iterator[Values]:
         """The same documents, dealt out to train, validation and test at random when the last one has come."""
-        waiting = self.spool("unsplit", documents)
+        waiting = self.spool(documents)
         splits = share_out([None] * len(waiting), shares, seed=seed)
         for split, values in zip(splits, waiting, strict=True):
             yield values | {"split": split}

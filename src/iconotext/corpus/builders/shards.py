@@ -93,7 +93,7 @@ def shard_documents(build: Build, settings: ShardSettings, data_set: ShardedSet)
     found = FoundImages(images) if images is not None and (images.exists() or not settings.fetch) else None
     problems: dict[str, str] = {}
     if images is not None and settings.fetch:
-        results = build.spool("rows", results)
+        results = build.spool(results)
         problems = _fetch(build, results, images, found, settings.interval)
         found = FoundImages(images)
     counts: Counter[str] = Counter()
@@ -192,7 +192,7 @@ def _fetch(
     build: Build, results: Iterable[Any], folder: Path, found: FoundImages | None, interval: float
 ) -> dict[str, str]:
     """Fetch what is not there; why some could not be fetched."""
-    named = (Picture(*each) for result in results for _, _, pictures in result["rows"] for each in pictures)
+    named = (picture for result in results for _, _, pictures in result["rows"] for picture in pictures)
     missing = (picture.address for picture in named if _find(found, picture) is None)
     wanted = dict.fromkeys(address for address in missing if address is not None)
     problems: dict[str, str] = {}
@@ -220,9 +220,8 @@ def _documents(
         counts["read"] += result["read"]
         for rule, item, reason in result["dropped"]:
             build.report.drop(rule, item, reason)
-        for name, values, named in result["rows"]:
+        for name, values, pictures in result["rows"]:
             counts["usable"] += 1
-            pictures = [Picture(*each) for each in named]
             files = [_find(found, picture) for picture in pictures]
             counts["images"] += len(files)
             counts["files"] += sum(file is not None for file in files)

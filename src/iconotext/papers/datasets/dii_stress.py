@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -16,7 +16,7 @@ from iconotext.papers.datasets.vist import Stories, Story, StorySettings
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
-    from iconotext.corpus.builders.spool import Spool
+    from iconotext.read.spool import Spool
 
 TRIES = 20
 """For each caption that is wanted; nearly always enough, and never slow however many there are to draw from."""
@@ -53,7 +53,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """
     build.published = PUBLISHED["DII-Stress"]
     stories = Stories(build, settings, DII)
-    pools = {split: build.spool(f"captions-{split}", map(_captions, stories.of(split))) for split in SPLITS}
+    pools = {split: build.spool(map(_captions, stories.of(split))) for split in SPLITS}
     same = 0
     for story in stories.reported():
         rng = random.Random(f"dii-stress {settings.seed} {story.id}")
@@ -72,7 +72,7 @@ def _captions(story: Story) -> list[tuple[str, str]]:
     return [(part.text, part.photo) for part in story.parts]
 
 
-def draw(rng: random.Random, pool: Spool, count: int, without: Collection[str], name: str) -> list[str]:
+def draw(rng: random.Random, pool: Spool[Any], count: int, without: Collection[str], name: str) -> list[str]:
     """Different captions, uniformly at random; two of them may have the same words.
 
     Args:

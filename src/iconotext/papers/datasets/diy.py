@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.corpus.builders.run import Build, Values
-    from iconotext.corpus.builders.spool import Spool
+    from iconotext.read.spool import Spool
 
 MONTH = r"^\d{4}-(0[1-9]|1[0-2])$"
 
@@ -109,8 +109,8 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     images = settings.images
     if images is not None and not settings.fetch and not images.is_dir():
         raise CorpusError(f"{images}: not a folder; name the one that has the pictures (Ab3dE7f.jpg and so on)")
-    posts = build.spool("posts", _posts(build, settings))
-    albums = Albums(build.spool("albums", _albums(build, settings, posts)))
+    posts = build.spool(_posts(build, settings))
+    albums = Albums(build.spool(_albums(build, settings, posts)))
     problems = _fetch_missing(build, albums, settings) if settings.fetch else {}
     files = ImageFiles(settings)
     _look_at_images(build, albums, files, problems)
@@ -175,7 +175,7 @@ class Albums:
         usable: By picture, whether it can be.
     """
 
-    records: Spool
+    records: Spool[tuple[Any, ...]]
     hashes: array[int] = field(default_factory=lambda: array("Q"))
     usable: bytearray = field(default_factory=bytearray)
 
@@ -187,7 +187,7 @@ class Albums:
         return ((album, name, moving) for album in self for name, _, moving in album.images)
 
 
-def _albums(build: Build, settings: Settings, posts: Spool) -> Iterator[tuple[Any, ...]]:
+def _albums(build: Build, settings: Settings, posts: Spool[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
     """The records of the albums whose page was saved and shows pictures."""
     report = build.report
     pages = saved_albums(settings.source)

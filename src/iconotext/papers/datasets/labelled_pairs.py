@@ -143,7 +143,7 @@ def labelled_documents(
     if len({path.resolve() for path in settings.source}) < len(settings.source):
         raise CorpusError(f"{', '.join(map(str, settings.source))}: a file is named twice")
     seen = Seen()
-    pairs = build.spool("pairs", _pairs(build, settings, data_set, seen))
+    pairs = build.spool(_pairs(build, settings, data_set, seen))
     if not len(pairs):
         raise CorpusError(f"none of {seen.counts['rows']} rows can be used")
     files = _files(build, settings, data_set, list(seen.numbers), fetch_interval)

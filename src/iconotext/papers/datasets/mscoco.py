@@ -183,7 +183,7 @@ def _documents(build: Build, photos: Sequence[Photo], settings: Settings) -> Ite
     pools: dict[Split, Sequence[str]] = {}
     for split in sizes:
         members = sorted(i for group in groups if group.split == split for i in group.photos)
-        pools[split] = captions_of(build, photos, members, split)
+        pools[split] = captions_of(build, photos, members)
     made: Counter[Split] = Counter()
     watched = build.watch(groups, total=count, label="Making documents")
     for values in documents_of(photos, watched, pools, settings):

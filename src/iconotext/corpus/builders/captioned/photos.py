@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -157,41 +157,35 @@ def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tup
     """
     taken: set[str] = set()
 
-    def records() -> Iterator[list[Any]]:
+    def named() -> Iterator[tuple[Photo, bool]]:
         for photo in build.watch(photos, label="Reading captions"):
             image = photo.image if named_by_address(photo.image) else build.relative_path(photo.file)
-            yield [image, photo.captions, photo.split, image in taken]
+            yield replace(photo, image=image), image in taken
             taken.add(image)
 
-    every = build.spool("photos", records())
-    usable = build.spool("usable photos", _usable(build, every, verify=verify), _kept_photo)
-    return usable, len(every)
+    every = build.spool(named())
+    return build.spool(_usable(build, every, verify=verify)), len(every)
 
 
-def captions_of(build: Build, photos: Sequence[Photo], members: Iterable[int], name: str) -> Sequence[str]:
+def captions_of(build: Build, photos: Sequence[Photo], members: Iterable[int]) -> Sequence[str]:
     """All captions of some of the photographs, in their order, on disk."""
-    return build.spool(f"captions {name}", (text for number in members for text in photos[number].captions))
+    return build.spool(text for number in members for text in photos[number].captions)
 
 
-def _kept_photo(record: list[Any]) -> Photo:
-    image, captions, split = record
-    return Photo(image, tuple(captions), split)
-
-
-def _usable(build: Build, records: Sequence[list[Any]], *, verify: bool) -> Iterator[list[Any]]:
-    """The photographs that can be used; what is dropped is reported."""
+def _usable(build: Build, photos: Sequence[tuple[Photo, bool]], *, verify: bool) -> Iterator[Photo]:
+    """The photographs that can be used, given each and whether it repeats one; what is dropped is reported."""
 
     def files() -> Iterator[Path | None]:
-        for image, _, _, repeats in records:
-            yield None if repeats or named_by_address(image) else build.folder / image
+        for photo, repeats in photos:
+            yield None if repeats or named_by_address(photo.image) else build.folder / photo.image
 
-    total = len(records)
+    total = len(photos)
     looked = build.looked_at(files(), _problem, total=total, label="Reading images") if verify else [None] * total
-    for (*photo, repeats), problem in zip(records, looked, strict=True):
+    for (photo, repeats), problem in zip(photos, looked, strict=True):
         if repeats:
-            build.report.drop("photographs that come twice", photo[0])
+            build.report.drop("photographs that come twice", photo.image)
         elif problem is not None:
-            build.report.drop("unreadable images", photo[0], problem)
+            build.report.drop("unreadable images", photo.image, problem)
         else:
             yield photo
 
