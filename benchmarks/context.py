@@ -34,7 +34,7 @@ from promise import ALL, cross_fitted, link_sources, sources, text_encoder
 
 from iconotext.corpus.store import read_corpus
 from iconotext.excerpts import Chunk
-from iconotext.links.link_document import MIN_CONFIDENCE
+from iconotext.links.choose_links import MIN_CONFIDENCE
 from iconotext.links.words import stems
 from iconotext.pipeline import Linker
 from iconotext.report.chunks import chunks

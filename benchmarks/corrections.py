@@ -39,10 +39,10 @@ from iconotext.corpus.store import read_corpus
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
 from iconotext.links.calibration import Calibration, Figure, calibration_of, kind_of
 from iconotext.links.caption import Encode, Reading, texts_of
+from iconotext.links.choose_links import choose_links
 from iconotext.links.combine import subset_name
 from iconotext.links.evidence import Gathered, gather_evidence
 from iconotext.links.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
-from iconotext.links.link_document import choose_links
 from iconotext.links.matcher import PROBE
 from iconotext.links.promise import benjamini_hochberg, conformal_p_values
 from iconotext.links.weighing import gathered_places, weigh_gathered

@@ -39,16 +39,16 @@ from iconotext.corpus.store import read_corpus
 from iconotext.features import load_text_backbone
 from iconotext.links.calibration import Calibration, Figure, calibration_of, dump_calibration
 from iconotext.links.caption import Encode, Reading
+from iconotext.links.choose_links import choose_links
 from iconotext.links.combine import Coefficients
 from iconotext.links.decoys import DecoyPool
 from iconotext.links.evidence import gather_evidence
 from iconotext.links.habit import PlaceEvidence, infer_habit
-from iconotext.links.link_document import link_document
 from iconotext.links.matcher import PROBE, Matcher
 from iconotext.links.promise import benjamini_hochberg, competition, conformal_p_values
 from iconotext.links.select import Selection
 from iconotext.links.settings import LinkSettings
-from iconotext.links.weighing import gathered_places
+from iconotext.links.weighing import gathered_places, weigh_evidence
 from iconotext.types import Claim, Document, Evidence, Image, LinkedDocument
 
 if TYPE_CHECKING:
@@ -210,17 +210,20 @@ def link_sources(
     return [
         (
             source,
-            link_document(
+            choose_links(
                 source.cited.document,
-                source.cited.similarity if "picture" in evidence else None,
-                encode,
-                evidence=evidence,
+                weigh_evidence(
+                    source.cited.document,
+                    source.cited.similarity if "picture" in evidence else None,
+                    encode,
+                    evidence=evidence,
+                    sentence_vectors=source.cited.sentence_vectors,
+                    coefficients=learned[source.group].coefficients,
+                    matcher=learned[source.group].matcher,
+                    habit=habits.get(source.cited.collection),
+                ),
                 select=select,
                 min_confidence=min_confidence,
-                sentence_vectors=source.cited.sentence_vectors,
-                coefficients=learned[source.group].coefficients,
-                matcher=learned[source.group].matcher,
-                habit=habits.get(source.cited.collection),
             ),
         )
         for source in found
@@ -362,15 +365,14 @@ def rivals(own: Sequence[Source], decoys: Sequence[Source], encode: Encode, seed
         seen = np.stack([vectors[id_of(image)] for image in both.images]) if looked_at else np.zeros((1, 1), np.float32)
         content: tuple[Evidence, ...] = ("picture", "caption") if looked_at else ("caption",)
         joined = replace(source.cited, document=both, image_vectors=seen)
-        linked = link_document(
+        weighed = weigh_evidence(
             both,
             joined.similarity if looked_at else None,
             encode,
             evidence=content,
-            select="best",
-            min_confidence=0.0,
             sentence_vectors=source.cited.sentence_vectors,
         )
+        linked = choose_links(both, weighed, select="best", min_confidence=0.0)
         best = {link.image: link.score for link in linked.links}
         found += [(best[j], best[k], j not in foreign) for j, k in pairs.items()]
     return np.array(found, np.float32).reshape(-1, 3)

@@ -8,9 +8,8 @@ import pytest
 
 from iconotext.links.calibration import Figure, calibration_of, dump_calibration, kind_of, load_calibration
 from iconotext.links.decoys import DecoyPool
-from iconotext.links.link_document import link_document
 from iconotext.types import Document, Image, Link, LinkedDocument, Sentence, TextLine
-from tests.links.texts import encode, workshop
+from tests.links.texts import encode, link_document, workshop
 
 KIND = "en, caption, layout, by caption+layout"
 

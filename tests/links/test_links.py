@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import SettingError, ShapeError
+from iconotext.links.choose_links import choose_links
 from iconotext.links.combine import EXPLICIT_PRECISION, Coefficients, Weighable, combine, load_coefficients
-from iconotext.links.link_document import choose_links, link_document
 from iconotext.links.select import SELECTIONS, in_order
 from iconotext.links.weighing import weigh_evidence
 from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine
-from tests.links.texts import BLOCKS, TEXTS, document, encode, workshop
+from tests.links.texts import BLOCKS, TEXTS, document, encode, link_document, workshop
 
 texts = st.sampled_from(
     ["Anna paints.", "The red house of Anna", "", "  ", "1945", "Figure 1: A house.", "見る。", "x" * 300]

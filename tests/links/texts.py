@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from iconotext.links.caption import Reading
+from iconotext.links.choose_links import choose_links
 from iconotext.links.evidence import fitted_features
-from iconotext.types import Document, Image, Sentence
+from iconotext.links.weighing import weigh_evidence
+from iconotext.types import Document, Image, LinkedDocument, Sentence
 
 
 def encode(texts: Any) -> Any:
@@ -51,3 +53,11 @@ def workshop(*images: Any) -> Any:
 def features(of: Any, kind: Any = "caption", *, by: Any = encode, sentences: Any = None) -> Any:
     """What one kind of evidence says of one document."""
     return fitted_features(of, None, Reading(by, sentences), evidence=[kind]).get(kind, {})
+
+
+def link_document(
+    of: Any, cosines: Any, by: Any, *, select: Any = "top-k", min_confidence: Any = None, model: str = "", **how: Any
+) -> LinkedDocument:
+    """One document, weighed and linked."""
+    found = weigh_evidence(of, cosines, by, **how)
+    return choose_links(of, found, select=select, min_confidence=min_confidence, model=model)

@@ -20,7 +20,7 @@ from iconotext.adapters.stable_id import stable_id
 from iconotext.errors import SettingError
 from iconotext.plain_text import encodable, json_text
 from iconotext.report.as_json import plain_number
-from iconotext.report.document_text import Span, document_text
+from iconotext.report.document_text import Span, document_text, sentences_within
 from iconotext.report.shown_relations import shown_relations
 from iconotext.report.source_offsets import countable_text
 from iconotext.types import Document, Image, LinkedDocument
@@ -32,9 +32,6 @@ logger = logging.getLogger(__name__)
 
 AROUND = 32
 """Characters before and after a quotation that tell it from the same words elsewhere."""
-
-MOST = 0.5
-"""A sentence that an annotation quotes more of than this is meant by it."""
 
 
 def annotations_json(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
@@ -213,7 +210,7 @@ def _quoted(texts: _Texts, selectors: Mapping[Any, Mapping[str, Any]]) -> set[in
         text, spans = texts.counted
         start, end = position.get("start"), position.get("end")
         if isinstance(start, int) and isinstance(end, int) and exact in (None, encodable(text[start:end])):
-            return _meant(spans, start, end)
+            return sentences_within(spans, start, end)
     if quotation is None or not isinstance(exact, str) or not exact:
         return set()
     before, after = (str(quotation.get(name) or "") for name in ("prefix", "suffix"))
@@ -223,16 +220,5 @@ def _quoted(texts: _Texts, selectors: Mapping[Any, Mapping[str, Any]]) -> set[in
             at = text.find(around)
             if at >= 0:
                 start = at + (len(before) if around != exact else 0)
-                return _meant(spans, start, start + len(exact))
+                return sentences_within(spans, start, start + len(exact))
     return set()
-
-
-def _meant(spans: Iterable[Span | None], start: int, end: int) -> set[int]:
-    """The sentences that a stretch of the text covers, or the one that it lies in."""
-    return {
-        number
-        for number, span in enumerate(spans)
-        if span is not None
-        and (common := min(end, span[1]) - max(start, span[0])) > 0
-        and (common > MOST * (span[1] - span[0]) or span[0] <= start <= end <= span[1])
-    }

@@ -17,8 +17,10 @@ from iconotext.worker import start_worker
 
 COMMANDS = {
     "link": LazyCommand("link:link", "Find which sentences each picture belongs to.", reads=True),
-    "context": LazyCommand("context:context", "Give for each picture the sentences that talk about it.", reads=True),
-    "chunks": LazyCommand("chunks:chunks", "Cut documents into chunks for retrieval, with their pictures.", reads=True),
+    "context": LazyCommand("excerpts:context", "Give for each picture the sentences that talk about it.", reads=True),
+    "chunks": LazyCommand(
+        "excerpts:chunks", "Cut documents into chunks for retrieval, with their pictures.", reads=True
+    ),
     "alt-text": LazyCommand(
         "alt_text:alt_text", "Check the alternative texts of documents, and draft those that are missing.", reads=True
     ),

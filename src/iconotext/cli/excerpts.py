@@ -1,18 +1,18 @@
-"""What ``iconotext context`` and ``iconotext chunks`` share: read, link, write a row for each context or chunk."""
+"""``iconotext context`` and ``iconotext chunks``: what documents say of each picture, and documents in chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from iconotext.cli.common import known_errors
 from iconotext.cli.link import RunSettings, linked_documents, print_pieces
-from iconotext.cli.options import SettingsPanel
+from iconotext.cli.options import Download, Force, Json, Reading, SettingsPanel, settings_options
 from iconotext.cli.output import print_table, say
-from iconotext.excerpts import Chunk, Context
+from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage, Context
 from iconotext.extras import require
 from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted
@@ -20,6 +20,7 @@ from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 Paths = Annotated[
     list[str],
@@ -42,19 +43,132 @@ Output = Annotated[
         show_default=False,
     ),
 ]
+Model = Annotated[str, typer.Option(help="Name or folder of a model.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Tell only of errors.")]
 
 
-@dataclass(frozen=True)
-class Kind:
-    """Contexts or chunks."""
+@settings_options
+def context(
+    paths: Paths,
+    reading: Reading,
+    linking: Linking,
+    words: Annotated[int, typer.Option(min=1, help="Most words of the sentences for a picture.")] = CONTEXT_WORDS,
+    output: Output = None,
+    json: Json = False,
+    model: Model = "default",
+    download: Download = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Give for each picture the sentences that talk about it: enough to describe it, or to ask a model about it.
 
-    type: type[Context] | type[Chunk]
-    of: Callable[[LinkedDocument], Iterable[Any]]
-    table: Callable[[list[Any]], Table]
+    Whole sentences, the surest first until they fill the words, in reading order; beside them headings, caption,
+    alternative text, confidence, and where each sentence stands in the document.
+
+    **Examples**
+
+    - `iconotext context article.md`
+    - `iconotext context docs/ --words 60 --output contexts.jsonl`
+    - `iconotext context article.md --json | jq '.[].text'`
+    """
+    with known_errors(download=download):
+        from iconotext.report.context import contexts
+
+        settings = RunSettings(model, reading, linking, force, quiet)
+        _write(paths, settings, Context, lambda linked: contexts(linked, words), _context_table, output, as_json=json)
 
 
-def write(paths: list[str], settings: RunSettings, kind: Kind, output: Path | None, *, as_json: bool) -> None:
-    """Link documents and write what ``kind`` makes of them; ``Run.finish`` says with which status it ends."""
+def _context_table(found: list[Context]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from iconotext.plain_text import readable, shortened
+    from iconotext.report.as_table import bar
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
+    table.add_column("Picture", overflow="fold")
+    table.add_column("What is said of it")
+    table.add_column("Confidence", no_wrap=True)
+    for each in found:
+        said = Text(" › ".join(map(readable, each.headings)), style="dim")
+        said.append(f"{chr(10) if each.headings else ''}{readable(each.text) or 'nothing'}", style="not dim")
+        sure = Text(f"by {each.by}", style="dim") if each.confidence is None else bar(each.confidence)
+        table.add_row(Text(shortened(readable(each.source), 40)), said, sure)
+    return table
+
+
+@settings_options
+def chunks(
+    paths: Paths,
+    reading: Reading,
+    linking: Linking,
+    words: Annotated[int, typer.Option(min=1, help="Most words of a chunk.")] = CHUNK_WORDS,
+    output: Output = None,
+    json: Json = False,
+    model: Model = "default",
+    download: Download = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Cut documents into chunks for retrieval, each picture in the chunk whose sentences talk about it.
+
+    Chunks end at headings or between paragraphs where they can. A picture that belongs to two chunks is in both, one
+    without links is where it stands, and none is left out.
+
+    **Examples**
+
+    - `iconotext chunks article.md`
+    - `iconotext chunks docs/ --words 200 --output chunks.parquet`
+    - `iconotext chunks book.epub --json | jq '.[] | {headings, text, pictures: [.images[].source]}'`
+    """
+    with known_errors(download=download):
+        from iconotext.report.chunks import chunks as chunks_of
+
+        settings = RunSettings(model, reading, linking, force, quiet)
+        _write(paths, settings, Chunk, lambda linked: chunks_of(linked, words), _chunk_table, output, as_json=json)
+
+
+def _chunk_table(found: list[Chunk]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from iconotext.plain_text import readable, shortened
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("Document", overflow="fold")
+    for name in ("Chunk", "Words"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("Headings")
+    table.add_column("Pictures")
+    for each in found:
+        pictures = Text("\n").join(_picture(image) for image in each.images)
+        headings = Text(shortened(readable(" › ".join(each.headings)), 60))
+        table.add_row(Text(readable(each.document)), str(each.chunk), str(each.words), headings, pictures)
+    return table
+
+
+def _picture(image: ChunkImage) -> Text:
+    from rich.text import Text
+
+    from iconotext.plain_text import percent, readable, shortened
+
+    shown = Text(shortened(readable(image.source), 40))
+    also = "" if image.also_in is None else f", also in {image.also_in}"
+    shown.append(f" ({f'by {image.by}' if image.confidence is None else percent(image.confidence)}{also})", style="dim")
+    return shown
+
+
+def _write(
+    paths: list[str],
+    settings: RunSettings,
+    kind: type[Context] | type[Chunk],
+    of: Callable[[LinkedDocument], Iterable[Any]],
+    table: Callable[[list[Any]], Table],
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Link documents and write what ``of`` makes of them; ``Run.finish`` says with which status it ends."""
     from iconotext.cli.link_run import Run
     from iconotext.features.cache_place import cache_folder
     from iconotext.read import fetch_pages
@@ -77,21 +191,21 @@ def write(paths: list[str], settings: RunSettings, kind: Kind, output: Path | No
         nonlocal written
         for linked in linked_documents(run, settings):
             if isinstance(linked, LinkedDocument):
-                for each in kind.of(linked):
+                for each in of(linked):
                     written += 1
                     yield linked.document, each
 
     rows = (each for _, each in found())
     if output is not None:
         if is_folder:
-            write_dataset(found(), output, kind.type, force=settings.force)
+            write_dataset(found(), output, kind, force=settings.force)
         else:
-            write_excerpts(rows, output, kind.type, force=settings.force)
+            write_excerpts(rows, output, kind, force=settings.force)
         if not settings.quiet:
-            what = f"{counted(written, kind.type.__name__.lower())} of {counted(run.linked, 'document')}"
+            what = f"{counted(written, kind.__name__.lower())} of {counted(run.linked, 'document')}"
             say(f"Wrote {output}: {what}", err=True)
     elif as_json:
         print_pieces(json_array(rows))
     else:
-        print_table(kind.table(list(rows)))
+        print_table(table(list(rows)))
     run.finish()

@@ -23,16 +23,13 @@ from iconotext.errors import CorpusError
 from iconotext.plain_text import json_text
 from iconotext.relations import RELATIONS
 from iconotext.report.as_json import plain_number
-from iconotext.report.document_text import Span, document_text
+from iconotext.report.document_text import Span, document_text, sentences_within
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.shown_relations import shown_relations
 from iconotext.types import Link, LinkedDocument
 
 KEY = "iconotext"
 """Where the data of a task keeps the document."""
-
-MOST = 0.5
-"""A sentence that a region covers more of than this belongs to it; and the one that the region lies in."""
 
 
 def labelling_config() -> str:
@@ -240,21 +237,12 @@ def _links(
         ends = [regions.get(name) for name in (relation.from_id, relation.to_id) if name is not None]
         texts = [end for end in ends if end is not None and end.to_name == "text"]
         pictures = [end for end in ends if end is not None and end.to_name == "pictures"]
-        sentences = list(_sentences(texts[0], spans)) if texts else []
+        sentences: set[int] = set()
+        if texts and (at := texts[0].value) and at.start is not None and at.end is not None:
+            sentences = sentences_within(spans, at.start, at.end)
         image = numbers[pictures[0].item_index] if pictures and pictures[0].item_index < len(numbers) else None
         if not sentences or image is None:
             drop(f"{relation.from_id} → {relation.to_id}")
         else:
             links |= {(sentence, image) for sentence in sentences}
     return links
-
-
-def _sentences(region: _Result, spans: list[tuple[int, int]]) -> Iterator[int]:
-    """The sentences that a region of the text means: those that it covers, or the one that it lies in."""
-    start, end = (region.value.start, region.value.end) if region.value else (None, None)
-    if start is None or end is None:
-        return
-    for number, (first, last) in enumerate(spans):
-        common = min(end, last) - max(start, first)
-        if common > 0 and (common > MOST * (last - first) or first <= start <= end <= last):
-            yield number

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from iconotext.errors import IconotextError
+from iconotext.links.choose_links import choose_links
 from iconotext.links.evidence import Gathered, gather_evidence
 from iconotext.links.habit import Habit, collection_of
-from iconotext.links.link_document import choose_links
 from iconotext.links.weighing import weigh_gathered
 from iconotext.links.windows import Told, failure_of, see_images
 from iconotext.read import Failure

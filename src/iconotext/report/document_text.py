@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from iconotext.report.flow import blocks, space_after
 from iconotext.types import Document, Sentence
@@ -11,6 +11,7 @@ from iconotext.types import Document, Sentence
 Span = tuple[int, int]
 
 BETWEEN_BLOCKS = "\n\n"
+MOST = 0.5
 DEFAULT_LEVEL = 2
 """Level of a heading whose level is not known; the title, said again as a heading, is level 1."""
 
@@ -35,6 +36,17 @@ def document_text(document: Document) -> tuple[str, list[Span]]:
             spans.append((length - len(text), length))
             parts += [space, text]
     return "".join(parts), spans
+
+
+def sentences_within(spans: Iterable[Span | None], start: int, end: int) -> set[int]:
+    """The sentences that a stretch of the text covers, each for more than half, or the one that it lies in."""
+    return {
+        number
+        for number, span in enumerate(spans)
+        if span is not None
+        and (common := min(end, span[1]) - max(start, span[0])) > 0
+        and (common > MOST * (span[1] - span[0]) or span[0] <= start <= end <= span[1])
+    }
 
 
 def count_words(text: str) -> int:

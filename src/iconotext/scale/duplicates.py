@@ -13,6 +13,7 @@ import numpy as np
 from PIL.Image import Resampling
 
 from iconotext import __version__
+from iconotext.corpus.formats.table import write_tuples
 from iconotext.corpus.in_order import Watch, unwatched
 from iconotext.errors import ImageError, StoreError
 from iconotext.extras import require
@@ -50,12 +51,9 @@ class Hashes(Stage):
     def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """See ``Stage``."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         schema = pa.schema([("document", pa.string()), ("image", pa.int32()), ("hash", pa.uint64())])
-        with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for rows in _batches(_hashed(documents, counts)):
-                writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=schema))
+        write_tuples(_hashed(documents, counts), schema, path, at_once=ROWS)
 
 
 def find_duplicates(
@@ -175,14 +173,3 @@ def _hashed(documents: Iterable[Document], counts: Counts) -> Iterator[tuple[str
                 counts.note(f"picture: {reason_of(str(error))}", f"{document.id}, {image.source}: {error}")
             else:
                 counts.images["usable"] += 1
-
-
-def _batches(rows: Iterable[tuple[str, int, int]]) -> Iterator[list[tuple[str, int, int]]]:
-    batch = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == ROWS:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from iconotext.corpus.image_files import content_key
 from iconotext.errors import OutputError
 from iconotext.scale.shards import Shard
 from iconotext.scale.store import Entry, entries, entry, is_remote, joined, read_bytes, remove, write
@@ -185,8 +186,5 @@ def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
 
 def sha256_of(path: Path) -> str | None:
     """A digest of the bytes of a file; None where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
+    key = content_key(path)
+    return None if key is None else key.hex()

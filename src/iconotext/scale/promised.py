@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from iconotext.corpus.formats.table import write_tuples
 from iconotext.features.cores import in_threads
 from iconotext.links.calibration import load_calibration
 from iconotext.links.decoys import POOL, DecoyPool, digest_of
@@ -242,15 +243,11 @@ def _beside(output: str, name: str) -> str:
 def write_candidates(path: Path, candidates: Iterable[Candidate]) -> None:
     """Write what is tested of the images of a shard."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     types = {str: pa.string(), int: pa.int32(), float: pa.float64()}
     kinds = [str, int, str, float, float, float, float]
     schema = pa.schema([(name, types[kind]) for name, kind in zip(Candidate._fields, kinds, strict=True)])
-    with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        rest = iter(candidates)
-        while rows := list(islice(rest, ROWS_AT_ONCE)):
-            writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=schema))
+    write_tuples(candidates, schema, path, at_once=ROWS_AT_ONCE)
 
 
 def read_candidates(output: str, manifest: Manifest) -> list[Candidate]:

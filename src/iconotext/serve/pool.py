@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import os
 import queue
 import signal
 import threading
@@ -18,8 +17,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, ParamSpec, TypeVar
 
+from iconotext.corpus.in_order import end_with_parent
 from iconotext.errors import IconotextError
-from iconotext.worker import end_with
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -203,7 +202,7 @@ def _asked(pipe: Connection, call: _Call) -> tuple[bool, Any]:
 def serve(pipe: Connection, prepare: Callable[[Any], None], settings: Any) -> None:
     """Work until there are no more calls, or nobody is left to answer: what each process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all of us, and the server says what follows
-    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     with contextlib.suppress(EOFError, OSError):
         pipe.send(_answer(prepare, (settings,)))
         while True:

@@ -79,6 +79,17 @@ def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: P
             number += table.num_rows
 
 
+def write_tuples(rows: Iterable[tuple[Any, ...]], schema: Any, path: Path, *, at_once: int) -> None:
+    """Write rows, so many at a time, in place of a table that is there; ``OutputError`` where it cannot be written."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rest = iter(rows)
+    with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        while some := list(islice(rest, at_once)):
+            writer.write_table(pa.table(list(zip(*some, strict=True)), schema=schema))
+
+
 def _columns(rows: list[tuple[str, dict[str, Any]]], schema: Any) -> Any:
     import pyarrow as pa
 

@@ -1,77 +1,24 @@
-"""Links of one document: all evidence weighed, and the cells taken that become links."""
+"""Which cells of the weighed evidence of a document become links."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import SettingError
-from iconotext.links.caption import Encode
-from iconotext.links.combine import Coefficients, Combination
-from iconotext.links.habit import Habit
-from iconotext.links.matcher import Matcher
+from iconotext.links.combine import Combination
 from iconotext.links.select import Selection, in_order, selection
-from iconotext.links.weighing import weigh_evidence
-from iconotext.types import EVIDENCE, Document, Evidence, Link, LinkedDocument
+from iconotext.types import Document, Link, LinkedDocument
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from iconotext.types import FloatMatrix
 
 MIN_CONFIDENCE = 0.1
 """Cells of less confidence become no links by default: nine of ten would be wrong. Where the picture is the only
 evidence and only the best sentences are taken, the default is 0: all confidences are low then, and the best guess is
 better than nothing."""
-
-
-def link_document(
-    document: Document,
-    image_similarity: FloatMatrix | None,
-    encode: Encode,
-    *,
-    evidence: Collection[Evidence] = EVIDENCE,
-    select: Selection = "top-k",
-    k: int = 3,
-    min_confidence: float | None = None,
-    model: str = "",
-    sentence_vectors: FloatMatrix | None = None,
-    coefficients: Mapping[str, Coefficients] | None = None,
-    matcher: Matcher | None = None,
-    habit: Habit | None = None,
-) -> LinkedDocument:
-    """Links the images of a document to its sentences.
-
-    Args:
-        image_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
-        evidence: The kinds to use, of ``EVIDENCE``.
-        min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain. See ``MIN_CONFIDENCE``.
-        sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it.
-        coefficients: Weights of the evidence, those of the package by default.
-        matcher: Of captions with sentences, that of the package by default.
-        habit: Where the author puts images; from this document alone by default.
-
-    Returns:
-        The document with its links, and the (S, V) scores they were chosen from.
-
-    Raises:
-        SettingError: An unknown kind of evidence or selection, k below 1, a confidence outside 0 to 1.
-        ShapeError: A matrix does not fit the document.
-    """
-    found = weigh_evidence(
-        document,
-        image_similarity,
-        encode,
-        evidence=evidence,
-        sentence_vectors=sentence_vectors,
-        coefficients=coefficients,
-        matcher=matcher,
-        habit=habit,
-    )
-    return choose_links(document, found, select=select, k=k, min_confidence=min_confidence, model=model)
 
 
 def choose_links(
@@ -83,10 +30,16 @@ def choose_links(
     min_confidence: float | None = None,
     model: str = "",
 ) -> LinkedDocument:
-    """The cells of weighed evidence that become links; arguments, result and errors as in ``link_document``.
+    """The cells of weighed evidence that become links.
 
     Args:
-        found: The evidence of the document.
+        min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain. See ``MIN_CONFIDENCE``.
+
+    Returns:
+        The document with its links, and the (S, V) scores they were chosen from.
+
+    Raises:
+        SettingError: An unknown selection, k below 1, a confidence outside 0 to 1.
     """
     choose = selection(select)
     if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
