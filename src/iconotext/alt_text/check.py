@@ -88,9 +88,6 @@ def check_document(
 
     Args:
         within: Folder that images may come from, if ``reading.root`` names none; None: the file's own.
-
-    Raises:
-        DocumentError: The file cannot be read.
     """
     found, broken = broken_by_picture(path, settings, reading, within=within)
     return len(found), [finding for _, finding in broken]
@@ -103,9 +100,6 @@ def broken_by_picture(
 
     Args:
         within: See ``check_document``.
-
-    Raises:
-        DocumentError: The file cannot be read.
     """
     if not _may_hold_pictures(path, reading):
         return [], []

@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 def evaluate_reorder(
     model: str, corpus: Path, split: Split | None, *, as_json: bool, settings: EvaluateSettings, linking: LinkSettings
 ) -> None:
-    """Measure and print; the evidence is that of picture and caption where none is named.
-
-    Raises:
-        IconotextError: Model or corpus cannot be read, or evidence would tell the place.
-    """
+    """Measure and print; the evidence is that of picture and caption where none is named."""
     from iconotext.corpus.feature_files import own_features
     from iconotext.evaluate.corpus_part import corpus_part
     from iconotext.evaluate.reorder import reorder

@@ -41,9 +41,6 @@ def evaluate_retrieval(
     Args:
         refine: λ and T, or ``none``; None takes what the model's folder has.
         linking: The image backbone, or file of features, and whether features are kept on disk.
-
-    Raises:
-        IconotextError: Model or corpus cannot be read; the pool is too large.
     """
     from iconotext.evaluate.corpus_part import corpus_part
     from iconotext.evaluate.retrieval_report import chosen_refinement, measure_retrieval, retrieval_encoder

@@ -32,7 +32,10 @@ FormatName = Literal["jsonl", "parquet", "released", "mmc4", "obelics"]
 
 
 class Writer(Protocol):
-    """Writes rows to a path and returns how many."""
+    """Writes rows to a path and returns how many.
+
+    ``CorpusError`` where a row holds what the format cannot, ``OutputError`` where the file exists or cannot be written.
+    """
 
     def __call__(self, rows: Iterable[Row], path: Path, *, force: bool) -> int:
         """Write them, whole or not at all."""
@@ -43,7 +46,7 @@ class Format:
     """A way to keep a corpus on disk.
 
     Attributes:
-        parts: What the file holds, in parts that other processes can read.
+        parts: What the file holds, in parts that other processes can read; ``CorpusError`` where it cannot be read.
         write: The reverse; images and sentences in their order, one row in memory at a time.
         keeps: Fields of a document that survive, besides sentences, images and id.
         files: Whether the images it reads are files, not ids.
@@ -96,11 +99,7 @@ def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Docum
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Rows of a corpus in its order, as ``read_corpus`` reads them, without a look at the images.
-
-    Raises:
-        CorpusError: The file is missing, or something in it breaks the format; names file, line and field.
-    """
+    """Rows of a corpus in its order, as ``read_corpus`` reads them, without a look at the images."""
     for record in read_records(path):
         if record.problems or record.row is None:
             raise CorpusError(f"{path}, {record.problems[0]}")
@@ -166,12 +165,7 @@ def write_corpus(
 
 
 def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to: FormatName | None = None) -> int:
-    """Write rows as ``write_corpus`` writes documents; paths of images stay as the rows have them.
-
-    Raises:
-        CorpusError: A row does not fit the format, or two have the same id.
-        OutputError: The file exists and ``force`` is not set, it cannot be written, or its name says no format.
-    """
+    """Write rows as ``write_corpus`` writes documents; paths of images stay as the rows have them."""
     name, target = _target(Path(path), to)
     return FORMATS[name].write(_unique(rows), target, force=force)
 

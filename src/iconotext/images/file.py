@@ -73,11 +73,7 @@ def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, in
 
 
 def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int) -> Pillow.Image:
-    """Decode an image to RGB; see ``images.decode``.
-
-    Raises:
-        ImageError: Not an image, damaged, or too large. It names no place.
-    """
+    """Decode an image to RGB; see ``images.decode``."""
     with _image_errors():
         if kind == "SVG":
             from iconotext.images.svg import render_svg

@@ -42,9 +42,6 @@ def commit(
         changes: Of different files.
         brought: The files that the library had pictures of when the run began.
         models: Encode what is new; None where files only go.
-
-    Raises:
-        LibraryError: The library cannot be written.
     """
     if not changes:
         return

@@ -83,9 +83,6 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
         library: More than some thousand pictures; its ledger is held by the caller.
         queries: (n, dim) vectors of length 1 such as will be searched for; half of them choose the settings, the
             other half measures.
-
-    Raises:
-        LibraryError: The library cannot be written.
     """
     from lancedb.index import BTree, IvfFlat, IvfRq, LabelList
 

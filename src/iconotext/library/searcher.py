@@ -67,11 +67,7 @@ class Searcher:
         return searchable_relations(library, self._models(library).encoder)
 
     def find(self, query: Query) -> Answer:
-        """Search for a query whose relation has any of its names.
-
-        Raises:
-            IconotextError: As ``open_library`` and ``search``; a model cannot be loaded; there is no such relation.
-        """
+        """Search for a query whose relation has any of its names."""
         library = self.library
         models = self._models(library)
         if query.relation is not None:

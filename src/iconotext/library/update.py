@@ -254,11 +254,7 @@ def _lasting(model: str) -> str:
 
 
 def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> Mapping[str, Asked]:
-    """Remember what was added, and how; what lies in a folder that was added, too, needs no mention.
-
-    Returns:
-        What was ever asked for.
-    """
+    """Remember what was added, and how; what lies in a folder that was added, too, needs no mention."""
     known = {Path(root) for root in library.settings.roots} | set(roots)
     outer = tuple(sorted(str(root) for root in known if not known & set(root.parents)))
     settings: dict[str, Mapping[str, Any]] = dict(library.settings.asked)

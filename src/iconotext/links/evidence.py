@@ -115,9 +115,6 @@ def gather_evidence(
         evidence: The kinds to use. Kinds that a document does not have are left out.
         matcher: Of captions with sentences, that of the package by default.
         written: What ``what_is_written`` gave for the documents and these kinds, where the caller has it; saves time.
-
-    Raises:
-        SettingError, ShapeError: As for ``links.weighing.weigh_evidence``.
     """
     if unknown := set(evidence) - set(EVIDENCE):
         raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")

@@ -116,9 +116,6 @@ def explain_links(
         sentence_vectors: Texts, and the number of the sentence that each replaces, to (n, D) vectors; the product of
             two vectors is the similarity to be explained.
         coverable: Number of an image to that image; None for one that nobody can look at, which then has no regions.
-
-    Returns:
-        The explanations, in the order of the links.
     """
     by_sentence, by_image = _grouped(link.sentence for link in links), _grouped(link.image for link in links)
     words: dict[int, list[tuple[int, int, float]]] = {}

@@ -42,11 +42,7 @@ MAX_DEPTH = 30
 
 
 def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
-    """An AsciiDoc file, with the files that it includes, as one flow.
-
-    Raises:
-        HostileDocumentError: It passes a limit.
-    """
+    """An AsciiDoc file, with the files that it includes, as one flow."""
     includes = Includes(path, settings)
     texts = Texts()
     lines = list(_lines(REMOVED_CHARACTERS.sub("", decode_text(path)), path, includes, texts))

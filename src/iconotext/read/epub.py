@@ -56,10 +56,6 @@ def read_epub(path: Path, settings: ReadSettings) -> list[Flow]:
     """A book, as one flow or as one per chapter (``settings.epub``).
 
     Chapters without text and images are left out.
-
-    Raises:
-        HostileDocumentError: It passes a limit; see ``open_archive``.
-        DocumentError: It is no EPUB, damaged, or its chapters are encrypted.
     """
     with open_archive(path, settings.max_bytes) as archive:
         package = read_package(archive)

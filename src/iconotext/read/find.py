@@ -101,11 +101,7 @@ def no_documents(paths: Iterable[Path | str], settings: ReadSettings, skipped: C
 
 
 def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:
-    """Whether ``settings.include`` and ``settings.exclude`` leave out a file below a folder that was given.
-
-    Raises:
-        SettingError: One has something that is no pattern.
-    """
+    """Whether ``settings.include`` and ``settings.exclude`` leave out a file below a folder that was given."""
     name = file.relative_to(root).as_posix()
     exclude, include = _patterns(settings.exclude), _patterns(settings.include)
     return exclude.match_file(name) or bool(settings.include and not include.match_file(name))
@@ -156,11 +152,7 @@ def _patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
 
 
 def _reason_to_skip(path: Path) -> str | None:
-    """Why an HTML file of a folder is not a document, from its first bytes; None for one, and for any other file.
-
-    Returns:
-        ``OWN_PAGE`` or ``TEMPLATE``.
-    """
+    """Why an HTML file of a folder is not a document, from its first bytes; None for one, and for any other file."""
     if SUFFIXES.get(path.suffix.lower()) != "html" or not path.is_file():
         return None  # reading says what is wrong with a pipe or a device
     try:

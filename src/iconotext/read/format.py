@@ -113,7 +113,11 @@ def _format_of_bytes(head: bytes) -> str | None:
 
 
 def reader_of(format_: str) -> Reader:
-    """The reader of a format; each is imported only when a document needs it."""
+    """The reader of a format; each is imported only when a document needs it.
+
+    A reader raises ``HostileDocumentError`` where a limit is passed, ``DocumentError`` where the file is none of its
+    format, damaged, or protected by a password, and ``MissingPackageError`` where what it reads with is not installed.
+    """
     match format_:
         case "markdown":
             from iconotext.read.markdown import read_markdown as reader

@@ -41,11 +41,7 @@ OPTION = re.compile(r"^#\|[ \t]*([\w-]{1,40}):[ \t]*(\S[^\n]{0,2000})$", re.MULT
 
 
 def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A notebook, as one flow. Code, and what it printed, is left out; nothing is run.
-
-    Raises:
-        DocumentError: It is no notebook.
-    """
+    """A notebook, as one flow. Code, and what it printed, is left out; nothing is run."""
     del settings  # nothing of it concerns notebooks
     try:
         notebook = json.loads(decode_text(path))

@@ -31,12 +31,7 @@ TITLES = {"Title": 1, "Subtitle": 2}
 
 
 def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A text of LibreOffice (.odt), as one flow. Contents lists, comments, deletions and drawn shapes are left out.
-
-    Raises:
-        HostileDocumentError: It passes a limit; see ``open_archive``.
-        DocumentError: It is no such text, damaged, or has a password.
-    """
+    """A text of LibreOffice (.odt), as one flow. Contents lists, comments, deletions and drawn shapes are left out."""
     with open_archive(path, settings.max_bytes) as archive:
         found = archive.find("content.xml")
         manifest = archive.find("META-INF/manifest.xml")

@@ -21,12 +21,7 @@ FURNITURE = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
 
 
 def read_pptx(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A presentation, as one flow. Hidden slides, what masters and layouts draw, charts and diagrams are left out.
-
-    Raises:
-        HostileDocumentError: It passes a limit; see ``open_archive``.
-        DocumentError: It is no presentation, damaged, or has a password.
-    """
+    """A presentation, as one flow. Hidden slides, what masters and layouts draw, charts and diagrams are left out."""
     refuse_ole(path, "pptx")
     with open_archive(path, settings.max_bytes) as archive:
         main = archive.find("ppt/presentation.xml")

@@ -36,12 +36,7 @@ SKIPPED = frozenset(
 
 
 def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A reStructuredText file, with what Sphinx knows beside it, as one flow.
-
-    Raises:
-        MissingPackageError: docutils is not installed.
-        HostileDocumentError: A line is longer than any real one.
-    """
+    """A reStructuredText file, with what Sphinx knows beside it, as one flow."""
     require("formats", "docutils", purpose="reStructuredText")
     from docutils.core import publish_doctree
 

@@ -77,9 +77,6 @@ def find_duplicates(
 
     Returns:
         As ``link_shards``, and ``duplicates``, how many pictures there are that look like an earlier one.
-
-    Raises:
-        IconotextError: As for ``link_shards``.
     """
     require("parquet", purpose="a table of Parquet")
     settings = settings or ShardSettings()

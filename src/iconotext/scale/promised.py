@@ -210,11 +210,7 @@ def _images(path: Path, folder: Path, rows: Iterable[int] | None = None) -> Iter
 
 
 def merge_pools(output: str, manifests: Sequence[Manifest], address: str) -> str:
-    """Write the table of all shards out of theirs: the smallest digests of all are among the smallest of each.
-
-    Returns:
-        A digest of it.
-    """
+    """Write the table of all shards out of theirs: the smallest digests of all are among the smallest of each."""
     import pyarrow.parquet as pq
 
     def digests() -> Iterator[tuple[int, int, int]]:

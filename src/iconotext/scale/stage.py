@@ -97,12 +97,7 @@ class Stage:
         _ = self.linker, self._found
 
     def run(self, shard: Shard) -> Manifest:
-        """Link a shard: when it returns, result and manifest are in their places.
-
-        Raises:
-            StoreError: A store does not answer.
-            OutputError: The result cannot be written.
-        """
+        """Link a shard: when it returns, result and manifest are in their places."""
         counts = Counts()
         files = [shard.file, *shard.beside]
         address = result_address(self.output, shard.name, self.suffix)

@@ -130,9 +130,6 @@ def write(texts: Texts) -> dict[int, str]:
 def pack(items: Sequence[Texts], folder: str, target: str) -> int:
     """Write a zip of documents with their texts, under their names below a folder; the documents stay as they are.
 
-    Returns:
-        How many are in it.
-
     Raises:
         OutputError: A file changed since it was read.
         DocumentError: None of the texts can be written.

@@ -117,11 +117,7 @@ def _of(asked: BaseModel, name: str) -> Any:
 
 
 def _settings(kind: type[Settings], asked: BaseModel) -> Settings:
-    """The settings that a request chooses.
-
-    Raises:
-        HTTPException: They contradict each other, or need what is not installed.
-    """
+    """The settings that a request chooses."""
     try:
         made = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))
         if isinstance(made, LinkSettings) and "text" in made.evidence:

@@ -123,10 +123,6 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
 
     Args:
         announce: Told the address at the start, and a new one whenever one was used.
-
-    Raises:
-        SettingError: The folder, the port or the root cannot be used.
-        IconotextError: As ``check_library``.
     """
     import uvicorn
 

@@ -48,44 +48,28 @@ Results = Iterator[LinkedDocument | Failure]
 
 
 def links(sent: Sent) -> Reply:
-    """The documents with their links, as ``iconotext link --to json``.
-
-    Raises:
-        DocumentError: None of them can be linked.
-    """
+    """The documents with their links, as ``iconotext link --to json``."""
     from iconotext.report.as_json import json_array
 
     return _reply(sent, json_array)
 
 
 def contexts(sent: Sent, words: int) -> Reply:
-    """What is said of each picture, as ``iconotext context --json``.
-
-    Raises:
-        DocumentError: One cannot be linked: a row cannot say so.
-    """
+    """What is said of each picture, as ``iconotext context --json``."""
     from iconotext.report.context import contexts as contexts_of
 
     return _reply(sent, lambda results: _rows(contexts_of(each, words) for each in _linked(results)))
 
 
 def chunks(sent: Sent, words: int) -> Reply:
-    """The documents in chunks with their pictures, as ``iconotext chunks --json``.
-
-    Raises:
-        DocumentError: One cannot be linked: a row cannot say so.
-    """
+    """The documents in chunks with their pictures, as ``iconotext chunks --json``."""
     from iconotext.report.chunks import chunks as chunks_of
 
     return _reply(sent, lambda results: _rows(chunks_of(each, words) for each in _linked(results)))
 
 
 def alt_texts(sent: Sent, checking: AltTextSettings, draft: bool) -> Reply:
-    """What is wrong with alternative texts, and drafts, as ``alt-text check`` and ``alt-text draft`` print them.
-
-    Raises:
-        DocumentError: There is no document whose alternative texts can be checked.
-    """
+    """What is wrong with alternative texts, and drafts, as ``alt-text check`` and ``alt-text draft`` print them."""
     from iconotext.alt_text.check import check
     from iconotext.alt_text.drafts import make_drafts, row
     from iconotext.alt_text.writing import digest
@@ -120,11 +104,7 @@ def _start() -> Path:
 
 
 def _reply(sent: Sent, text: Callable[[Results], Iterable[str]], *, may_fail: bool = False) -> Reply:
-    """What ``text`` makes of the linked documents.
-
-    Raises:
-        DocumentError: There is none, or none can be linked, but where they may fail.
-    """
+    """What ``text`` makes of the linked documents."""
     documents = links = 0
     problem = f"no document in it: what is read is {FORMATS}"
 

@@ -263,11 +263,7 @@ def _name(first: str) -> str:
 
 
 def _below(root: Path | None, path: str) -> tuple[str, Path]:
-    """Name and place of what lies below the root, however its path is written.
-
-    Raises:
-        HTTPException: Nothing may be opened by its path, or there is no such thing below the root.
-    """
+    """Name and place of what lies below the root, however its path is written."""
     if root is None:
         raise HTTPException(404, "this server opens no paths: start it with a root folder")
     try:

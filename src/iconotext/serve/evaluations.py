@@ -54,11 +54,7 @@ class Evaluations:
         self._measuring: dict[Task, Measuring] = {}
 
     def task(self, model: ModelFolder) -> Task | None:
-        """A model and the corpus as they are now; None without a corpus, or where the model links nothing.
-
-        Raises:
-            CorpusError: One of their files cannot be read.
-        """
+        """A model and the corpus as they are now; None without a corpus, or where the model links nothing."""
         corpus = self._jobs.settings.corpus
         if corpus is None or model.state != "trained":
             return None

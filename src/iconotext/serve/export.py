@@ -33,9 +33,6 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
         items: Each document with the digest it had when it was judged, and what was said.
         name: Of the collection, which the ids begin with.
 
-    Returns:
-        How many documents are in it.
-
     Raises:
         DocumentError: A document is not what it was.
     """

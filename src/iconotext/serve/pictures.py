@@ -19,11 +19,7 @@ def picture_pool() -> Pool:
 
 
 def encoded(file: Path) -> tuple[str, bytes]:
-    """Type (jpeg or png) and bytes of a picture, at most 900 pixels a side, and nothing else that is in its file.
-
-    Raises:
-        ImageError: It cannot be decoded.
-    """
+    """Type (jpeg or png) and bytes of a picture, at most 900 pixels a side, and nothing else that is in its file."""
     picture = embed([Image("picture", file)], [0])[0]
     if picture.uri is None:
         raise ImageError(f"this picture cannot be shown: {picture.problem}")

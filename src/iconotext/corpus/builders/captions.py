@@ -165,12 +165,7 @@ def validation_as_test(splits: Collection[Split | None]) -> list[Split | None]:
 
 
 def _vectors(build: Build, photos: Sequence[Photo], settings: Settings) -> FloatMatrix:
-    """(photographs, d) how the images look.
-
-    Raises:
-        CorpusError: An image is an address, or cannot be read.
-        FeatureError: There is no such backbone.
-    """
+    """(photographs, d) how the images look."""
     files = []
     for photo in photos:
         if named_by_address(photo.image):

@@ -123,9 +123,6 @@ class ImageFolders:
 
     Args:
         roots: Hidden folders below them, and links to folders, are skipped.
-
-    Raises:
-        CorpusError: There is no such folder.
     """
 
     def __init__(self, *roots: Path) -> None:
@@ -153,9 +150,6 @@ class FoundImages:
 
     Args:
         folder: Hidden files, and links to other folders, are skipped.
-
-    Raises:
-        CorpusError: There is no such folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -234,9 +228,6 @@ class NamedImages:
     Attributes:
         there: How many have a file.
         problems: By name, why an image cannot be used.
-
-    Raises:
-        CorpusError: There is no such folder.
     """
 
     def __init__(

@@ -48,12 +48,7 @@ class Settings(ShardSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """Documents of Multimodal C4.
-
-    Raises:
-        CorpusError: There are no shards, or no such folder of images.
-        SettingError: Images are to be fetched and no folder is named.
-    """
+    """Documents of Multimodal C4."""
     folder = settings.source if settings.source.is_dir() else settings.source.parent
     data_set = ShardedSet(
         (".jsonl", ".jsonl.zip"), ABOUT, mmc4_parts, _named, partial(_pictures, folder), partial(_columns, settings)

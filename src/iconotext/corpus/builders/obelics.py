@@ -34,12 +34,7 @@ class Settings(ShardSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """Documents of OBELICS.
-
-    Raises:
-        CorpusError: There are no shards, or no such folder of images.
-        SettingError: Images are to be fetched and no folder is named.
-    """
+    """Documents of OBELICS."""
     data_set = ShardedSet((".parquet",), ABOUT, obelics_parts, _named, _pictures, _columns)
     return shard_documents(build, settings, data_set)
 

@@ -29,12 +29,7 @@ def _carefully(number: int, line: bytes) -> Record:
 
 
 def write_jsonl(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write a line for each row; return how many.
-
-    Raises:
-        CorpusError: A row holds what JSON cannot.
-        OutputError: The file exists, or cannot be written.
-    """
+    """Write a line for each row; return how many."""
     return write_lines(map(line_of, rows), path, force=force)
 
 

@@ -55,9 +55,6 @@ def mmc4_parts(path: Path) -> Iterator[Part]:
     the data set's own download script puts them. ``meta["mmc4"]`` keeps all other keys of the line,
     ``meta["image_info"]`` those of each image. A document has links where at least one of its images has a
     ``matched_text_index``; there null and -1 mean none.
-
-    Raises:
-        CorpusError: The file cannot be read.
     """
     folder = _folder(path)
     return (partial(_records, first, lines, folder) for first, lines in line_blocks(path))

@@ -136,10 +136,6 @@ def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     Sentences of a block become a paragraph; without blocks each is one. An image stands where its position says; one
     without stands before the first sentence it is linked to, or at the end. What ``obelics_parts`` keeps in ``meta`` is
     written back.
-
-    Raises:
-        CorpusError: A row holds what the table cannot.
-        OutputError: The file exists, or cannot be written.
     """
     import pyarrow as pa
 

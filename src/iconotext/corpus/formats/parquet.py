@@ -25,12 +25,7 @@ def parquet_parts(path: Path) -> Iterator[Part]:
 
 
 def write_parquet(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write a table; return the number of rows.
-
-    Raises:
-        CorpusError: A row holds what the table cannot.
-        OutputError: The file exists, or cannot be written.
-    """
+    """Write a table; return the number of rows."""
     import pyarrow as pa
 
     text, texts, numbers = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())

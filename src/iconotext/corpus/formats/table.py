@@ -31,9 +31,6 @@ def table_parts(path: Path, record: RecordOf, columns: Sequence[str] | None = No
     Args:
         record: A function of a module.
         columns: Those that are read; None: all.
-
-    Raises:
-        CorpusError: The file cannot be read.
     """
     with _opened(path) as table:
         sizes = [table.metadata.row_group(i).num_rows for i in range(table.num_row_groups)]
@@ -124,11 +121,7 @@ def table_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def files_of_row(path: Path, row: int) -> tuple[bytes | None, ...]:
-    """The bytes of the images that lie in a row, from 0; () where there is no such row.
-
-    Raises:
-        CorpusError: The file cannot be read.
-    """
+    """The bytes of the images that lie in a row, from 0; () where there is no such row."""
     with _opened(path) as table:
         group = 0
         while group < table.num_row_groups and row >= (rows := table.metadata.row_group(group).num_rows):

@@ -35,9 +35,6 @@ def body_blocks(body: Element, archive: Archive, targets: dict[str, str], styles
     Args:
         targets: By the id of a relation, where it leads.
         styles: By id; "" for the default.
-
-    Raises:
-        HostileDocumentError: It passes a limit.
     """
     walk = _Walk(archive, targets, styles)
     walk.container(body, "paragraph")

@@ -28,11 +28,6 @@ def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
 
     Args:
         format_: One of ``convert.NAMES``.
-
-    Raises:
-        MissingPackageError: pandoc is not installed.
-        HostileDocumentError: It passes a limit of time, memory or size.
-        DocumentError: pandoc cannot read it.
     """
     with ExitStack() as stack:
         media = Path(stack.enter_context(TemporaryDirectory(prefix="iconotext-"))) if format_ == "rtf" else None

@@ -72,12 +72,7 @@ def _mediawiki(text: str) -> str:
 
 
 def _jats(text: str) -> str:
-    """Labels go into their captions, alternative texts to their pictures; of alternative pictures one stays.
-
-    Raises:
-        HostileDocumentError: It declares entities.
-        DocumentError: It is not well-formed.
-    """
+    """Labels go into their captions, alternative texts to their pictures; of alternative pictures one stays."""
     root = parse_xml(XML_DECLARATION.sub("", text).encode(), "the text")
     for figure in root.iter("{*}fig"):
         pictures = list(figure.iter("{*}graphic"))

@@ -31,12 +31,7 @@ FILE_NAME = re.compile(
 
 
 def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A PDF, as one flow. Running headers and footers, page numbers and text along the edges are left out.
-
-    Raises:
-        HostileDocumentError: It has too many pages, or its images unpack to too much.
-        DocumentError: It is damaged, empty or has a password.
-    """
+    """A PDF, as one flow. Running headers and footers, page numbers and text along the edges are left out."""
     with _open_pdf(path) as document:
         pages = list(_pages(document, path, settings))
         title, language = _title(document), language_code(_language(document))

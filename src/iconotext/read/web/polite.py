@@ -175,11 +175,7 @@ class PoliteFetcher:
         raise ImageError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
     def _request(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
-        """The answer to a request, after some tries if need be.
-
-        Raises:
-            UnreachableError: There was no answer, or the server was busy each time.
-        """
+        """The answer to a request, after some tries if need be."""
         politeness, host = self._politeness, _host(address)
         interval = max(politeness.interval, delay)
         if interval > politeness.patience:
@@ -209,12 +205,7 @@ class PoliteFetcher:
         raise AssertionError("the last try returns or raises")
 
     def _rules(self, address: str) -> Protego:
-        """The robots.txt of the site of an address; requested once, whether or not that succeeds.
-
-        Raises:
-            UnreachableError: It cannot be known, so nothing may be fetched (RFC 9309, 2.3.1.4).
-            ImageError: The site may not be asked.
-        """
+        """The robots.txt of the site of an address; requested once, whether or not that succeeds."""
         site = _site(address)
         with self._lock:
             lock = self._site_locks.setdefault(site, threading.Lock())

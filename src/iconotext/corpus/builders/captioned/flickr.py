@@ -43,9 +43,6 @@ def flickr_photos(build: Build, file: Path, images: ImageFolders) -> Iterator[Ph
     """Photographs of a file of captions, by the names of their images; what is no good is dropped and reported.
 
     Where lists of splits lie beside the file, what is in none of them is dropped.
-
-    Raises:
-        CorpusError: The file cannot be read, or is in none of the formats.
     """
     annotations = Annotations()
     for line, image, number, text in build.watch(_captions(build, file), label=f"Reading {file.name}"):

@@ -33,9 +33,6 @@ def pascal_photos(build: Build, source: Path, images: ImageFolders) -> Iterator[
 
     Args:
         source: The page, or a folder with it or with the text files.
-
-    Raises:
-        CorpusError: There is neither.
     """
     page = source if source.is_file() else pascal_page(source)
     described = _of_page(page) if page is not None else _of_texts(source)
