@@ -34,7 +34,7 @@ FormatName = Literal["jsonl", "parquet", "released", "mmc4", "obelics"]
 class Writer(Protocol):
     """Writes rows to a path and returns how many.
 
-    ``CorpusError`` where a row holds what the format cannot, ``OutputError`` where the file exists or cannot be written.
+    ``CorpusError`` where a row does not fit the format, ``OutputError`` where the file exists or cannot be written.
     """
 
     def __call__(self, rows: Iterable[Row], path: Path, *, force: bool) -> int:
