@@ -74,7 +74,7 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
 
 
 def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """Choose splits as ``assign_splits`` does, given the number of the group that each document is in (``connected``)."""
+    """Choose splits as ``assign_splits`` does, given the number of the group of each document (``connected``)."""
     groups = grouped(group_of)
     random.Random(f"split {seed}").shuffle(groups)
     wanted = shares.counts(len(group_of))

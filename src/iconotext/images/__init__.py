@@ -146,7 +146,7 @@ def _digest(file: Path | bytes) -> bytes:
 
 
 def _isolated_if_needed(kind: Kind, function: Callable[..., Result], file: Path | bytes, *arguments: Any) -> Result:
-    """Call a function of ``images.file`` here, or in the other process if the header does not show the memory it takes."""
+    """Call a function of ``images.file`` here, or in the other process where the header does not tell its memory."""
     if kind == "plain":
         return function(file, kind, *arguments)
     seconds = SVG_SECONDS if kind == "SVG" else MAX_SECONDS

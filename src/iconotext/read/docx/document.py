@@ -19,7 +19,7 @@ from iconotext.read.settings import ReadSettings
 
 
 def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A Word file (.docx), as one flow. Headers, footers, comments, notes, contents lists and deletions are left out."""
+    """A Word file (.docx), as one flow, without headers, footers, comments, notes, contents lists and deletions."""
     refuse_ole(path, "docx")
     with open_archive(path, settings.max_bytes) as archive:
         main = _main_part(archive)
