@@ -21,9 +21,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from captioned_documents import build_captions
 from default_model import GENRES, ROOT, SOURCES, figures, looked_at, pairs_of
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
+from iconotext.corpus.builders.captioned.documents import CaptionSettings
 from iconotext.corpus.builders.captioned.photos import Photo, read_photos
 from iconotext.corpus.builders.captions import RULES, validation_as_test
 from iconotext.corpus.split import Shares, share_out

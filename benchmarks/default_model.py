@@ -28,8 +28,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from captioned_documents import build_captions
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
+from iconotext.corpus.builders.captioned.documents import CaptionSettings
 from iconotext.corpus.builders.captioned.photos import Photo, read_photos
 from iconotext.corpus.builders.captions import RULES
 from iconotext.corpus.builders.pairs import build_pairs

@@ -24,10 +24,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from captioned_documents import build_captions
 from default_model import ROOT, SOURCES, figures, measured
 from PIL import Image as Pillow
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
+from iconotext.corpus.builders.captioned.documents import CaptionSettings
 from iconotext.corpus.builders.captioned.photos import Photo, read_photos
 from iconotext.corpus.store import write_corpus
 from iconotext.embed.folder import DUAL

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from cited_documents import Cited, Compare, variants, with_foreign
 from default_model import unseen_by
-from fit_evidence import Example, common_habit, example, fit_coefficients, with_habits
+from fit_evidence import Example, common_habit, dump_coefficients, example, fit_coefficients, with_habits
 from fit_matcher import CitedCaptions, fit_matcher
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
@@ -52,7 +52,7 @@ from iconotext.features import (
 )
 from iconotext.features.backbone import Picture
 from iconotext.links.caption import Encode, texts_of
-from iconotext.links.combine import Coefficients, Weighable, combine, dump_coefficients, load_coefficients
+from iconotext.links.combine import Coefficients, Weighable, combine, load_coefficients
 from iconotext.links.layout import PLACES
 from iconotext.links.matcher import PROBE, Matcher
 from iconotext.links.words import stems

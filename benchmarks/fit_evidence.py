@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,10 +15,11 @@ from fit_logit import Added, fit_added, fit_logit
 from iconotext.errors import ShapeError
 from iconotext.links.caption import Reading
 from iconotext.links.combine import FITTED, Coefficients, Weighable, combine, subset_name
-from iconotext.links.evidence import fitted_features
+from iconotext.links.evidence import Gathered, gather_evidence
 from iconotext.links.habit import Habit, PlaceEvidence, infer_habit
 from iconotext.links.layout import PLACES, place_numbers
-from iconotext.links.weighing import has_places, images_with_text, layouts, places_by_evidence
+from iconotext.links.weighing import gathered_places, has_places, images_with_text, layouts
+from iconotext.types import EVIDENCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +59,25 @@ def example(cited: Cited, encode: Encode, *, weight: float = 1.0, matcher: Match
     return Example(document, features, positive, images_with_text(document), cited.collection, weight)
 
 
+def fitted_features(
+    document: Document,
+    similarity: FloatMatrix | None,
+    reading: Reading,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    matcher: Matcher | None = None,
+) -> dict[Evidence, dict[str, FloatMatrix]]:
+    """Kind to name to (S, V) float32, without the layout; also images that have a problem take part."""
+    whole = replace(document, images=tuple(replace(image, problem=None) for image in document.images))
+    (found,) = gather_evidence([whole], [similarity], [reading], evidence=evidence, matcher=matcher)
+    return {kind: dict(columns) for kind, columns in found.features.items()}
+
+
+def dump_coefficients(coefficients: Mapping[str, Coefficients]) -> str:
+    """The text of ``coefficients.json``."""
+    return json.dumps({name: asdict(entry) for name, entry in coefficients.items()}, indent=1, sort_keys=True) + "\n"
+
+
 def fit_coefficients(examples: Sequence[Example], common: NDArray[np.float64]) -> dict[str, Coefficients]:
     """The weights of every combination of caption and layout, and of pictures added to them.
 
@@ -86,6 +108,9 @@ def _score(e: Example, coefficients: Mapping[str, Coefficients]) -> FloatMatrix:
     return combine([Weighable(features, shape, e.has_text)], coefficients)[0].score
 
 
+ALONE: tuple[Evidence, ...] = ("caption",)
+"""What says where images stand before their habits are known."""
+
 FIRST: tuple[tuple[Evidence, ...], ...] = (("layout",), ("caption", "layout"))
 """The combinations that need habits."""
 
@@ -103,12 +128,7 @@ def with_habits(
         common: (K,) how often images stand at each place.
         together: Whether the documents of a collection are seen together; else each alone.
     """
-    places: list[PlaceEvidence | None] = [
-        places_by_evidence(e.document, {k: v for k, v in e.features.items() if k == "caption"}, coefficients)
-        if has_places(e.document)
-        else None
-        for e in examples
-    ]
+    places = [gathered_places([_gathered(e)], evidence=ALONE, coefficients=coefficients)[0] for e in examples]
     collections: dict[str, list[tuple[str, PlaceEvidence]]] = {}
     for e, found in zip(examples, places, strict=True):
         if found is not None and together:
@@ -123,6 +143,10 @@ def with_habits(
         else e
         for e, found in zip(examples, places, strict=True)
     ]
+
+
+def _gathered(e: Example) -> Gathered:
+    return Gathered(e.document, {**e.features}, None, None, np.arange(len(e.has_text)), len(e.has_text))
 
 
 def common_habit(examples: Sequence[Example]) -> NDArray[np.float64]:

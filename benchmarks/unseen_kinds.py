@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from captioned_documents import build_captions
 from scipy.stats import rankdata
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, logsigmoid
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions
+from iconotext.corpus.builders.captioned.documents import CaptionSettings
 from iconotext.corpus.builders.captioned.photos import read_photos
 from iconotext.corpus.builders.pairs import build_pairs
 from iconotext.corpus.store import read_corpus

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from fit_evidence import dump_coefficients, fitted_features
 from fit_logit import Added, fit_added
 from numpy.typing import NDArray
 
@@ -34,8 +35,7 @@ from iconotext.features import FeatureCache
 from iconotext.features.cached import cached_lines
 from iconotext.features.ocr import load_line_reader, with_lines
 from iconotext.links.caption import Reading
-from iconotext.links.combine import Coefficients, dump_coefficients, load_coefficients
-from iconotext.links.evidence import fitted_features
+from iconotext.links.combine import Coefficients, load_coefficients
 from iconotext.links.text import text_in
 from iconotext.links.weighing import weigh_evidence
 from iconotext.links.words import stems

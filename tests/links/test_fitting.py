@@ -4,14 +4,13 @@ from typing import Any
 import numpy as np
 import pytest
 from cited_documents import Cited, moved, shortened, variants, with_foreign
-from fit_evidence import common_habit, example, fit_coefficients
+from fit_evidence import common_habit, dump_coefficients, example, fit_coefficients, fitted_features
 from fit_logit import Added, fit_added, fit_logit
 from fit_matcher import CitedCaptions, fit_matcher
 
 from iconotext.errors import ShapeError
 from iconotext.links.caption import Reading
-from iconotext.links.combine import ADDED, Coefficients, dump_coefficients, load_coefficients
-from iconotext.links.evidence import fitted_features
+from iconotext.links.combine import ADDED, Coefficients, load_coefficients
 from iconotext.links.habit import common_shares
 from iconotext.links.layout import layout_features, places
 from iconotext.links.matcher import WEIGHTS

@@ -8,7 +8,7 @@ import numpy as np
 
 from iconotext.links.caption import Reading
 from iconotext.links.choose_links import choose_links
-from iconotext.links.evidence import fitted_features
+from iconotext.links.evidence import gather_evidence
 from iconotext.links.weighing import weigh_evidence
 from iconotext.types import Document, Image, LinkedDocument, Sentence
 
@@ -52,7 +52,8 @@ def workshop(*images: Any) -> Any:
 
 def features(of: Any, kind: Any = "caption", *, by: Any = encode, sentences: Any = None) -> Any:
     """What one kind of evidence says of one document."""
-    return fitted_features(of, None, Reading(by, sentences), evidence=[kind]).get(kind, {})
+    (found,) = gather_evidence([of], [None], [Reading(by, sentences)], evidence=[kind])
+    return dict(found.features.get(kind, {}))
 
 
 def link_document(

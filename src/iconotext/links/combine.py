@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
@@ -93,11 +93,6 @@ class Combination:
 def subset_name(kinds: Collection[Evidence]) -> str:
     """The name of a combination in ``coefficients.json``: 'caption+layout'."""
     return "+".join(kind for kind in FITTED if kind in kinds)
-
-
-def dump_coefficients(coefficients: Mapping[str, Coefficients]) -> str:
-    """The text of ``coefficients.json``."""
-    return json.dumps({name: asdict(entry) for name, entry in coefficients.items()}, indent=1, sort_keys=True) + "\n"
 
 
 @cache

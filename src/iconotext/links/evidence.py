@@ -150,24 +150,6 @@ def _check(document: Document, similarity: FloatMatrix | None, reading: Reading)
         raise ShapeError(f"sentence_vectors is {reading.sentences.shape}, the document has {shape[0]} sentences")
 
 
-def fitted_features(
-    document: Document,
-    image_similarity: FloatMatrix | None,
-    reading: Reading,
-    *,
-    evidence: Collection[Evidence] = EVIDENCE,
-    matcher: Matcher | None = None,
-) -> dict[Evidence, dict[str, FloatMatrix]]:
-    """The features of the fitted kinds but the layout; arguments as in ``gather_evidence``, every image takes part.
-
-    Returns:
-        Kind to name to (S, V) float32. A kind that is switched off, or that the document does not have, is missing.
-    """
-    captions = _captions([document], [reading], matcher) if "caption" in evidence else [{}]
-    (found,) = _fitted([document], [image_similarity], captions, [reading], evidence)
-    return {kind: dict(columns) for kind, columns in found.items()}
-
-
 def _captions(documents: Sequence[Document], readings: Sequence[Reading], matcher: Matcher | None) -> list[Features]:
     return _of_those(
         [any(map(texts_of, document.images)) for document in documents],

@@ -10,7 +10,7 @@ import numpy as np
 from iconotext.links.caption import Encode, Reading, texts_of
 from iconotext.links.cells import Columns
 from iconotext.links.combine import Coefficients, Combination, Weighable, combine
-from iconotext.links.evidence import Features, Gathered, gather_evidence
+from iconotext.links.evidence import Gathered, gather_evidence
 from iconotext.links.habit import (
     Habit,
     PlaceEvidence,
@@ -123,21 +123,6 @@ def gathered_places(
         for n, where in zip(placed, some, strict=True):
             every[n] = where
     return every
-
-
-def places_by_evidence(
-    document: Document, features: Mapping[Evidence, Features], coefficients: Mapping[str, Coefficients] | None = None
-) -> PlaceEvidence:
-    """Where the images of a document stand by some features: what a habit is inferred from.
-
-    Args:
-        document: For which ``has_places`` is true.
-        features: Of ``fitted_features``.
-        coefficients: Fitted weights, those of the package by default.
-    """
-    shape = (len(document.sentences), len(document.images))
-    known = Weighable(features, shape, images_with_text(document))
-    return _places_by_evidence([known], places([document]), coefficients)[0]
 
 
 def _places_by_evidence(

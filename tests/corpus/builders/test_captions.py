@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from captioned_documents import build_captions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus.builders import captions
-from iconotext.corpus.builders.captioned.documents import CaptionSettings, build_captions, topical_groups
+from iconotext.corpus.builders.captioned.documents import CaptionSettings, topical_groups
 from iconotext.corpus.builders.captioned.photos import Photo
 from iconotext.corpus.builders.captions import validation_as_test
 from iconotext.corpus.builders.run import build_corpus

@@ -9,10 +9,8 @@ from __future__ import annotations
 import random
 import re
 from array import array
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +19,7 @@ from pydantic import BaseModel, Field
 from iconotext.corpus.builders.captioned.photos import Photo
 from iconotext.corpus.builders.run import Values
 from iconotext.corpus.row import SPLITS, Split
-from iconotext.errors import CorpusError, SettingError
-from iconotext.types import Document, Image, Sentence
+from iconotext.errors import CorpusError
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
@@ -210,41 +207,6 @@ def _distractors(rng: random.Random, pool: Sequence[str], own: set[str], count: 
 def _words(text: str) -> str:
     """What two captions that say the same have in common: letters and digits."""
     return NO_WORD.sub("", text.casefold()) or text
-
-
-def build_captions(
-    photos: Sequence[Photo],
-    settings: CaptionSettings | None = None,
-    *,
-    seed: int = 0,
-    vectors: FloatMatrix | None = None,
-) -> Iterator[Document]:
-    """Documents out of captioned photographs in memory; the same ones for the same arguments.
-
-    Args:
-        photos: In any number, all different; their order matters for which documents come out.
-        settings: None for the rule of MSCOCO.
-        vectors: (photos, d), what says how close two photographs are; needed for topical documents only.
-
-    Raises:
-        CorpusError: A split has too few photographs for a document, or too few captions for its distractors.
-        SettingError: Topical documents are asked for without vectors, or vectors do not fit the photographs.
-    """
-    settings = settings or CaptionSettings()
-    if settings.topical and (vectors is None or vectors.ndim != 2 or len(vectors) != len(photos)):
-        raise SettingError(f"topical documents need a vector for each of {len(photos)} photographs")
-    members: dict[Split, list[int]] = defaultdict(list)
-    for i, photo in enumerate(photos):
-        members[photo.split or "train"].append(i)
-    pools = {split: [text for i in some for text in photos[i].captions] for split, some in members.items()}
-    for values in documents_of(photos, deal(members, settings, seed=seed, vectors=vectors), pools, settings):
-        yield Document(
-            id=values["id"],
-            sentences=tuple(map(Sentence, values["sentences"])),
-            images=tuple(Image(source=Path(image).as_posix(), file=Path(image)) for image in values["images"]),
-            links=tuple(values["links"]),
-            split=values["split"],
-        )
 
 
 def topical_groups(order: Sequence[int], vectors: FloatMatrix, size: int) -> list[list[int]]:
