@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from cited_documents import Cited, variants
 from evidence import captions
+from false_discoveries import benjamini_hochberg
 from fit_evidence import FIRST, common_habit, example, fit_subset, with_habits
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ from iconotext.links.combine import subset_name
 from iconotext.links.evidence import Gathered, gather_evidence
 from iconotext.links.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
 from iconotext.links.matcher import PROBE
-from iconotext.links.promise import benjamini_hochberg, conformal_p_values
+from iconotext.links.promise import conformal_p_values
 from iconotext.links.weighing import gathered_places, weigh_gathered
 from iconotext.serve.doubt import CANDIDATES, doubts, in_order
 from iconotext.serve.records import Picture

@@ -31,6 +31,7 @@ import numpy as np
 from cited_documents import Cited, variants
 from default_model import unseen_by
 from evidence import Looking, captions, few, looking_with
+from false_discoveries import benjamini_hochberg, competition
 from fit_evidence import common_habit, example, fit_coefficients
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ from iconotext.links.decoys import DecoyPool
 from iconotext.links.evidence import gather_evidence
 from iconotext.links.habit import PlaceEvidence, infer_habit
 from iconotext.links.matcher import PROBE, Matcher
-from iconotext.links.promise import benjamini_hochberg, competition, conformal_p_values
+from iconotext.links.promise import conformal_p_values
 from iconotext.links.select import Selection
 from iconotext.links.settings import LinkSettings
 from iconotext.links.weighing import gathered_places, weigh_evidence

@@ -4,19 +4,13 @@ import random
 
 import numpy as np
 import pytest
+from false_discoveries import benjamini_hochberg, competition
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from iconotext.links.calibration import Figure
-from iconotext.links.promise import (
-    Candidate,
-    benjamini_hochberg,
-    competition,
-    conformal_p_values,
-    make_promises,
-    rule_of,
-)
+from iconotext.links.promise import Candidate, conformal_p_values, make_promises, rule_of
 from iconotext.types import Document, Link, LinkedDocument
 
 SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30)

@@ -27,7 +27,6 @@ _EN = (
 _DE = r"(?:bild|foto|abbildung|grafik|aufnahme|zeichnung|karte|screenshot|skizze)"
 _FR = r"(?:photo(?:graphie)?|image|figure|illustration|schéma|carte|dessin|graphique)"
 _ES = r"(?:foto(?:grafía)?|imagen|figura|ilustración|dibujo|mapa|gráfico)"
-_HERE = r"(?:here|(?:at|on the|to the) (?:left|right))"
 _SHOWN = r"(?:pictured|shown|seen|depicted|illustrated)"
 
 _PATTERNS: tuple[tuple[Direction, str], ...] = (

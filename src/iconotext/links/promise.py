@@ -167,24 +167,11 @@ def rule_of(
     return Rule(tuple(replace(made[claim], decides=claim == required) for claim in CLAIMS), bars, required)
 
 
-def competition(own: NDArray[np.float64], decoy: NDArray[np.float64], max_false: float) -> NDArray[np.bool_]:
-    """Which images win against their decoys clearly enough.
-
-    The threshold is the smallest score of a winner at or above which (1 + decoys that won) / images that won is at
-    most ``max_false``. Where both score the same, the decoy has won.
-
-    Args:
-        own: (n,) scores of the images.
-        decoy: (n,) those of their decoys.
-        max_false: Share of them that may be foreign.
-    """
-    won = own > decoy
-    passed: NDArray[np.bool_] = won & (own >= smallest_score(np.sort(own[won]), np.sort(decoy[~won]), max_false))
-    return passed
-
-
 def smallest_score(won: NDArray[np.float64], lost: NDArray[np.float64], max_false: float) -> float:
-    """The threshold of ``competition``, infinite where nobody passes.
+    """The least score with which an image passes that wins against its decoy; infinite where nobody does.
+
+    The smallest of a winner at or above which (1 + decoys that won) / images that won is at most ``max_false``. Where
+    both score the same, the decoy has won.
 
     Args:
         won: (n,) scores of images that won, ascending.
@@ -228,14 +215,8 @@ def conformal_p_values(
     return found
 
 
-def benjamini_hochberg(p_values: NDArray[np.float64], max_false: float) -> NDArray[np.bool_]:
-    """Which hypotheses are rejected: the k smallest p values, k the largest with p_(k) <= max_false k / n."""
-    rejected: NDArray[np.bool_] = p_values <= largest_p_value(*np.unique(p_values, return_counts=True), max_false)
-    return rejected
-
-
 def largest_p_value(values: NDArray[np.float64], numbers: NDArray[np.int64], max_false: float) -> float:
-    """The threshold of ``benjamini_hochberg``, below 0 where nothing is rejected.
+    """The largest p_(k) <= max_false k / n of n hypotheses (Benjamini-Hochberg), below 0 where nothing is rejected.
 
     Args:
         values: (n,) different p values, ascending.

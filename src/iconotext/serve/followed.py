@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from iconotext.serve.store import Store
+from iconotext.serve.store import LINK_AGAIN, Store
 
 TABLE = """
 create table if not exists followed (
@@ -75,10 +75,7 @@ class Followed:
         """A document is to be linked with its files as they are now."""
         with self._store.change() as sql:
             sql.execute("update followed set files = ? where document = ?", (json.dumps(files), document))
-            sql.execute(
-                "update documents set round = (select round from collections where id = collection) - 1 where id = ?",
-                (document,),
-            )
+            sql.execute(LINK_AGAIN, (document,))
 
     def set_documents(self, collection: str, found: Sequence[tuple[str, str]], gone: Sequence[int]) -> bool:
         """What a folder holds now: new documents are to be linked, and where pictures stand to be learned again.

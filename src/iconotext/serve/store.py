@@ -52,6 +52,8 @@ create table if not exists verdicts (
 create index if not exists verdicts_of on verdicts (document, picture, reviewer);
 """
 
+LINK_AGAIN = "update documents set round = (select round from collections where id = collection) - 1 where id = ?"
+
 
 class Store:
     """The file; any thread may use it.
@@ -181,10 +183,7 @@ class Store:
     def link_again(self, entry: int) -> None:
         """A document is to be linked again: its file is not what it was."""
         with self.change() as sql:
-            sql.execute(
-                "update documents set round = (select round from collections where id = collection) - 1 where id = ?",
-                (entry,),
-            )
+            sql.execute(LINK_AGAIN, (entry,))
 
     def remove_collection(self, collection: str) -> None:
         """Forget a collection, its documents and what was said of them."""
