@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from iconotext.library.ranking import (
     has_every_word,
     in_cosines,
     match_of,
+    stems_of_words,
     with_every_word,
 )
 from iconotext.library.search import NEAREST, Query, has_good_match, search
@@ -201,10 +203,10 @@ def test_scores_by_hand():
     assert in_cosines(whole, background)[0] == pytest.approx(0.4)
     place = Place("/a.jpg", "/d.md", 0, caption="Two dogs in snow", sentences=(Said("They ran.", 0.9),))
     has = set(words_of([place]).split())
-    match = match_of(GOOD, 2.5, 1.0, "The dog's run in the SNOW", has)
+    match = match_of(GOOD, 2.5, 1.0, stems_of_words("The dog's run in the SNOW"), has, every=False)
     assert (match.level, match.picture, match.text, match.words) == ("good", True, False, ("dog", "SNOW"))
     assert match.why == "picture, words: dog SNOW"
-    assert match_of(GOOD - 0.1, 0, 0, "cats", has).why == "nothing clear"
+    assert match_of(GOOD - 0.1, 0, 0, stems_of_words("cats"), has, every=False).why == "nothing clear"
     assert asked_words("the of") == ""
 
 
@@ -239,6 +241,51 @@ def test_a_killed_first_run_leaves_a_library_that_is_searched_with_words(tmp_pat
     assert library.settings.background is None
     assert found(tmp_path / "lib", "red tram")[0] == "d"
     assert search(library, Query("red tram", top=1), Words().encoder())[0].caption == "A red tram"
+
+
+def said(captions: dict[str, str]) -> list[Item]:
+    """Pictures by their names with what is said of each; all look the same."""
+    vector = unit(np.ones((1, 64), np.float32))
+    places = {name: Place(None, "/d.md", number, caption=text) for number, (name, text) in enumerate(captions.items())}
+    return [Item(name, (place,), None, vector[0], said=vector) for name, place in places.items()]
+
+
+@pytest.mark.parametrize(("many", "found"), [(30, 30), (150, 38), (900, None)])
+def test_of_pictures_whose_words_match_equally_well_the_first_come(tmp_path, many, found):
+    library = create_library(tmp_path / "lib", LibrarySettings("m", "words", 64))
+    names = [sha256(bytes([number % 256, number // 256])).hexdigest() for number in range(many + 2)]
+    captions = dict.fromkeys(names, "A tram") | {names[0]: "A tram bell", names[-1]: "The bell of a tram"}
+    library.insert(said(captions | {"0": "Some bread"}))
+    assert len(library.matching(asked_words("tram bell"), 40)) == min(40, many + 2)  # not in the index yet
+    library.tidy()
+    matching = library.matching(asked_words("tram bell"), 40)
+    digests = [picture.digest for picture, _ in matching]
+    assert digests[:2] == [names[0], names[-1]]
+    if found is None:  # of so many, those of a share of all names, the first by their names
+        assert digests[2:] == [name for name in names[1:-1] if name <= max(digests[2:])][:38]
+    else:
+        assert digests[2:] == names[1:-1][:38]
+    assert len(digests) - 2 == found or (found is None and 20 < len(digests) <= 40)
+    bm25 = library.relevance(asked_words("tram bell"), digests)
+    assert [score for _, score in matching] == [bm25[digest] for digest in digests]
+    assert [picture.words for picture, _ in matching] == ["bell tram"] * 2 + ["tram"] * (len(digests) - 2)
+
+
+def test_what_is_told_of_a_picture_is_its_own_after_others_came_and_went(tmp_path):
+    library = create_library(tmp_path / "lib", LibrarySettings("m", "words", 64))
+    for some in range(3):
+        library.insert(said({f"{number:x}{some}": f"Tram {number} of {some}" for number in range(10)}))
+    library.remove(["31", "00", "92"])
+    library.tidy()
+    library.insert(said({"late": "A late tram"}))
+    pictures = [picture for picture, _ in library.matching("tram", 50)]
+    told = library.told(reversed(pictures))
+    assert len(told) == 28
+    for digest, item in library.items(told).items():
+        assert (told[digest].places, told[digest].words, told[digest].date) == (item.places, item.words, item.date)
+        np.testing.assert_array_equal(told[digest].said, item.said)
+    assert library.told([]) == {}
+    assert library.matching("quantum", 50) == []
 
 
 def test_all_words_beat_some_where_the_picture_is_a_little_farther():
@@ -277,5 +324,5 @@ def test_every_word_lifts_above_the_limit_and_keeps_the_order():
     assert raised[3] == pytest.approx(6, abs=0.1)
     every = np.ones(5, bool)
     assert all(with_every_word(whole, every, 3)[1:] > with_every_word(whole, every, 2)[1:])
-    assert match_of(-8, 0, 0, "a crumbshot", {"crumbshot"}).level == "good"
+    assert match_of(-8, 0, 0, stems_of_words("a crumbshot"), {"crumbshot"}, every=True).level == "good"
     assert not has_every_word({"crumbshot"}, set())

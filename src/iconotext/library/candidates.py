@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from iconotext.library.ranking import (
     has_every_word,
     in_cosines,
     match_of,
+    stems_of_words,
     with_every_word,
 )
 from iconotext.library.store import Library
@@ -74,23 +76,30 @@ def find_candidates(
     """
     n = max(n, WITH_WORDS) if sentence is not None else n
     exact = library.settings.index is None or (where is not None and library.count(where) <= ABOVE)
-    near = library.nearest(vector, n, where=where, exact=exact)
+    words = asked_words(sentence or "")
+    with ThreadPoolExecutor(1) as beside:
+        by_words = beside.submit(library.matching, words, n, where=where)  # takes about as long
+        near = library.nearest(vector, n, where=where, exact=exact)
+        digests = {each.digest for each in near}
+        relevance = library.relevance(words, digests)
     if sentence is None or not near:
         return Candidates(near, np.array([each.similarity for each in near], np.float32))
-    words, digests = asked_words(sentence), {each.digest for each in near}
-    by_words = library.matching(words, n, where=where)
-    relevance = library.relevance(words, digests) | {item.digest: score for item, score in by_words}
-    near += [Near(item, float(item.vector @ vector)) for item, _ in by_words if item.digest not in digests]
+    relevance |= {each.digest: score for each, score in by_words.result()}
+    near += [Near(each, float(each.vector @ vector)) for each, _ in by_words.result() if each.digest not in digests]
     background = library.settings.background or measure_background(library, encoder)
     whole, of_image, of_text = deviations(
         np.array([each.similarity for each in near], np.float32),
-        np.array([np.nan if each.item.said is None else (each.item.said @ vector).max() for each in near], np.float32),
+        np.array([np.nan if said is None else (said @ vector).max() for (_, _, said, *_), _ in near], np.float32),
         np.array([relevance.get(each.digest, 0) for each in near], np.float32),
         background,
     )
-    has, wanted = [set(each.item.words.split()) for each in near], stems(sentence)
-    whole = with_every_word(whole, np.array([has_every_word(each, wanted) for each in has]), len(wanted))
+    has, wanted = [set(each.picture.words.split()) for each in near], stems(sentence)
+    every = np.array([has_every_word(each, wanted) for each in has])
+    whole = with_every_word(whole, every, len(wanted))
     scores = in_cosines(whole, background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))
-    matches = [match_of(float(whole[i]), float(of_image[i]), float(of_text[i]), sentence, has[i]) for i in order]
+    asked = stems_of_words(sentence)
+    matches = [
+        match_of(float(whole[i]), float(of_image[i]), float(of_text[i]), asked, has[i], bool(every[i])) for i in order
+    ]
     return Candidates([near[i] for i in order], scores[order], matches)

@@ -129,16 +129,32 @@ class Item:
     words: str = ""
 
 
+class Compared(NamedTuple):
+    """What a search compares of a picture, and where the rest of it stands.
+
+    Attributes:
+        digest: Names its content.
+        vector: As of ``Item``; so are ``said`` and ``words``.
+        row: Number of its row, in the version of the library that was searched.
+    """
+
+    digest: str
+    vector: FloatMatrix
+    said: FloatMatrix | None
+    words: str
+    row: int
+
+
 class Near(NamedTuple):
     """A picture that a search found, and its cosine with what was searched for."""
 
-    item: Item
+    picture: Compared
     similarity: float
 
     @property
     def digest(self) -> str:
         """Names its content."""
-        return self.item.digest
+        return self.picture.digest
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ what it shows alone, and where something is said, what the words weigh was fitte
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -123,20 +124,32 @@ def in_cosines(found: FloatMatrix, background: Background) -> FloatMatrix:
     return np.asarray(mean + deviation * found, np.float32)
 
 
-def match_of(whole: float, of_image: float, of_text: float, sentence: str, has: AbstractSet[str]) -> Match:
+def stems_of_words(sentence: str) -> dict[str, set[str]]:
+    """The words of a sentence in its order, each with its stems: none for a function word."""
+    return {word: stems(word) for word in re.findall(r"\w+", sentence)}
+
+
+def match_of(
+    whole: float,
+    of_image: float,
+    of_text: float,
+    asked: Mapping[str, AbstractSet[str]],
+    has: AbstractSet[str],
+    every: bool,
+) -> Match:
     """What is told of a match; one that has every word of the sentence, but function words, is good at least.
 
     Args:
         whole: What ``with_every_word`` gives.
         of_image: What ``deviations`` gives.
         of_text: What ``deviations`` gives for the nearest text.
-        sentence: The question.
+        asked: What ``stems_of_words`` gives for the question.
+        has: The stems of the picture's texts and names.
+        every: Whether those are all of the question's.
     """
-    level: Level = (
-        "strong" if whole >= STRONG else "good" if whole >= GOOD or has_every_word(has, stems(sentence)) else "weak"
-    )
-    asked = dict.fromkeys(word for word in re.findall(r"\w+", sentence) if has & stems(word))
-    return Match(level, bool(of_image >= CLEAR), bool(of_text >= CLEAR), tuple(asked))
+    level: Level = "strong" if whole >= STRONG else "good" if whole >= GOOD or every else "weak"
+    words = tuple(word for word, own in asked.items() if has & own)
+    return Match(level, bool(of_image >= CLEAR), bool(of_text >= CLEAR), words)
 
 
 def _standard(cosines: FloatMatrix, background: tuple[float, float]) -> FloatMatrix:

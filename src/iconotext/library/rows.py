@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from iconotext.library.items import Item, Place, folders_of, words_of
+from iconotext.library.items import Compared, Item, Place, folders_of, words_of
 
-SHOWN = ("digest", "vector", "places", "date", "relation_model", "offsets", "said", "taken", "words")
-"""Columns that a search needs: all but the small picture, and those that only conditions look at."""
+COMPARED = ("digest", "vector", "said", "words")
+"""Columns that a search reads of all pictures that it chooses from; reading takes longer than finding them."""
+
+TOLD = ("digest", "places", "date", "relation_model", "offsets", "taken")
+"""Columns that it reads besides of the chosen ones."""
 
 PLACES = TypeAdapter(tuple[Place, ...])
 
@@ -40,24 +43,35 @@ def schema(dim: int) -> Any:
 
 def items_of(table: Any, dim: int) -> list[Item]:
     """Pictures from their rows, a table of Arrow."""
-    vectors = [_vectors(table[name], dim) for name in ("vector", "said")]  # as lists they take long
-    columns = [name for name in SHOWN if name not in ("vector", "said")]
-    rows = table.select([*columns, *(["thumbnail"] if "thumbnail" in table.column_names else [])]).to_pylist()
+    compared = compared_of(table.append_column("_rowid", [range(len(table))]), dim)
+    return told_of(table.select([*TOLD, "thumbnail"]), {each.digest: each for each in compared})
+
+
+def told_of(table: Any, compared: Mapping[str, Compared]) -> list[Item]:
+    """Pictures from what is told of them, a table of Arrow, and what is compared of them, by their names."""
     return [
         Item(
             row["digest"],
             PLACES.validate_json(row["places"]),
             row["date"],
-            vector[0],
+            compared[row["digest"]].vector,
             None if row["offsets"] is None else np.asarray(row["offsets"], np.float32),
             row["relation_model"],
             row.get("thumbnail"),
-            said,
+            compared[row["digest"]].said,
             row["taken"],
-            row["words"] or "",
+            compared[row["digest"]].words,
         )
-        for row, vector, said in zip(rows, *vectors, strict=True)
+        for row in table.to_pylist()
     ]
+
+
+def compared_of(table: Any, dim: int) -> list[Compared]:
+    """What is compared of pictures, from a table of Arrow."""
+    vectors, said = (_vectors(table[name], dim) for name in ("vector", "said"))  # as lists they take long
+    digests, words, rows = (table[name].to_pylist() for name in ("digest", "words", "_rowid"))
+    each = zip(digests, vectors, said, words, rows, strict=True)
+    return [Compared(digest, vector[0], own, text or "", row) for digest, vector, own, text, row in each]
 
 
 def _vectors(column: Any, dim: int) -> list[Any]:

@@ -5,7 +5,7 @@ The models are given; ``library.searcher`` searches with those that the library 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -164,15 +164,21 @@ def search(
         where=query.filters.condition,
     )
     near, similarities = found.near, found.scores
-    items = [_of_relation_model(each.item, library.settings.relation_model) for each in near]
-    coherence = _coherence(query, items, encoder)
+    coherence = _coherence(query, near, encoder)
+    items: dict[str, Item] = {}
+
+    def tell(numbers: Iterable[int]) -> None:
+        told = library.told(near[i].picture for i in numbers if near[i].digest not in items)
+        items.update({name: _of_relation_model(told[name], library.settings.relation_model) for name in told})
 
     def known(i: int) -> dict[str, float]:
-        own = own_relations(items[i].places, query.filters.folder, column)
-        return _known(probabilities(odds, items[i].offsets, own), coherence[i], library, encoder)
+        item = items[near[i].digest]
+        own = own_relations(item.places, query.filters.folder, column)
+        return _known(probabilities(odds, item.offsets, own), coherence[i], library, encoder)
 
     scores, chances = similarities, np.zeros(len(near), np.float32)
     if wanted is not None:
+        tell(range(len(near)))
         # A picture of which nothing is known is as likely as not to stand in the relation.
         chances = np.array([known(i).get(wanted, 0.5) for i in range(len(near))], np.float32)
         scores = refined(similarities, chances)
@@ -183,8 +189,12 @@ def search(
         range(len(near)), key=lambda i: (found.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
     )
     shown = [i for i in order if near[i].digest != query.picture][: query.top]
-    places = {i: shown_place(items[i].places, query.filters.folder, column) for i in shown}
-    results = [_result(near[i], place, float(scores[i]), found.match(i), known(i)) for i, place in places.items()]
+    tell(shown)
+    places = {i: shown_place(items[near[i].digest].places, query.filters.folder, column) for i in shown}
+    results = [
+        _result(items[near[i].digest], place, near[i].similarity, float(scores[i]), found.match(i), known(i))
+        for i, place in places.items()
+    ]
     return results if query.anyway or has_good_match(results) else results[:NEAREST]
 
 
@@ -256,11 +266,11 @@ def _vector(library: Library, query: Query, encoder: Encoder) -> FloatMatrix:
     return np.asarray(vector / length if length else vector, np.float32)
 
 
-def _coherence(query: Query, items: Sequence[Item], encoder: Encoder) -> list[FloatMatrix | None]:
+def _coherence(query: Query, near: Sequence[Near], encoder: Encoder) -> list[FloatMatrix | None]:
     """(R',) what a coherence-aware model says of the sentence with each picture; None without one, or a sentence."""
-    if not items or query.text is None or encoder.coherence is None:
-        return [None] * len(items)
-    pictures = np.stack([item.vector for item in items])
+    if not near or query.text is None or encoder.coherence is None:
+        return [None] * len(near)
+    pictures = np.stack([each.picture.vector for each in near])
     return list(encoder.coherence.probabilities(encoder.encode_sentences([query.text]), pictures)[0])
 
 
@@ -288,15 +298,17 @@ def _speaks_for(relation_model: RelationModel, library: Library) -> bool:
     return relation_model.name == library.settings.relation_model
 
 
-def _result(found: Near, place: Place, score: float, match: Match | None, known: dict[str, float]) -> Result:
+def _result(
+    item: Item, place: Place, similarity: float, score: float, match: Match | None, known: dict[str, float]
+) -> Result:
     return Result(
-        digest=found.digest,
+        digest=item.digest,
         image=place.image,
         score=score,
-        similarity=found.similarity,
+        similarity=similarity,
         match=match,
         relations=known,
-        date=found.item.date if found.item.taken else None,
+        date=item.date if item.taken else None,
         document=place.document_name,
         caption=place.caption,
         alt=place.alt,
@@ -304,6 +316,6 @@ def _result(found: Near, place: Place, score: float, match: Match | None, known:
         sentences=place.sentences,
         file=place.file,
         number=place.number,
-        places=different_places(found.item.places),
+        places=different_places(item.places),
         member=place.member,
     )

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import LibraryError
 from iconotext.extras import require
-from iconotext.library.items import Item, Near
-from iconotext.library.rows import SHOWN, items_of, schema, table_of
+from iconotext.library.items import Compared, Item, Near
+from iconotext.library.rows import COMPARED, TOLD, compared_of, items_of, schema, table_of, told_of
 from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ KEEP_VERSIONS = timedelta(minutes=15)
 
 TOP = 10
 """An index is tried out on so many nearest pictures: that is what its probes are for."""
+
+MORE = 4
+"""Full-text search looks at so many times the pictures that are wanted, to see which are equally good."""
 
 _INTERNAL = re.compile(r"^lance error: (?:LanceError\(\w+\): )?|,? *\S+\.rs:\d+.*", re.DOTALL)
 """What LanceDB's errors say of its own code: before the message, and behind it."""
@@ -89,7 +92,7 @@ class Library:
     def some(self, n: int) -> list[Item]:
         """All pictures of a library of not many more than n, else about n of them: names begin at random."""
         share = n / max(n, self.count())
-        return list(self._where(["true" if share == 1 else f"digest < '{int(share * 16**8):08x}'"]).values())
+        return list(self._where(["true" if share == 1 else first_names(share)]).values())
 
     def _where(self, conditions: Iterable[str]) -> dict[str, Item]:
         """The pictures that satisfy one of some conditions in SQL, by their names."""
@@ -151,7 +154,7 @@ class Library:
                 more partitions; with a condition into all, since the pictures that satisfy it may lie anywhere.
         """
         query = self.table.search(vector, vector_column_name="vector").distance_type("l2")
-        query = query.select([*SHOWN, "_distance"])
+        query = query.select([*COMPARED, "_distance"]).with_row_id(True)
         if where:
             query = query.where(where, prefilter=True)
         index = None if exact else index or self.settings.index
@@ -171,31 +174,55 @@ class Library:
         if index is not None and len(rows) < n:
             return self.nearest(vector, n, where=where, exact=True)
         # Of unit vectors, the squared distance is 2 - 2 cos.
-        found = items_of(rows.drop_columns(["_distance"]), self.settings.dim)
-        near = [Near(item, 1 - distance / 2) for item, distance in zip(found, distances, strict=True)]
+        found = zip(compared_of(rows, self.settings.dim), distances, strict=True)
+        near = [Near(picture, 1 - distance / 2) for picture, distance in found]
         return sorted(near, key=lambda each: (-each.similarity, each.digest))[:n]
 
-    def matching(self, words: str, n: int, *, where: str | None = None) -> list[tuple[Item, float]]:
-        """The n pictures whose words match best, and BM25.
+    def matching(self, words: str, n: int, *, where: str | None = None) -> list[tuple[Compared, float]]:
+        """The n pictures whose words match best, and BM25; of equally good ones those that stand first in the library.
 
         Args:
             words: As ``ranking.asked_words`` makes them; without any, nothing matches.
+            n: At most so many; somewhat fewer where many more than that match equally well.
             where: A condition in SQL.
         """
-        rows = self._by_words(words, n, where, SHOWN)
-        return [] if rows is None else list(zip(items_of(rows, self.settings.dim), _scores(rows), strict=True))
+        conditions, share, most = [where] if where else [], 1, MORE * n
+        found = read = self._by_words(words, most, where)
+        least = found[n - 1][1] if len(found) > n else 0.0
+        while len(read) == most and read[-1][1] == least and share < 16**8:
+            # LanceDB takes any of those that match equally well: see all of them whose names come first.
+            share *= MORE
+            read = self._by_words(words, most, " AND ".join([*conditions, first_names(1 / share)]))
+        equal = [(row, score) for row, score in read if score == least]
+        # Of pictures that are not in the index yet, BM25 is another with another condition: then take any.
+        equal = equal or [(row, score) for row, score in found if score == least]
+        best = dict([*((row, score) for row, score in found if score > least), *sorted(equal)][:n])
+        pictures = compared_of(self._rows(best, COMPARED), self.settings.dim)
+        return sorted(((each, best[each.row]) for each in pictures), key=lambda pair: (-pair[1], pair[0].row))
 
     def relevance(self, words: str, digests: Iterable[str]) -> dict[str, float]:
         """BM25 of those of some pictures whose words match: see ``matching``."""
         several = sorted(set(digests))
-        rows = self._by_words(words, len(several), one_of("digest", several), ["digest"]) if several else None
-        return {} if rows is None else dict(zip(rows["digest"].to_pylist(), _scores(rows), strict=True))
+        return dict(self._by_words(words, len(several), one_of("digest", several), column="digest"))
 
-    def _by_words(self, words: str, n: int, where: str | None, columns: Iterable[str]) -> Any:
+    def told(self, pictures: Iterable[Compared]) -> dict[str, Item]:
+        """All but the small picture of those that a search of this object has found, by their names."""
+        compared = {each.digest: each for each in pictures}
+        rows = self._rows((each.row for each in compared.values()), TOLD)
+        return {item.digest: item for item in told_of(rows, compared)}
+
+    def _rows(self, numbers: Iterable[int], columns: Iterable[str]) -> Any:
+        query = self.table.take_row_ids(list(numbers)).select(list(columns)).with_row_id()
+        return self._attempt(query.to_arrow)
+
+    def _by_words(self, words: str, n: int, where: str | None, column: str = "_rowid") -> list[tuple[Any, float]]:
+        """Numbers of the n rows whose words match best, or another column of them, and BM25, best first."""
         if not words or not n:
-            return None
-        query = self.table.search(words, query_type="fts", fts_columns="words").select([*columns, "_score"])
-        return self._attempt((query.where(where, prefilter=True) if where else query).limit(n).to_arrow)
+            return []
+        query = self.table.search(words, query_type="fts", fts_columns="words").select([column, "_score"])
+        found = self._attempt((query.where(where, prefilter=True) if where else query).limit(n).to_arrow)
+        each = zip(found[column].to_pylist(), found["_score"].to_pylist(), strict=True)
+        return sorted(each, key=lambda one: -one[1])
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         batches = iter(self._attempt(lambda: self.table.search().select(columns).to_batches(4096)))
@@ -209,11 +236,6 @@ class Library:
         except (OSError, RuntimeError, ValueError) as error:
             line = next(iter(_INTERNAL.sub("", str(error)).splitlines()), "").strip() or type(error).__name__
             raise LibraryError(not_written(self.path, line[:300])) from error
-
-
-def _scores(rows: Any) -> list[float]:
-    found: list[float] = rows["_score"].to_pylist()
-    return found
 
 
 def open_library(path: Path) -> Library:
@@ -288,6 +310,11 @@ def not_written(path: Path, why: str) -> str:
 def quoted(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def first_names(share: float) -> str:
+    """The condition in SQL that a picture is in the first share of the names, which are digests; 0 to below 1."""
+    return f"digest < '{int(share * 16**8):08x}'"
 
 
 def one_of(column: str, values: Iterable[str]) -> str:
