@@ -71,6 +71,8 @@ def test_too_much_is_refused_and_what_waits_is_cancelled_at_the_end(monkeypatch)
     assert [call.cancelled() for call in calls] == [False, True, True]
     with pytest.raises(GoneError):
         calls[0].result(10)
+    with pytest.raises(GoneError, match="the server ends"):  # rather than wait for ever
+        pool.submit(work, 60, "good")
 
 
 @pytest.mark.slow

@@ -94,12 +94,16 @@ class Pool:
 
         Raises:
             BusyError: Too much waits already.
+            GoneError: The pool was closed.
         """
         future: Future[Result] = Future()
-        try:
-            self._calls.put_nowait(_Call(function, arguments, seconds, future))
-        except queue.Full:
-            raise _too_much() from None
+        with self._lock:
+            if self._closed:
+                raise GoneError("the server ends")
+            try:
+                self._calls.put_nowait(_Call(function, arguments, seconds, future))
+            except queue.Full:
+                raise _too_much() from None
         return future
 
     def drop(self, future: Future[Any]) -> None:
@@ -115,7 +119,8 @@ class Pool:
 
     def close(self) -> None:
         """End all processes at once; what they were at is lost, and what waits is cancelled."""
-        self._closed = True
+        with self._lock:
+            self._closed = True
         while True:
             try:
                 call = self._calls.get_nowait()
