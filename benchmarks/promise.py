@@ -32,13 +32,13 @@ from cited_documents import Cited, variants
 from default_model import unseen_by
 from evidence import Looking, captions, few, looking_with
 from false_discoveries import benjamini_hochberg, competition
-from fit_evidence import common_habit, example, fit_coefficients
+from fit_evidence import common_habit, dump_calibration, example, fit_coefficients
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
 from iconotext.features import load_text_backbone
-from iconotext.links.calibration import Calibration, Figure, calibration_of, dump_calibration
+from iconotext.links.calibration import Calibration, Figure, calibration_of
 from iconotext.links.caption import Encode, Reading
 from iconotext.links.choose_links import choose_links
 from iconotext.links.combine import Coefficients

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.cli import grids
 from iconotext.cli.common import progress
 from iconotext.cli.options import EvaluateSettings, Split
-from iconotext.cli.output import complain, say, say_json
+from iconotext.cli.output import complain, say, say_json, say_left_out
 from iconotext.papers.render import Grid
 from iconotext.plain_text import counted
 
@@ -62,9 +61,7 @@ def show(model: str, found: Reordering) -> None:
         "brackets 95 % bootstrap intervals over documents. Kendall's τ is 50 by chance. The last column is the "
         "difference in pictures at their own place."
     )
-    for why, number in Counter(found.undefined.values()).items():
-        names = [name for name, own in found.undefined.items() if own == why]
-        say(f"Left out, because {why}: {number:,} ({', '.join(names[:10])}{', ...' if number > 10 else ''})")
+    say_left_out(found.undefined.items())
 
 
 def _figure(figure: tuple[float, float, float], shown: str = ".1f") -> str:

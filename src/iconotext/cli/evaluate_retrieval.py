@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.cli import grids
 from iconotext.cli.common import progress
 from iconotext.cli.options import EvaluateSettings, Split
-from iconotext.cli.output import complain, say, say_json
+from iconotext.cli.output import complain, say, say_json, say_left_out
 from iconotext.errors import SettingError
 from iconotext.papers.render import Grid
 from iconotext.plain_text import counted
@@ -128,9 +127,7 @@ def show(model: str, pool: int, report: RetrievalReport) -> None:
         f"\n{counted(len(pairs.ids), 'text')} and {counted(len(pairs.pictures), 'picture')}; "
         f"{counted(pool, 'picture')} in a pool; {spread}. R@K in percent."
     )
-    for reason, number in Counter(each.reason.partition(":")[0] for each in pairs.left_out).items():
-        names = [each.id for each in pairs.left_out if each.reason.partition(":")[0] == reason]
-        say(f"Left out, because {reason}: {number:,} ({', '.join(names[:10])}{', ...' if number > 10 else ''})")
+    say_left_out((each.id, each.reason.partition(":")[0]) for each in pairs.left_out)
     if report.precisions:
         say("")
         columns = ["Relation, told from text and picture", "Average precision", "Chance", "Pairs", "Unanswered"]

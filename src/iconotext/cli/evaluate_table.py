@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from iconotext.cli import grids
-from iconotext.cli.output import say
+from iconotext.cli.output import say, say_left_out
 from iconotext.papers.render import Grid
 from iconotext.plain_text import counted
 
@@ -34,9 +33,7 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
         f"\n{counted(len(evaluation.defined), 'document')}{where}, in percent; in brackets 95 % bootstrap intervals "
         "over them."
     )
-    for why, number in Counter(document.undefined for document in evaluation.undefined).items():
-        names = [document.id for document in evaluation.undefined if document.undefined == why]
-        say(f"Left out, because {why}: {number:,} ({', '.join(names[:10])}{', ...' if number > 10 else ''})")
+    say_left_out((document.id, document.undefined) for document in evaluation.undefined)
     if other is not None and comparison is not None:
         say(f"\n{report.name} minus {other.name}, in points:")
         grids.show([_comparison_grid(comparison, LABELS)])

@@ -11,6 +11,8 @@ import typer
 from iconotext.plain_text import json_text, readable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
     from rich.table import Table
 
@@ -58,6 +60,15 @@ def say(text: str = "", *, err: bool = False) -> None:
 def complain(message: str) -> None:
     """One line on stderr, whatever the message holds."""
     say(f"iconotext: {as_typed(' '.join(message.splitlines()))}", err=True)
+
+
+def say_left_out(reasons: Iterable[tuple[str, str | None]]) -> None:
+    """A line for each reason why something was left out, with the first names."""
+    found: dict[str | None, list[str]] = {}
+    for name, reason in reasons:
+        found.setdefault(reason, []).append(name)
+    for reason, names in found.items():
+        say(f"Left out, because {reason}: {len(names):,} ({', '.join(names[:10])}{', ...' if len(names) > 10 else ''})")
 
 
 def say_json(value: object) -> None:

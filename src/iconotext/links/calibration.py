@@ -71,25 +71,6 @@ def calibration_of(linked: Iterable[tuple[str, LinkedDocument]], evidence: Colle
     return table
 
 
-def dump_calibration(table: Calibration) -> str:
-    """The text of ``calibration.json``: a line for each document, with four digits of each score."""
-    kinds = []
-    for kind, classes in sorted(table.items()):
-        lines = [
-            f"{json.dumps(name)}: [\n" + ",\n".join(map(_line, documents)) + "]"
-            for name, documents in sorted(classes.items())
-        ]
-        kinds.append(f"{json.dumps(kind)}: {{\n" + ",\n".join(lines) + "}")
-    return "{\n" + ",\n".join(kinds) + "}\n"
-
-
-def _line(figures: list[Figure]) -> str:
-    rows = [
-        [round(f.sentence, 4), int(f.sentence_right), round(f.paragraph, 4), int(f.paragraph_right)] for f in figures
-    ]
-    return json.dumps(rows, separators=(",", ":"))
-
-
 @cache
 def load_calibration() -> Calibration:
     """The figures that ship with the package."""

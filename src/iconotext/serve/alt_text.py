@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from iconotext.alt_text.drafts import MAX_TEXT
 from iconotext.errors import IconotextError
@@ -23,12 +23,12 @@ from iconotext.serve.collections import problems, sent_once
 from iconotext.serve.jobs import Jobs, without_place
 from iconotext.serve.page import page
 from iconotext.serve.records import Collection, Entry
-from iconotext.serve.schemas import LARGEST, Answer
+from iconotext.serve.schemas import LARGEST, Described
 
 OLDER = "it was linked by an older version: open it again"
 
 
-class FindingOut(Answer):
+class FindingOut(Described):
     """A rule that a picture breaks."""
 
     rule: str
@@ -43,7 +43,7 @@ class ElsewhereOut(FindingOut):
     source: str
 
 
-class QuoteOut(Answer):
+class QuoteOut(Described):
     """A sentence of the document."""
 
     sentence: int
@@ -51,7 +51,7 @@ class QuoteOut(Answer):
     confidence: float | None = Field(description="That it belongs to the picture.")
 
 
-class ToDescribeOut(Answer):
+class ToDescribeOut(Described):
     """A picture with all that somebody needs to give it an alternative text."""
 
     picture: int
@@ -70,7 +70,7 @@ class ToDescribeOut(Answer):
     text: str | None = Field(description="The text that somebody gave it.")
 
 
-class DescribedOut(Answer):
+class DescribedOut(Described):
     """The pictures of a document and their alternative texts."""
 
     document: int
@@ -83,7 +83,7 @@ class DescribedOut(Answer):
     pictures: list[ToDescribeOut]
 
 
-class CountedOut(Answer):
+class CountedOut(Described):
     """A document, and for how many of its pictures there is something to do."""
 
     document: int
@@ -94,7 +94,7 @@ class CountedOut(Answer):
     accepted: int = Field(description="Texts that were not written yet.")
 
 
-class ToDoOut(Answer):
+class ToDoOut(Described):
     """The documents of a collection, and how far their alternative texts are."""
 
     writes: bool = Field(description="Whether texts may be written into the files.")
@@ -108,30 +108,29 @@ def _plain(text: str) -> str:
     return plain
 
 
-class SayIn(BaseModel):
+class SayIn(Described):
     """An alternative text for a picture."""
 
-    model_config = ConfigDict(extra="forbid")
     key: str = Field(min_length=1, max_length=40)
     text: Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_plain)] | None = Field(
         description="Null leaves the picture as it is."
     )
 
 
-class AcceptedOut(Answer):
+class AcceptedOut(Described):
     """It is on the disk."""
 
     said: int
 
 
-class TakenBackOut(Answer):
+class TakenBackOut(Described):
     """What was taken back; null where there was nothing."""
 
     document: int | None
     key: str | None
 
 
-class WrittenOut(Answer):
+class WrittenOut(Described):
     """What was written into a file."""
 
     written: int

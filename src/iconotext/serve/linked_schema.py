@@ -5,11 +5,11 @@ from __future__ import annotations
 from pydantic import Field
 
 from iconotext.alt_text.finding import Finding
-from iconotext.serve.schemas import Answer
+from iconotext.serve.schemas import Described
 from iconotext.types import Claim, Evidence, Kind
 
 
-class SentenceOut(Answer):
+class SentenceOut(Described):
     """A sentence of a document."""
 
     text: str
@@ -19,7 +19,7 @@ class SentenceOut(Answer):
     level: int | None = Field(None, description="Of a heading, 1 to 6.")
 
 
-class LineOut(Answer):
+class LineOut(Described):
     """A line of text that is written in a picture."""
 
     text: str
@@ -27,7 +27,7 @@ class LineOut(Answer):
     box: list[float] = Field(description="Left, top, right, bottom, as shares of the picture's sides.")
 
 
-class ImageOut(Answer):
+class ImageOut(Described):
     """A picture of a document."""
 
     source: str = Field(description="Its address, as the document writes it.")
@@ -40,7 +40,7 @@ class ImageOut(Answer):
     lines: list[LineOut] | None = Field(None, description="What is written in it, where that was read.")
 
 
-class ExplanationOut(Answer):
+class ExplanationOut(Described):
     """What carries a link; weights above 0 speak for it."""
 
     words: list[tuple[int, int, float | None]] = Field(description="Begin, end and weight of words of the sentence.")
@@ -49,7 +49,7 @@ class ExplanationOut(Answer):
     )
 
 
-class LinkOut(Answer):
+class LinkOut(Described):
     """A sentence and a picture that belong together."""
 
     sentence: int
@@ -62,7 +62,7 @@ class LinkOut(Answer):
     relations: dict[str, float | None] | None = Field(None, description="How probable each coherence relation is.")
 
 
-class PromiseOut(Answer):
+class PromiseOut(Described):
     """What is promised of the links of all documents that were sent together."""
 
     claim: Claim
@@ -76,7 +76,7 @@ class PromiseOut(Answer):
     decides: bool
 
 
-class LinkedOut(Answer):
+class LinkedOut(Described):
     """A document with its links."""
 
     id: str
@@ -93,7 +93,7 @@ class LinkedOut(Answer):
     promises: list[PromiseOut] | None = None
 
 
-class FailedOut(Answer):
+class FailedOut(Described):
     """A document that could not be linked, among others that were."""
 
     id: str
@@ -101,7 +101,7 @@ class FailedOut(Answer):
     error: str
 
 
-class SourceOut(Answer):
+class SourceOut(Described):
     """A sentence that a draft is made of, and where it stands."""
 
     sentence: int
@@ -112,7 +112,7 @@ class SourceOut(Answer):
     source_end: int | None
 
 
-class DraftOut(Answer):
+class DraftOut(Described):
     """A proposal for an alternative text."""
 
     id: str
@@ -127,7 +127,7 @@ class DraftOut(Answer):
     sentences: list[SourceOut]
 
 
-class AltTextsOut(Answer):
+class AltTextsOut(Described):
     """What is wrong with alternative texts, and proposals for those that are missing."""
 
     findings: list[Finding]

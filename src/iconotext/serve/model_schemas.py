@@ -10,10 +10,10 @@ from pydantic import Field
 
 from iconotext.serve.evaluations import Measuring
 from iconotext.serve.model_folders import ModelFolder, objective_of
-from iconotext.serve.schemas import Answer
+from iconotext.serve.schemas import Described
 
 
-class ModelOut(Answer):
+class ModelOut(Described):
     """A model and how far its training is."""
 
     name: str
@@ -48,7 +48,7 @@ class ModelOut(Answer):
         )
 
 
-class DocumentScore(Answer):
+class DocumentScore(Described):
     """How well the pictures of a document are linked; null where nobody knows its links."""
 
     title: str
@@ -56,7 +56,7 @@ class DocumentScore(Answer):
     p1: float | None
 
 
-class EvaluationOut(Answer):
+class EvaluationOut(Described):
     """How well a model links the documents of the corpus, and how far measuring that is."""
 
     state: Literal["none", "measuring", "done", "failed"]

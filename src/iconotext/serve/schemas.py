@@ -13,26 +13,26 @@ LARGEST = 2**31 - 1
 """Of numbers that name something."""
 
 
-class Answer(BaseModel):
-    """What every answer has in common: no field that is not described."""
+class Described(BaseModel):
+    """What all that is taken or given has in common: no field that is not described."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Problem(Answer):
+class Problem(Described):
     """Why a request was not answered."""
 
     detail: str
 
 
-class Health(Answer):
+class Health(Described):
     """Whether the server is there."""
 
     status: Literal["ok"]
     version: str
 
 
-class DocumentOut(Answer):
+class DocumentOut(Described):
     """A document of a collection."""
 
     id: int
@@ -46,7 +46,7 @@ class DocumentOut(Answer):
     changed: int = Field(description="Pictures that what people said elsewhere has given another sentence.")
 
 
-class CollectionOut(Answer):
+class CollectionOut(Described):
     """What was dropped or opened at once, and how far it is."""
 
     id: str
@@ -59,17 +59,15 @@ class CollectionOut(Answer):
     judged: int = Field(description="Pictures that somebody has judged.")
 
 
-class PathIn(BaseModel):
+class PathIn(Described):
     """What is to be opened."""
 
-    model_config = ConfigDict(extra="forbid")
     path: str = Field(min_length=1, max_length=4096, description="A file or folder below the root of the server.")
 
 
-class VerdictIn(BaseModel):
+class VerdictIn(Described):
     """What somebody says of a picture."""
 
-    model_config = ConfigDict(extra="forbid")
     document: int = Field(ge=0, le=LARGEST)
     picture: int = Field(ge=0, le=LARGEST)
     sentences: list[Annotated[int, Field(ge=0, le=LARGEST)]] = Field(
@@ -81,14 +79,13 @@ class VerdictIn(BaseModel):
     )
 
 
-class ReviewerIn(BaseModel):
+class ReviewerIn(Described):
     """Who takes back what was said last."""
 
-    model_config = ConfigDict(extra="forbid")
     reviewer: Name
 
 
-class PictureOut(Answer):
+class PictureOut(Described):
     """A picture and what was said of it."""
 
     document: int
@@ -99,7 +96,7 @@ class PictureOut(Answer):
     verdicts: dict[str, list[int]] = Field(description="By reviewer the sentences that were named.")
 
 
-class ChangedOut(Answer):
+class ChangedOut(Described):
     """A picture that has another sentence since somebody corrected another one."""
 
     document: int
@@ -109,7 +106,7 @@ class ChangedOut(Answer):
     now: int | None
 
 
-class ReviewOut(Answer):
+class ReviewOut(Described):
     """What there is to review in a collection."""
 
     pictures: list[PictureOut] = Field(description="Those that a correction changes most first, the judged ones last.")
@@ -120,13 +117,13 @@ class ReviewOut(Answer):
     current: bool = Field(description="Whether all that was said so far has been learned from.")
 
 
-class SavedOut(Answer):
+class SavedOut(Described):
     """A verdict is on the disk."""
 
     verdict: int
 
 
-class UndoneOut(Answer):
+class UndoneOut(Described):
     """What was taken back; null where there was nothing."""
 
     document: int | None

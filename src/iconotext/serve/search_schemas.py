@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from iconotext.serve.schemas import Answer
+from iconotext.serve.schemas import Described
 
 MOST = 1000
 """Pictures that a search gives at most."""
@@ -18,10 +18,9 @@ Size = Literal["small", "large"]
 """How large a picture is shown."""
 
 
-class SearchIn(BaseModel):
+class SearchIn(Described):
     """What is searched for: a sentence, a picture, or both. As the options of ``iconotext search``."""
 
-    model_config = ConfigDict(extra="forbid")
     sentence: str | None = Field(None, max_length=1000, description="What the picture should fit.")
     picture: PictureId | None = Field(None, description="Like this one, of the library or sent.")
     relation: str | None = Field(None, max_length=80, description="How picture and sentence should relate.")
@@ -32,7 +31,7 @@ class SearchIn(BaseModel):
     anyway: bool = Field(False, description="As many pictures even if none is a good match.")
 
 
-class WhyOut(Answer):
+class WhyOut(Described):
     """Why a picture matches."""
 
     picture: bool
@@ -40,14 +39,14 @@ class WhyOut(Answer):
     words: list[str]
 
 
-class SaidOut(Answer):
+class SaidOut(Described):
     """A sentence that a document links to a picture."""
 
     text: str
     confidence: float
 
 
-class ResultOut(Answer):
+class ResultOut(Described):
     """A picture that was found, as ``iconotext search --json`` prints it, with its id."""
 
     id: PictureId
@@ -67,7 +66,7 @@ class ResultOut(Answer):
     reading_view: str | None = Field(description="Address of the document's reading view here, where it was opened.")
 
 
-class SearchOut(Answer):
+class SearchOut(Described):
     """What came of a search."""
 
     results: list[ResultOut]
@@ -76,7 +75,7 @@ class SearchOut(Answer):
     note: str | None = Field(description="What was not looked at, and why.")
 
 
-class ExampleOut(Answer):
+class ExampleOut(Described):
     """A picture that was sent, to be searched with."""
 
     id: PictureId

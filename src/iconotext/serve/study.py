@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from iconotext.errors import ImageError, SettingError, StudyError
 from iconotext.papers.studies import (
@@ -36,16 +36,15 @@ from iconotext.serve.jobs import Jobs
 from iconotext.serve.page import page
 from iconotext.serve.pictures import SECONDS, encoded, picture_pool
 from iconotext.serve.pool import GoneError
-from iconotext.serve.schemas import LARGEST, Answer
+from iconotext.serve.schemas import LARGEST, Described
 
 Rater = Annotated[str, StringConstraints(max_length=100, pattern=r"^\s*\w[\w .'@+-]*$")]
 """What a rater is called."""
 
 
-class RaterIn(BaseModel):
+class RaterIn(Described):
     """Who judges."""
 
-    model_config = ConfigDict(extra="forbid")
     rater: Rater
 
 
@@ -56,7 +55,7 @@ class VoteIn(RaterIn):
     answer: Literal["a", "b", "same", "neither"]
 
 
-class PairOut(Answer):
+class PairOut(Described):
     """Two pictures to choose from."""
 
     number: int
@@ -64,7 +63,7 @@ class PairOut(Answer):
     identical: bool = Field(description="Whether both are the same picture.")
 
 
-class TurnOut(Answer):
+class TurnOut(Described):
     """What a rater is to judge next, and how far everybody is."""
 
     pair: PairOut | None = Field(description="Null where nothing is left for this rater, or not now.")
