@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
 
 import httpx2
 import pytest
+from fastapi import HTTPException
 from starlette.testclient import TestClient
 
 from iconotext.errors import DocumentError
 from iconotext.serve.access import Access
 from iconotext.serve.app import listen, make_app, open_data
 from iconotext.serve.at_once import Reply
+from iconotext.serve.collections import sent_once
 from iconotext.serve.events import Events
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError, GoneError, LateError
@@ -87,6 +92,14 @@ def test_where_the_queue_is_full_no_file_is_read(asked):
     answer = asked()
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "60")
     assert asked.pool.calls == []
+
+
+@pytest.mark.parametrize("end", [BusyError("too much is waiting already"), DocumentError("a.md: broken")])
+def test_a_file_waits_for_a_free_process_and_is_refused_where_it_cannot_be_made(tmp_path, end):
+    jobs: Any = SimpleNamespace(exports=tmp_path, pool=MadeUp(end), settings=SimpleNamespace(max_seconds=1))
+    with pytest.raises(BusyError if isinstance(end, BusyError) else HTTPException) as refused:  # 503 is not 409
+        asyncio.run(sent_once(jobs, "a.zip", "application/zip", print, [], "a"))
+    assert getattr(refused.value, "status_code", None) == (None if isinstance(end, BusyError) else 409)
 
 
 def test_parameters_become_settings_and_what_is_counted_is_told(asked):
