@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import textwrap
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from iconotext.errors import CorpusError, FeatureError, SettingError, TrainingEr
 from iconotext.train import loop, loss, step, train
 from iconotext.train.checkpoint import CHECKPOINT, Progress, load_checkpoint
 from iconotext.train.folder import locked
-from iconotext.train.parallel import _original, launch
+from iconotext.train.parallel import _original
 from iconotext.train.prepared import open_prepared
 from iconotext.train.run import CORPUS, LOCK, finished, interrupted
 from iconotext.train.validate import Validation, evaluate_split, scored_documents, validate
@@ -472,7 +471,9 @@ def test_bf16_trains_as_well(large, tmp_path, capfd):
 
 
 @pytest.mark.training
-def test_two_processes_train_one_model(corpus, trained, tmp_path, capfd):
+def test_two_processes_train_one_model_and_look_for_another_port_where_theirs_is_taken(
+    corpus, trained, tmp_path, monkeypatch, capfd
+):
     class Watcher:
         def __init__(self):
             self.steps, self.epochs = [], []
@@ -483,6 +484,8 @@ def test_two_processes_train_one_model(corpus, trained, tmp_path, capfd):
         def epoch(self, row):
             self.epochs.append(row)
 
+    from lightning_fabric.plugins.environments import lightning
+
     recipe = small_recipe(training={"devices": 2, "epochs": 2, "learning_rate": 0.02})
     watcher = Watcher()
     folder = train(recipe, [corpus], tmp_path / "a", prepared=trained / "prepared", watcher=watcher)
@@ -491,33 +494,15 @@ def test_two_processes_train_one_model(corpus, trained, tmp_path, capfd):
     assert metrics_of(folder)["test"]["auc"] > 0.5
     assert capfd.readouterr().err == ""
     assert "MASTER_PORT" not in os.environ  # the next run looks for a port of its own
-    train(recipe, [corpus], tmp_path / "b", prepared=trained / "prepared")
-    assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b")
-
-
-def greet(processes, watcher, folder):
-    """What processes of the next test do."""
-    (folder / str(processes.rank)).write_text(os.environ["MASTER_PORT"])
-    if watcher is not None:
-        watcher.epoch({"epoch": 1})
-
-
-@pytest.mark.training
-def test_processes_look_for_another_port_where_theirs_is_taken(tmp_path, monkeypatch, capfd):
-    from lightning_fabric.plugins.environments import lightning
-
-    told: list[dict[str, float]] = []
     free = lightning.find_free_network_port
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        theirs = taken.getsockname()[1]
-        ports = iter([theirs])
+        ports = iter([taken.getsockname()[1]])
         monkeypatch.setattr(lightning, "find_free_network_port", lambda: next(ports, None) or free())
-        launch(greet, small_recipe(training={"devices": 2}).training, SimpleNamespace(epoch=told.append), tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
-    assert {path.read_text() for path in tmp_path.iterdir()}.isdisjoint({str(theirs)})
+        train(recipe, [corpus], tmp_path / "b", prepared=trained / "prepared", watcher=watcher)
     assert next(ports, None) is None  # it was asked for
-    assert told == [{"epoch": 1}]
+    assert [row["epoch"] for row in watcher.epochs] == [1, 2, 1, 2]
     assert capfd.readouterr().err == ""
+    assert weights_of(tmp_path / "a") == weights_of(tmp_path / "b")
 
 
 def test_an_error_in_one_of_several_processes_is_told():
