@@ -181,7 +181,7 @@ def test_a_store_that_is_away_is_asked_again_and_then_the_same_goes_on(server, t
 
 @pytest.mark.kill
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="as the other test of kills")
-def test_a_store_that_is_away_for_half_a_minute_stops_nothing(server, tmp_path):
+def test_a_store_that_is_away_for_a_while_stops_nothing(server, tmp_path):
     for shard in range(6):
         write_jsonl(tmp_path / f"in/{shard}.jsonl", [row(n + 100 * shard, []) for n in range(50)])
     send(tmp_path / "in", "s3://bucket/in")
@@ -191,10 +191,10 @@ def test_a_store_that_is_away_for_half_a_minute_stops_nothing(server, tmp_path):
     while not store.entries("s3://bucket/out") and time.monotonic() < until:
         time.sleep(0.1)
     server.stop()
-    time.sleep(30)
+    while process.poll() is None and "the store did not answer" not in (tmp_path / "log").read_text():
+        time.sleep(0.1)
     assert process.poll() is None, (tmp_path / "log").read_text()
     server.start()
     assert process.wait(300) == 0
-    assert "the store did not answer" in (tmp_path / "log").read_text()
     assert fetch("s3://bucket/out") == fetch("s3://bucket/whole")
     assert len(fetch("s3://bucket/out")) == 6 + 6 + 1
