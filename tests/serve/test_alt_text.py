@@ -7,6 +7,7 @@ import random
 import threading
 import time
 import zipfile
+from functools import partial
 from http.client import HTTPException
 from itertools import count
 from pathlib import Path
@@ -281,11 +282,14 @@ def test_kills_lose_no_text_that_was_accepted(tmp_path):
             except (OSError, HTTPException):
                 return  # it was killed
 
+    def all_said(answered: dict[str, int]) -> bool:
+        return -1 not in answered.values()
+
     for kills in range(3):
-        answered: dict[str, int] = {}
+        answered = dict.fromkeys(keys, -1)
         thread = threading.Thread(target=speak, args=[server, answered])
         thread.start()
-        wait_for(lambda answered=answered: len(answered) == 3)
+        wait_for(partial(all_said, answered))
         time.sleep(random.Random(kills).uniform(0, 0.5))
         server.kill()
         thread.join(60)

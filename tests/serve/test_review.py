@@ -152,11 +152,14 @@ def test_kills_lose_no_verdict_that_was_answered(tmp_path, article):
             if said.status == 201:
                 answered.append(number)
 
+    def more_than(before):
+        return lambda: len(answered) > before
+
     for kills in range(1, 4):
         thread = threading.Thread(target=speak, args=[server])
-        before = len(answered)
+        more = more_than(len(answered))
         thread.start()
-        wait_for(lambda before=before: len(answered) > before)
+        wait_for(more)
         time.sleep(random.Random(kills).uniform(0, 0.5))
         server.kill()
         thread.join(60)
