@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -358,17 +359,18 @@ def test_a_file_for_pages_is_refused_and_the_place_of_data_told(quick, docs, tmp
 
 
 def stopped(docs: Path, out: Path, how: signal.Signals) -> str:
-    """Stop a run as soon as it has written some pages; what it said on stderr."""
+    """Stop a run as soon as it has written some pages, and begin anew where it was quicker; what it said on stderr."""
     command = [sys.executable, "-m", "iconotext", "link", str(docs), "-o", str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    for _ in range(6000):
-        if len(list(out.glob("*.html"))) >= 2 or process.poll() is not None:
-            break
-        time.sleep(0.01)
-    process.send_signal(how)
-    _, said = process.communicate()
-    assert process.returncode == (130 if how is signal.SIGINT else -how)
-    return said
+    while True:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while len(list(out.glob("*.html"))) < 2 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(how)
+        _, said = process.communicate()
+        if process.returncode and len(pages(out)) < 12:
+            assert process.returncode == (130 if how is signal.SIGINT else -how)
+            return said
+        shutil.rmtree(out)
 
 
 @pytest.fixture(scope="module")
@@ -385,7 +387,7 @@ def test_killed_and_interrupted_runs_go_on(many, tmp_path):
     run("link", many, "-o", whole)
     stopped(many, out, signal.SIGKILL)
     done = pages(out)
-    assert 2 <= len(done) < 12
+    assert len(done) >= 2
     assert all(page.endswith(b"</html>\n") for page in done.values())
     said = stopped(many, tmp_path / "other", signal.SIGINT)
     assert said.endswith("iconotext: stopped; what was written is complete, and the same command goes on from there\n")

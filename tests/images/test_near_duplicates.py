@@ -61,9 +61,9 @@ def test_three_hundred_thousand_hashes_take_seconds():
     hashes = rng.integers(0, 2**64, 300_000, np.uint64)
     hashes[1000:1200] = hashes[:200] ^ np.uint64(0b1001 << 30)
     hashes[5000:9000] = 0  # flat pictures
-    start = time.perf_counter()
+    start = time.process_time()
     found = near_duplicates(hashes, 3)
-    assert time.perf_counter() - start < 20  # half a second where nobody else works
+    assert time.process_time() - start < 20  # half a second where nobody else works
     assert (found[:200] == np.arange(1000, 1200)).all()
     assert (found[1000:1200] == np.arange(200)).all()
     assert found[5000] == 5001

@@ -100,9 +100,9 @@ class Running:
         """What the server says of a document or a folder below its root, once all is done."""
         return self.linked(self.ask("POST", "/v1/collections/path", {"path": path}).json["id"])
 
-    def linked(self, collection: str, state: str = "done", seconds: float = 90) -> Any:
+    def linked(self, collection: str, state: str = "done") -> Any:
         """What the server says of a collection once all is done."""
-        return wait_for(lambda: self._in_state(collection, state), seconds)
+        return wait_for(lambda: self._in_state(collection, state))
 
     def _in_state(self, collection: str, state: str) -> Any:
         found = self.ask("GET", f"/v1/collections/{collection}").json
@@ -120,7 +120,7 @@ class Running:
 
     def _end(self) -> None:
         try:
-            self.process.wait(timeout=20)
+            self.process.wait(timeout=60)
         finally:
             self.process.kill()
             self._reader.join(10)
@@ -134,7 +134,7 @@ class Running:
         assert [line for line in self.said if not line.startswith(("Open http", "Study "))] == []
 
 
-def wait_for(look: Callable[[], Any], seconds: float = 60) -> Any:
+def wait_for(look: Callable[[], Any], seconds: float = 180) -> Any:
     """What a function gives as soon as it gives something."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

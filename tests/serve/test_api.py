@@ -163,7 +163,7 @@ def test_a_client_that_leaves_is_worked_for_no_more(server, article):
     for each in leaving:
         each.close()
     wait_for(lambda: value(server, "iconotext_queue_length") == 0)
-    wait_for(lambda: value(server, "iconotext_busy_processes") == 0, 20)
+    wait_for(lambda: value(server, "iconotext_busy_processes") == 0)
     wait_for(lambda: not any((server.data / "asked").iterdir()))
     wait_for(lambda: value(server, 'iconotext_requests_total{method="POST",route="/v1/link",status="499"}') == 3)
     send(server, article, "link")

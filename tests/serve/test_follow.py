@@ -165,7 +165,7 @@ def test_documents_of_a_folder_come_and_go(writer, trip, article):
     assert texts(writer, new) == ["Later", "A boat."]
     judge(writer, collection, document, 0, 1)
     shutil.rmtree(folder / "later")
-    wait_for(lambda: len(documents(writer, collection)) == 1, 30)
+    wait_for(lambda: len(documents(writer, collection)) == 1)
     (folder / "other.md").write_text("# Other\n\nA boat.\n")
     wait_for(lambda: len(documents(writer, collection)) == 2)
     (folder / "article.md").unlink()  # of this one something was said

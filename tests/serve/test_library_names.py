@@ -47,10 +47,10 @@ parts = st.lists(st.sampled_from("abc"), min_size=1, max_size=4)
 
 def test_very_many_files_that_were_added_one_by_one_are_named_at_once():
     roots = [f"/home/ada/{n % 100}/{n}.jpg" for n in range(20_000)] + ["/mnt/ada/7/7.jpg"]
-    begin = time.perf_counter()
+    begin = time.process_time()
     names = LibraryNames(roots)
     assert [names.name(roots[n]) for n in (7, 19_999, -1)] == ["home/ada/7/7.jpg", "19999.jpg", "mnt/ada/7/7.jpg"]
-    assert time.perf_counter() - begin < 10  # comparing each with each took minutes
+    assert time.process_time() - begin < 10  # comparing each with each took minutes
 
 
 @given(st.sets(parts.map(lambda some: "/" + "/".join(some)), min_size=1, max_size=5), parts)

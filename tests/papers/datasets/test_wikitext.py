@@ -150,9 +150,9 @@ def test_nothing_of_markup_is_left_whatever_comes(markup):
 
 @pytest.mark.parametrize("piece", ["<b>", "{|\n|", "'''", "<ref>", "==", "&amp;", "[http://a ", "{{a}}", "[[a]]", "* "])
 def test_repeating_anything_is_quick(piece):
-    start = time.perf_counter()
+    start = time.process_time()
     paragraphs(piece * 1_000)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize("opening", ["[[", "{{", "{{a|", "[[Image:a|"])
