@@ -151,7 +151,7 @@ def test_features_travel_with_the_corpus(tmp_path):
     (document,) = read_corpus(tmp_path / "out/mscoco.jsonl")
     assert [(image.source, image.problem) for image in document.images] == [("x", None)]
     table = load_feature_table(tmp_path / "out/features.npy")
-    assert table.rows([image.source for image in document.images]).shape == (1, 3)
+    assert table.look_up([image.source for image in document.images])[0].shape == (1, 3)
     assert run("check", tmp_path / "out/mscoco.jsonl").exit_code == 0
 
 
@@ -241,7 +241,7 @@ def test_features_are_found_under_the_new_paths_of_their_pictures(tmp_path, pict
     (tmp_path / "in/id2row.json").write_text('{"a.png": 0}')
     assert run("convert", tmp_path / "in/c.jsonl", tmp_path / "out/c.parquet").exit_code == 0
     (document,) = read_corpus(tmp_path / "out/c.parquet")
-    assert document.images[0].source in load_feature_table(tmp_path / "out/features.npy")
+    assert document.images[0].source in load_feature_table(tmp_path / "out/features.npy").row_of
 
 
 def test_features_are_computed_for_the_released_code(tmp_path, picture):
@@ -253,7 +253,7 @@ def test_features_are_computed_for_the_released_code(tmp_path, picture):
     table = load_feature_table(tmp_path / "out/features.npy")
     assert table.array.shape == (2, 1280)
     found = [image.source for document in read_corpus(tmp_path / "out") for image in document.images]
-    assert np.ptp(table.rows(found)[[0, 2]], axis=0).max() == 0
+    assert np.ptp(table.look_up(found)[0][[0, 2]], axis=0).max() == 0
     (tmp_path / "b.png").write_text("no picture")
     result = run("convert", path, tmp_path / "other", "--features", "efficientnet-lite0")
     assert result.exit_code == 1

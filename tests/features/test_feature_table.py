@@ -7,6 +7,7 @@ import pytest
 
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features.feature_table import check_copy, copy_feature_table, load_feature_table, write_feature_table
+from iconotext.scale.stage import reason_of
 
 
 def table(tmp_path, array=None, rows=None):
@@ -18,17 +19,15 @@ def table(tmp_path, array=None, rows=None):
 def test_rows_come_in_the_order_that_is_asked_for(tmp_path):
     found = load_feature_table(table(tmp_path))
     assert found.dim == 2
-    assert "a" in found
-    assert "c" not in found
-    np.testing.assert_array_equal(found.rows(["a", "b", "a"]), np.array([[4, 5], [0, 1], [4, 5]], np.float32))
-    assert found.rows(["a"]).dtype == np.float32
-    assert found.rows([]).shape == (0, 2)
+    np.testing.assert_array_equal(found.look_up(["a", "b", "a"])[0], np.array([[4, 5], [0, 1], [4, 5]], np.float32))
+    assert found.look_up(["a"])[0].dtype == np.float32
+    assert found.look_up([])[0].shape == (0, 2)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, ">f4", np.float64])
 def test_kinds_of_numbers(tmp_path, dtype):
     found = load_feature_table(table(tmp_path, np.asfortranarray(np.ones((3, 4), dtype))))
-    np.testing.assert_array_equal(found.rows(["b"]), np.ones((1, 4), np.float32))
+    np.testing.assert_array_equal(found.look_up(["b"])[0], np.ones((1, 4), np.float32))
 
 
 def test_other_features_have_another_fingerprint(tmp_path):
@@ -82,13 +81,18 @@ def test_files_that_are_missing_or_damaged(tmp_path):
 
 
 def test_images_without_a_row_or_with_a_broken_one(tmp_path):
-    found = load_feature_table(table(tmp_path, np.array([[1, np.nan], [0, 0], [1e300, 0]])))
-    with pytest.raises(CorpusError, match="has no image 'zebra'"):
-        found.rows(["a", "zebra"])
-    with pytest.raises(CorpusError, match="row 0: the features of 'b'"):
-        found.rows(["b"])
-    with pytest.raises(CorpusError, match="row 2: the features of 'a'"):
-        found.rows(["a"])
+    found = load_feature_table(table(tmp_path, np.array([[1, np.nan], [7, 8], [1e300, 0]]), {"a": 2, "b": 0, "c": 1}))
+    rows, problems = found.look_up(["a", "zebra", "c", "b"])
+    np.testing.assert_array_equal(rows, [[0, 0], [0, 0], [7, 8], [0, 0]])
+    for problem, said in zip(
+        problems, ("row 2, of 'a'", "id2row.json has no image 'zebra'", None, "row 0, of 'b'"), strict=True
+    ):
+        assert problem is None if said is None else said in problem
+    assert [reason_of(each) for each in problems if each] == [
+        "features that are not all finite numbers",
+        "not in the table of features",
+        "features that are not all finite numbers",
+    ]
 
 
 def test_what_is_written_is_loaded(tmp_path):
@@ -96,7 +100,7 @@ def test_what_is_written_is_loaded(tmp_path):
     path = tmp_path / "f" / "features.npy"
     write_feature_table(path, ["a", "b", "c"], iter(chunks), dim=3)
     found = load_feature_table(path)
-    np.testing.assert_array_equal(found.rows(["c", "a"]), [[0, 0, 0], [1, 1, 1]])
+    np.testing.assert_array_equal(found.look_up(["c", "a"])[0], [[0, 0, 0], [1, 1, 1]])
     with pytest.raises(OutputError, match="force=True"):
         write_feature_table(path, ["a"], [chunks[1]], dim=3)
     for sources, dim in ((["a"], 3), (["a", "b", "c"], 2)):
@@ -109,7 +113,7 @@ def test_copies_follow_new_names(tmp_path):
     table(tmp_path)
     target = tmp_path / "t"
     assert copy_feature_table(tmp_path, target, renamed={"a": "x/a", "zebra": "y"})
-    np.testing.assert_array_equal(load_feature_table(target / "features.npy").rows(["x/a"]), [[4, 5]])
+    np.testing.assert_array_equal(load_feature_table(target / "features.npy").look_up(["x/a"])[0], [[4, 5]])
     assert not copy_feature_table(tmp_path, tmp_path)
     assert not copy_feature_table(tmp_path / "nothing", target)
     (tmp_path / "features.npy").unlink()
@@ -139,7 +143,7 @@ def test_other_features_are_replaced_only_by_force(two):
     assert copy_feature_table(one, other, force=True)
     found = load_feature_table(other / "features.npy")
     assert found.row_of == {"a": 2, "b": 0}
-    np.testing.assert_array_equal(found.rows(["a"]), [[4, 5]])
+    np.testing.assert_array_equal(found.look_up(["a"])[0], [[4, 5]])
 
 
 def test_the_same_features_stay_and_get_new_names(two):

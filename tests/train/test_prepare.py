@@ -122,7 +122,7 @@ def test_missing_and_broken_pictures_are_left_out(tmp_path, picture):
         assert prepared.image_rows.tolist() == [0, 1, 1, 2, 1, 0, 2]  # each picture once
         assert prepared.links_of(0) == ((0, 0), (1, 1))  # counted without the broken one
         assert prepared.linked.tolist() == [True, False, False, False]
-        assert (prepared.meta["skipped"], prepared.meta["images_left_out"]) == (2, 2)
+        assert [prepared.meta[name] for name in ("skipped", "images_left_out", "lacking")] == [2, 2, 1]
     assert prepared.images.shape == (3, 1280)
     assert prepared.meta["backbones"]["text"] == "words"
 

@@ -237,7 +237,7 @@ class _Check:
                 if self.decode_images:
                     decode(file, at_least=1)
             elif self.table is not None:
-                self.table.rows([source])
+                return content, self.table.look_up([source])[1][0]
         except (CorpusError, ImageError) as error:
             return content, str(error)
         return content, None

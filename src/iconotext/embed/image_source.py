@@ -100,11 +100,8 @@ def looking_up_in(table: FeatureTable) -> ImageSource:
     """Images of which a table has the features, by their ``source``."""
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
-        known = [image.source in table for image in images]
-        pooled = np.zeros((len(images), table.dim), np.float32)
-        pooled[known] = table.rows([image.source for image in images if image.source in table])
-        missing = f"{table.path.name} has no features of it"
-        return ImageFeatures(pooled, problems=tuple(None if there else missing for there in known))
+        pooled, problems = table.look_up([image.source for image in images])
+        return ImageFeatures(pooled, problems=problems)
 
     return ImageSource(table.path.name, encode, lambda _: None, looks_up=True)
 

@@ -52,32 +52,27 @@ class FeatureTable:
         """A digest of both files, 16 hexadecimal digits. Reads them when first asked for, a second a GB."""
         return digest_of(self.path, self.path.with_name(ROWS_FILE)).hex()[:16]
 
-    def __contains__(self, source: object) -> bool:
-        return source in self.row_of
+    def look_up(self, sources: Sequence[str]) -> tuple[NDArray[np.float32], tuple[str | None, ...]]:
+        """(n, dim) float32, the features of n images in their order, and why there are none of one, whose row is zero.
 
-    def rows(self, sources: Sequence[str]) -> NDArray[np.float32]:
-        """(n, dim) float32, the features of n images in their order.
-
-        Raises:
-            CorpusError: An image is not in the table, or its row holds something that is no finite number.
+        There are none of an image that is not in the table, or whose row holds something that is no finite number.
         """
         import numpy as np
 
-        try:
-            wanted = np.array([self.row_of[source] for source in sources], dtype=np.intp)
-        except KeyError as error:
-            raise CorpusError(
-                f"{self.path.with_name(ROWS_FILE)}: has no image {error.args[0]!r}; the table must hold all of a corpus"
-            ) from error
+        rows = np.array([self.row_of.get(source, -1) for source in sources], dtype=np.intp)
+        found = np.zeros((len(rows), self.dim), np.float32)
         with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite, which is refused below
-            found = np.asarray(self.array[wanted], dtype=np.float32).reshape(len(wanted), self.dim)
-        bad = np.flatnonzero(~np.isfinite(found).all(axis=1))
-        if len(bad):
-            raise CorpusError(
-                f"{self.path}, row {wanted[bad[0]]}: the features of {sources[bad[0]]!r} are not all finite numbers; "
-                "compute them again"
-            )
-        return found
+            found[rows >= 0] = self.array[rows[rows >= 0]]
+        good = np.asarray(np.isfinite(found).all(axis=1))
+        found[~good] = 0
+        return found, tuple(
+            f"not in the table of features: {self.path.with_name(ROWS_FILE)} has no image {source!r}"
+            if row < 0
+            else f"features that are not all finite numbers: {self.path}, row {row}, of {source!r}; compute them again"
+            if not finite
+            else None
+            for source, row, finite in zip(sources, rows.tolist(), good.tolist(), strict=True)
+        )
 
 
 def load_feature_table(path: Path) -> FeatureTable:

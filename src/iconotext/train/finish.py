@@ -59,6 +59,9 @@ def _chosen(training: Training) -> dict[str, Any]:
         "epochs": progress.epoch,
         "validated_on": _sizes(training.prepared),
     }
+    meta = training.prepared.meta
+    if meta["skipped"] or meta["images_left_out"]:
+        found["left_out"] = {name: meta[name] for name in ("skipped", "images_left_out", "lacking")}
     if progress.before is not None:
         found["before"] = progress.before
         found["last_loss"] = progress.history[-1]["validation_loss"]

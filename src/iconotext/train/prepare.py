@@ -253,7 +253,7 @@ def write_documents(
         stack: Holds what is open until all is written.
         note: Is told of each document the rows of its images, or why one cannot be used, and whether it is kept.
     """
-    rows = ImageRows(images, stack)
+    rows, lacking = ImageRows(images, stack), 0
     for number, chunk in chunks:
         texts: list[str] = []
         for document, places in zip(chunk, rows.of(number, chunk), strict=True):
@@ -261,6 +261,7 @@ def write_documents(
             kept = bool(document.sentences) and bool((own >= 0).any())
             note(document, places, kept)
             if kept:
+                lacking += bool((own < 0).any())
                 documents.append(document, number, own)
                 posteriors.append(document, own)
                 texts += [sentence.text for sentence in document.sentences]
@@ -272,6 +273,7 @@ def write_documents(
         "image_features": images.dim,
         "backbones": {"text": sentences.name, "image": images.name},
         "relations": list(documents.relations),
+        "lacking": lacking,  # documents that go without some of their images
     }
 
 

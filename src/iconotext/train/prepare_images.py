@@ -181,8 +181,9 @@ class TableWriter(ImageWriter):
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
         """See ``ImageWriter``."""
-        self._vectors.append(self._tables[corpus].rows([image.source for image in images.values()]))
-        return [None] * len(images)
+        found, problems = self._tables[corpus].look_up([image.source for image in images.values()])
+        self._vectors.append(found[[problem is None for problem in problems]])
+        return problems
 
 
 class RegionWriter(ImageWriter):

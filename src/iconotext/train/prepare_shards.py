@@ -176,7 +176,7 @@ def _prepare(
     report: Callable[[str, int], None],
 ) -> dict[str, Any]:
     """Write the held-out documents and the vocabulary; what ``Prepared.meta`` says."""
-    train, images, undivided = np.zeros(len(shards), np.int64), 0, np.zeros(len(shards), np.int64)
+    train, undivided, images, lacking = np.zeros(len(shards), np.int64), np.zeros(len(shards), np.int64), 0, 0
     held: dict[int, list[Place]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
     words = Counter[str]()
     for number, shard in enumerate(shards):
@@ -186,7 +186,7 @@ def _prepare(
             if recipe.words is not None and given is None:
                 words.update(_own_words(path)["counts"])
         train[number], own = (part.splits == TRAIN).sum(), np.flatnonzero(part.splits == UNDIVIDED)
-        undivided[number] = len(own)
+        undivided[number], lacking = len(own), lacking + part.meta["lacking"]
         images += int(span_counts(part.image_offsets, own).sum())
         for split, places in held.items():
             more = chances(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
@@ -209,6 +209,7 @@ def _prepare(
         "documents": counted["written"],
         "skipped": skipped,
         "images_left_out": counted["images"],
+        "lacking": lacking,
         "drawn": drawing(recipe) if total else None,
         "shards": [[shard.address, shard.corpus, int(n)] for shard, n in zip(shards, train, strict=True)],
         "last_drawn": list(drawn[-1]) if drawn else None,

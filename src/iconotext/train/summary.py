@@ -53,6 +53,12 @@ def model_summary(folder: Path) -> Iterator[str]:
 
 def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
     """What ``metrics.json`` says of how training went: what it changed, and where it learned nothing or cannot tell."""
+    if left := metrics.get("left_out"):
+        pictures, documents = counted(left["images_left_out"], "picture"), counted(left["skipped"], "document")
+        yield (
+            f"left out: {pictures} that could not be used, {documents} without a sentence or a picture; documents that "
+            f"lack some of their pictures: {left['lacking']:,}"
+        )
     if "began_again_after" in metrics:
         yield (
             f"nothing was learned in {metrics['began_again_after']} epochs, so training began again with the mean of "

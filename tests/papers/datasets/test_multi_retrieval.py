@@ -53,7 +53,7 @@ def test_documents_labels_splits_and_features(source, tmp_path):
         ("story#2", "test", None),
     ]
     table = load_feature_table(tmp_path / "out/features.npy")
-    assert table.rows(["a2"]).tolist() == [[6.0, 7.0]]
+    assert table.look_up(["a2"])[0].tolist() == [[6.0, 7.0]]
     assert check_corpus(tmp_path / "out/c.jsonl").problems == ()
     assert report.dropped == {"document cannot be read": 1}
     counts = {count.what: (count.found, count.published) for count in report.counts}
@@ -70,7 +70,7 @@ def test_pictures_are_found_by_id_and_keep_their_features(source, tmp_path, pict
     assert [image.source for image in first.images] == ["../photos/000000074794.jpg", "000000339384"]
     assert [image.problem for image in (*first.images, *second.images)] == [None] * 4
     table = load_feature_table(tmp_path / "out/features.npy")
-    assert table.rows(["../photos/deep/a1.png", "a2"]).tolist() == [[4.0, 5.0], [6.0, 7.0]]
+    assert table.look_up(["../photos/deep/a1.png", "a2"])[0].tolist() == [[4.0, 5.0], [6.0, 7.0]]
 
 
 def test_images_without_a_file_may_be_left_out(source, tmp_path, picture):
