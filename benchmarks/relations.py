@@ -34,9 +34,8 @@ from iconotext.papers.published import published_cells
 from iconotext.recipe.relation_recipe import RelationSettings, load_relation_recipe
 from iconotext.relations import CITE, CLUE
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
-from iconotext.train.relations.fit import fit_text
+from iconotext.train.relations.fit import fit_text, hashed_texts
 from iconotext.train.relations.logistic import fit_logistic
-from iconotext.train.relations.word_rows import hashed_texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Everything of C0 and C1 but tab, newline and carriage return; DEL; and the marks that reverse the order of a whole
@@ -44,6 +44,15 @@ def json_text(value: object) -> str:
     """
     text = encodable(json.dumps(value, ensure_ascii=False, allow_nan=False))
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def json_list(values: Iterable[object]) -> Iterator[str]:
+    """The pieces of a list, a line for each value, as they come; ends with a newline."""
+    separator = "[\n"
+    for each in values:
+        yield separator + json_text(each)
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
 def counted(number: int, thing: str) -> str:

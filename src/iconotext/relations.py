@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +49,12 @@ RELATIONS: tuple[Relation, ...] = (
 
 CLUE = tuple(relation.name for relation in RELATIONS if relation.source == "clue")
 CITE = tuple(relation.name for relation in RELATIONS if relation.source == "cite")
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Relations in the order of the papers, then others by name."""
+    place = {relation.name: number for number, relation in enumerate(RELATIONS)}
+    return sorted(names, key=lambda name: (place.get(name, len(place)), name))
 
 
 def short_name(name: str) -> str:

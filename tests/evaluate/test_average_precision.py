@@ -103,7 +103,7 @@ def test_relations_leave_out_what_nobody_answered():
     assert story.positive_rate == pytest.approx(2 / 3)
     assert (meta.average_precision, meta.interval, meta.positive_rate) == (None, None, 0.0)
     assert (nothing.average_precision, nothing.positive_rate, nothing.pairs, nothing.unanswered) == (None, None, 0, 4)
-    assert story.as_dict()["interval"] == list(story.interval)
+    assert story.as_dict()["interval"] == story.interval
     assert nothing.as_dict()["interval"] is None
 
 

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.errors import SettingError, ShapeError
+from iconotext.errors import ShapeError
 from iconotext.objectives import hinge, logistic, sample_negatives, softmax
 
 # Documents 0 and 1 are positives, 2 is a negative only.
@@ -165,18 +165,6 @@ def test_large_scores_stay_finite(name: Any) -> None:
 def test_shapes_must_fit(name: Any, similarities: Any, masks: Any, message: Any) -> None:
     with pytest.raises(ShapeError, match=message):
         OBJECTIVES[name](similarities, *masks)
-
-
-def test_settings_must_be_known() -> None:
-    masks = sample_negatives(3, 3, None, torch.Generator())
-    with pytest.raises(SettingError, match="no negatives 'all'; there are hardest, mean"):
-        hinge(SIMILARITIES, *masks, negatives="all")
-    with pytest.raises(SettingError, match="margin is -1"):
-        hinge(SIMILARITIES, *masks, negatives="mean", margin=-1)
-    with pytest.raises(SettingError, match="scale is 0"):
-        softmax(SIMILARITIES, *masks, scale=0)
-    with pytest.raises(SettingError, match="scale is nan"):
-        logistic(SIMILARITIES, *masks, scale=math.nan, bias=0)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

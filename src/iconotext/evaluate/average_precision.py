@@ -6,13 +6,13 @@ Equal scores form one step of the precision-recall curve, as in scikit-learn, so
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import ShapeError
-from iconotext.evaluate.intervals import LEVEL, RESAMPLINGS, resampled_counts
+from iconotext.evaluate.intervals import RESAMPLINGS, interval_ends, resampled_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,13 +42,9 @@ class RelationPrecision:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "average_precision": self.average_precision,
-            "interval": None if self.interval is None else list(self.interval),
-            "positive_rate": self.positive_rate,
-            "pairs": self.pairs,
-            "unanswered": self.unanswered,
-        }
+        found = asdict(self)
+        del found["relation"]
+        return found
 
 
 def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
@@ -74,16 +70,15 @@ def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
 
 
 def average_precision_interval(
-    scores: Floats, gold: NDArray[np.bool_], *, resamplings: int = RESAMPLINGS, seed: int = 0, level: float = LEVEL
+    scores: Floats, gold: NDArray[np.bool_], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> tuple[float, float] | None:
-    """Percentile bootstrap interval of the average precision, when pairs are drawn anew.
+    """95 % percentile bootstrap interval of the average precision, when pairs are drawn anew.
 
     Args:
         scores: (n,), no NaN.
         gold: (n,) bool.
         resamplings: Number of times the pairs are drawn; draws without a positive count for nothing.
         seed: Equal seeds give equal intervals.
-        level: Share of the resamplings within the interval, 0 to 1.
 
     Returns:
         Low and high; None where there is no positive.
@@ -100,9 +95,8 @@ def average_precision_interval(
     values = values[~np.isnan(values)]
     if not len(values):
         return None
-    tail = (1 - level) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
-    return float(low), float(high)
+    low, high = interval_ends(values).tolist()
+    return low, high
 
 
 def relation_precisions(

@@ -45,9 +45,8 @@ def bootstrap_intervals(
     *,
     resamplings: int = RESAMPLINGS,
     seed: int = 0,
-    level: float = LEVEL,
 ) -> NDArray[np.float64]:
-    """Percentile intervals of the ratios Σ totals / Σ weights when documents are drawn anew.
+    """95 % percentile intervals of the ratios Σ totals / Σ weights when documents are drawn anew.
 
     A mean over documents has weights of 1. All columns see the same draws.
 
@@ -56,7 +55,6 @@ def bootstrap_intervals(
         weights: (documents, figures), above 0.
         resamplings: Number of times the documents are drawn.
         seed: Equal seeds give equal intervals.
-        level: Share of the resamplings within the interval, 0 to 1.
 
     Returns:
         (figures, 2): low and high.
@@ -70,6 +68,11 @@ def bootstrap_intervals(
     ratios = np.concatenate(
         [(counts @ totals) / (counts @ weights) for counts in resampled_counts(len(totals), resamplings, seed)]
     )
-    tail = (1 - level) / 2
-    bounds: NDArray[np.float64] = np.quantile(ratios, [tail, 1 - tail], axis=0).T
-    return bounds
+    return interval_ends(ratios)
+
+
+def interval_ends(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(..., 2) ends of the 95 % interval of (resamplings, ...) figures."""
+    tail = (1 - LEVEL) / 2
+    ends: NDArray[np.float64] = np.quantile(drawn, [tail, 1 - tail], axis=0).T
+    return ends

@@ -11,7 +11,7 @@ import numpy as np
 
 from iconotext.corpus.image_files import ImageKeys
 from iconotext.errors import CorpusError
-from iconotext.relations import RELATIONS
+from iconotext.relations import in_order
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
@@ -177,8 +177,7 @@ def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 def _labels(pairs: Sequence[Pair]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     """Names of the relations that anybody answered, those of the papers in their order, and the labels."""
     named = {name for pair in pairs for name, value in pair.relations.items() if value is not None}
-    known = [relation.name for relation in RELATIONS if relation.name in named]
-    names = (*known, *sorted(named.difference(known)))
+    names = tuple(in_order(named))
     values = {True: 1.0, False: 0.0, None: np.nan}
     rows = [[values[pair.relations.get(name)] for name in names] for pair in pairs]
     return names, np.array(rows, np.float64).reshape(len(pairs), len(names))

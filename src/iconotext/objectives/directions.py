@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from iconotext.errors import SettingError, ShapeError
+from iconotext.errors import ShapeError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,13 +65,3 @@ def directions(
         Direction(similarities[:positives], image_negatives),
         Direction(similarities[:, :positives].t(), sentence_negatives),
     )
-
-
-def check_scale(scale: float | Tensor) -> None:
-    """Check a factor on similarities; one that is learned, a tensor, is taken as it is.
-
-    Raises:
-        SettingError: It is not above 0.
-    """
-    if not isinstance(scale, Tensor) and not scale > 0:
-        raise SettingError(f"scale is {scale}, it must be above 0")

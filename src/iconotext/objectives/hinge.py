@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from iconotext.errors import SettingError
 from iconotext.objectives.directions import directions
 
 Negatives = Literal["hardest", "mean"]
@@ -37,12 +36,7 @@ def hinge(
 
     Raises:
         ShapeError: The similarities and the masks do not fit each other, or a document is its own negative.
-        SettingError: ``margin`` is below 0, or ``negatives`` is another word.
     """
-    if not margin >= 0:
-        raise SettingError(f"margin is {margin}, it must be 0 or more")
-    if negatives not in get_args(Negatives):
-        raise SettingError(f"no negatives {negatives!r}; there are {', '.join(get_args(Negatives))}")
     positives, both = directions(similarities, image_negatives, sentence_negatives, own)
     losses = torch.zeros_like(positives)
     if not losses.numel():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from iconotext.errors import SettingError, ShapeError
+from iconotext.errors import ShapeError
 
 
 def intra_document(likely: Tensor, unlikely: Tensor, *, margin: float) -> Tensor:
@@ -20,10 +20,7 @@ def intra_document(likely: Tensor, unlikely: Tensor, *, margin: float) -> Tensor
 
     Raises:
         ShapeError: The two are not of the same documents.
-        SettingError: ``margin`` is below 0.
     """
-    if not margin >= 0:
-        raise SettingError(f"margin is {margin}, it must be 0 or more")
     if likely.ndim != 1 or likely.shape != unlikely.shape:
         raise ShapeError(f"likely are {tuple(likely.shape)}, unlikely {tuple(unlikely.shape)}; one number a document")
     return (margin - likely + unlikely).relu()

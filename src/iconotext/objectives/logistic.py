@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from iconotext.objectives.directions import check_scale, directions
+from iconotext.objectives.directions import directions
 
 
 def logistic(
@@ -34,9 +34,7 @@ def logistic(
 
     Raises:
         ShapeError: The similarities and the masks do not fit each other, or a document is its own negative.
-        SettingError: ``scale`` is a number that is not above 0.
     """
-    check_scale(scale)
     positives, both = directions(similarities, image_negatives, sentence_negatives, own)
     losses = softplus(-(positives * scale + bias))
     for direction in both:

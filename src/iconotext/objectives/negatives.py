@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from iconotext.errors import SettingError, ShapeError
+from iconotext.errors import ShapeError
 
 
 def sample_negatives(
@@ -16,13 +16,12 @@ def sample_negatives(
     Args:
         positives: P, the first documents of the batch.
         documents: D, all documents of the batch, P or more: those beyond P serve as negatives only.
-        b: Negatives in each direction, drawn without replacement and for each direction anew; None for all others.
+        b: Negatives in each direction, from 1, drawn without replacement and for each direction anew; None for all.
 
     Returns:
         image_negatives and sentence_negatives, (P, D) bool, no document its own negative.
 
     Raises:
-        SettingError: b is below 1.
         ShapeError: There are fewer documents than positives, or than b negatives and a positive need.
     """
     if not 0 <= positives <= documents:
@@ -31,8 +30,6 @@ def sample_negatives(
     others = everyone.fill_diagonal_(False) if everyone.numel() else everyone
     if b is None:
         return others, others.clone()
-    if b < 1:
-        raise SettingError(f"b is {b}, it must be 1 or more: the number of negatives in each direction")
     if b > documents - 1:
         raise ShapeError(
             f"b = {b} negatives need {b + 1} documents in a step, there are {documents}; put more documents into a "

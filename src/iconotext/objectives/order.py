@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from iconotext.objectives.directions import check_scale
 from iconotext.similarity.axis import Axis, Counts, axis_of
 
 
@@ -32,9 +31,7 @@ def order(cosines: Tensor, sentence_counts: Counts, image_counts: Counts, *, sca
 
     Raises:
         ShapeError: A document has no sentence or no image.
-        SettingError: ``scale`` is a number that is not above 0.
     """
-    check_scale(scale)
     sentences, images = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
     if not len(sentences):
         return cosines.new_zeros(0)

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from iconotext.objectives.directions import check_scale
-
 
 def posterior(
     cosines: Tensor, targets: Tensor, sentence_counts: Sequence[int], image_counts: Sequence[int], *, scale: Tensor
@@ -32,7 +30,6 @@ def posterior(
         image_counts: (P,) V of each document, 1 or more.
         scale: () factor on the cosines, above 0; may be learned.
     """
-    check_scale(scale)
     losses, weights = [], []
     row = column = place = 0
     for sentences, images in zip(sentence_counts, image_counts, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from iconotext.objectives.directions import check_scale, directions
+from iconotext.objectives.directions import directions
 
 
 def softmax(
@@ -29,9 +29,7 @@ def softmax(
 
     Raises:
         ShapeError: The similarities and the masks do not fit each other, or a document is its own negative.
-        SettingError: ``scale`` is a number that is not above 0.
     """
-    check_scale(scale)
     positives, both = directions(similarities, image_negatives, sentence_negatives, own)
     losses = torch.zeros_like(positives)
     for direction in both:

@@ -7,7 +7,6 @@ import math
 import torch
 from torch import Tensor
 
-from iconotext.errors import SettingError
 from iconotext.similarity.axis import Counts, axis_of
 
 
@@ -23,11 +22,8 @@ def draw_members(counts: Counts, p_sub: float, generator: torch.Generator) -> tu
         set has.
 
     Raises:
-        SettingError: ``p_sub`` is out of range.
         ShapeError: A set is empty.
     """
-    if not 0 < p_sub <= 1:
-        raise SettingError(f"p_sub is {p_sub}, it must be above 0 and at most 1")
     axis = axis_of(counts, "members")
     # A product such as 0.6 * 5 may fall just short of the whole number that is meant.
     sizes = [max(1, math.floor(p_sub * count + 1e-9)) for count in axis.counts.tolist()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import islice
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from iconotext.errors import OutputError
 from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt
 from iconotext.extras import require
-from iconotext.plain_text import encodable, json_text
+from iconotext.plain_text import encodable, json_list, json_text
+from iconotext.report.as_json import plain_number
 from iconotext.write import open_atomic, write_text
 
 if TYPE_CHECKING:
@@ -41,17 +41,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
+        return plain_number(value)
     return encodable(value) if isinstance(value, str) else value
 
 
 def json_array(found: Iterable[Context | Chunk]) -> Iterator[str]:
     """The pieces of a list of rows, as they come."""
-    separator = "[\n"
-    for each in found:
-        yield separator + json_text(row(each))
-        separator = ",\n"
-    yield "[]\n" if separator == "[\n" else "\n]\n"
+    return json_list(map(row, found))
 
 
 def check_suffix(path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from iconotext.plain_text import json_text
+from iconotext.plain_text import json_list, json_text
 from iconotext.types import Image, Link, LinkedDocument, Promise, Sentence
 
 if TYPE_CHECKING:
@@ -42,11 +42,7 @@ def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
 
     A document that failed gives an object with ``id``, ``source`` and ``error``, so that none is missing.
     """
-    separator = "[\n"
-    for result in results:
-        yield separator + json_text(_any_object(result))
-        separator = ",\n"
-    yield "[]\n" if separator == "[\n" else "\n]\n"
+    return json_list(map(_any_object, results))
 
 
 def json_lines(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:

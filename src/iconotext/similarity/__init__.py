@@ -1,5 +1,1 @@
-"""Vectors of sentences and images → numbers that say how well they fit.
-
-``cosine`` compares single sentences with single images, on arrays. ``sets`` compares whole sets of them, on PyTorch
-tensors with gradients.
-"""
+"""Vectors of sets of sentences and images → numbers that say how well they fit, on PyTorch tensors with gradients."""

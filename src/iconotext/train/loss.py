@@ -90,7 +90,7 @@ def losses_of(
         bias: Of logistic.
     """
     objective = recipe.objective
-    if not compares(recipe):
+    if not objective.compares:
         return cosines.new_zeros(batch.positives)  # the coherence objective alone
     documents, positives = len(batch.sentence_counts), batch.positives
     b = None if objective.b is None else min(objective.b, documents - 1)
@@ -132,11 +132,6 @@ def _learned_from_others(cosines: Tensor, batch: Batch, targets: Tensor, scale: 
     """(P,) the posterior objective."""
     counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
     return posterior(cosines, targets, *counts, scale=scale)
-
-
-def compares(recipe: Recipe) -> bool:
-    """Whether the recipe compares documents, or parts of one; else it has the coherence objective alone."""
-    return recipe.objective.compares
 
 
 def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:

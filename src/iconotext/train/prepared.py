@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.errors import CorpusError
-from iconotext.relations import RELATIONS
+from iconotext.relations import in_order
 from iconotext.train.arrays import damaged, files_in, open_array
 
 if TYPE_CHECKING:
@@ -199,10 +199,8 @@ class Prepared:
     def labelled_relations(self) -> list[str]:
         """Names of the relations that somebody judged in training documents, the published ones in their order."""
         known: list[str] = self.meta["relations"]
-        order = {relation.name: number for number, relation in enumerate(RELATIONS)}
         judged = ~np.isnan(self.labels(self.documents("train"), known))
-        named = [name for column, name in enumerate(known) if judged[:, column].any()]
-        return sorted(named, key=lambda name: (order.get(name, len(order)), name))
+        return in_order(name for column, name in enumerate(known) if judged[:, column].any())
 
     def relation_weights(self, relations: Sequence[str]) -> Tensor:
         """(R,) what each relation counts in the coherence objective, by its rate among the training documents."""

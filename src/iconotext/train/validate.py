@@ -18,7 +18,7 @@ from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.train.batches import Batch, batches_ahead, epoch_batches
 from iconotext.train.labelled import labelled_pairs
-from iconotext.train.loss import batch_loss, compares, losses_of, no_information_losses
+from iconotext.train.loss import batch_loss, losses_of, no_information_losses
 from iconotext.train.prepared import span_counts
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def validate(
     return Validation(
         total / count,
         evaluate(scored).means["auc"] if scored else None,
-        nothing / count if compares(recipe) else None,
+        nothing / count if recipe.objective.compares else None,
         positive / cells,
     )
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError, ShapeError
-from iconotext.evaluate.intervals import RESAMPLINGS
-from iconotext.papers.analyses.seeds import bounds, drawn_anew
+from iconotext.evaluate.intervals import RESAMPLINGS, interval_ends
+from iconotext.papers.analyses.seeds import drawn_anew
 
 FEWEST = 5
 """Documents: features, constant, and some to spare."""
@@ -109,5 +109,5 @@ def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArr
 
 
 def _ends(values: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = bounds(values).tolist()
+    low, high = interval_ends(values).tolist()
     return low, high

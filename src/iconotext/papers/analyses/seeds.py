@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.intervals import LEVEL, RESAMPLINGS, bootstrap_intervals, resampled_counts
+from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals, interval_ends, resampled_counts
 from iconotext.evaluate.results import METRICS, Evaluation, totals_and_weights
 from iconotext.evaluate.significance import matched
 
@@ -148,7 +148,7 @@ def interval_over_seeds(
     def means(counts: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.stack([counts @ each for each in by_seed]) / (counts @ weights)
 
-    return bounds(drawn_anew(means, *by_seed.shape[:2], resamplings=resamplings, seed=seed))
+    return interval_ends(drawn_anew(means, *by_seed.shape[:2], resamplings=resamplings, seed=seed))
 
 
 def drawn_anew(
@@ -169,13 +169,6 @@ def drawn_anew(
         found.append(np.einsum("rs,sr...->r...", shares[done : done + len(counts)], figures(counts)))
         done += len(counts)
     return np.concatenate(found)
-
-
-def bounds(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(..., 2) ends of the 95 % interval of (resamplings, ...) figures."""
-    tail = (1 - LEVEL) / 2
-    ends: NDArray[np.float64] = np.quantile(drawn, [tail, 1 - tail], axis=0).T
-    return ends
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:

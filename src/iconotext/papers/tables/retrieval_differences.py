@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.evaluate.intervals import RESAMPLINGS, resampled_counts
+from iconotext.evaluate.intervals import RESAMPLINGS, interval_ends, resampled_counts
 from iconotext.evaluate.retrieval import Draw, Ranks
-from iconotext.papers.analyses.seeds import bounds, resampled_seeds
+from iconotext.papers.analyses.seeds import resampled_seeds
 
 PLAIN = "retrieval"
 """Name of the ranks without refinement."""
@@ -120,7 +120,7 @@ def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
     """Metric to difference and interval, from (seeds, 1 + resamplings, 3) differences."""
     shares = resampled_seeds(len(by_seed), by_seed.shape[1] - 1, 0)
     drawn = np.einsum("rs,srm->rm", shares, by_seed[:, 1:])
-    found = zip(METRICS, by_seed[:, 0].mean(axis=0), bounds(drawn), strict=True)
+    found = zip(METRICS, by_seed[:, 0].mean(axis=0), interval_ends(drawn), strict=True)
     return {metric: {"difference": float(mean), "interval": ends.tolist()} for metric, mean, ends in found}
 
 

@@ -15,7 +15,7 @@ from iconotext.corpus.row import SPLITS
 from iconotext.corpus.split import connected
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
-from iconotext.relations import RELATIONS
+from iconotext.relations import in_order
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
         raise CorpusError(
             f"{named}: no document{where} has relations; `iconotext corpus build clue` makes a corpus that has"
         )
-    known = [relation.name for relation in RELATIONS if relation.name in judged]
-    relations = (*known, *sorted(judged - set(known)))
+    relations = tuple(in_order(judged))
     answers = np.array([[labels.get(name) for name in relations] for labels in found], np.float32)
     return RelationData(texts, images, relations, answers, described, dict(counts))
 

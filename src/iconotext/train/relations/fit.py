@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.embed.relation_model import LIMIT, text_logits
+from iconotext.embed.word_hashes import hashed_runs
 from iconotext.train.relations.logistic import fit_logistic, fit_standardised
-from iconotext.train.relations.word_rows import hashed_texts, weighted_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
     from iconotext.recipe.relation_recipe import RelationSettings
     from iconotext.train.relations.data import RelationData
@@ -124,3 +125,22 @@ def calibration_error(logits: NDArray[np.float32], answers: NDArray[np.float32])
     order = there[np.argsort(logits[there], kind="stable")]
     gaps = 1 / (1 + np.exp(-logits[order].astype(np.float64))) - answers[order]
     return float(sum(abs(bin_.sum()) for bin_ in np.array_split(gaps, min(BINS, len(gaps)))) / len(gaps))
+
+
+def hashed_texts(texts: Sequence[str], buckets: int) -> csr_array:
+    """(n, buckets) float32 with a 1 wherever a text has a run of that number."""
+    from scipy.sparse import csr_array
+
+    rows = [hashed_runs(text, buckets) for text in texts]
+    ends = np.cumsum([0, *map(len, rows)])
+    columns = np.array([column for row in rows for column in row], np.int64)
+    return csr_array((np.ones(len(columns), np.float32), columns, ends), shape=(len(texts), buckets))
+
+
+def weighted_rows(counts: csr_array, weights: np.ndarray[tuple[int], np.dtype[np.float32]]) -> csr_array:
+    """Columns times their weights, then rows of length 1; a row of zeros stays one."""
+    from scipy.sparse import csr_array, diags_array
+
+    rows = csr_array(counts @ diags_array(weights))
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1))).ravel()
+    return csr_array(diags_array((1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)) @ rows)
