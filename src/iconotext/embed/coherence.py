@@ -42,25 +42,12 @@ class Coherence:
             ShapeError: The vectors are shorter than those of the model's joint space.
         """
         dim = self.layer.in_features // 2
-        return layer_probabilities(self.layer, _joint(texts, dim), _joint(images, dim))
-
-
-def layer_probabilities(layer: nn.Linear, texts: FloatMatrix, images: FloatMatrix) -> FloatMatrix:
-    """The same from the module itself.
-
-    The module is one linear layer on both vectors, so the log-odds of a pair are what the text says plus what the
-    image says; no pair needs a forward pass of its own.
-
-    Args:
-        layer: (2 dim) to R.
-        texts: (Q, dim) unit rows of the joint space.
-        images: (N, dim) likewise.
-    """
-    weight, dim = layer.weight.detach().cpu().numpy(), texts.shape[1]  # (R, 2 dim)
-    of_texts = texts @ weight[:, :dim].T + layer.bias.detach().cpu().numpy()
-    of_images = images @ weight[:, dim:].T
-    odds = of_texts[:, None] + of_images[None]
-    return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid that cannot overflow
+        weight = self.layer.weight.detach().cpu().numpy()  # (R, 2 dim)
+        # One linear layer on both vectors: the log-odds of a pair are what the text says plus what the image says.
+        of_texts = _joint(texts, dim) @ weight[:, :dim].T + self.layer.bias.detach().cpu().numpy()
+        of_images = _joint(images, dim) @ weight[:, dim:].T
+        odds = of_texts[:, None] + of_images[None]
+        return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid that cannot overflow
 
 
 def _joint(vectors: FloatMatrix, dim: int) -> FloatMatrix:

@@ -19,8 +19,7 @@ from iconotext.similarity.assignment import Links, assignment_cells
 from iconotext.similarity.axis import Axis, Counts, axis_of
 from iconotext.similarity.bound import LinkBound, number_of_links
 from iconotext.similarity.cells import Cells, weighted_sum
-from iconotext.similarity.dense import dense_cells
-from iconotext.similarity.top_k import top_k_cells
+from iconotext.similarity.top_k import dense_cells, top_k_cells
 
 SimilarityKind = Literal["dense", "top-k", "assignment"]
 

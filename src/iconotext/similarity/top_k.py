@@ -1,4 +1,8 @@
-"""Top-k: the best edges of each direction, sentences to images and images to sentences (§3.2, TK)."""
+"""The best edges of each direction, sentences to images and images to sentences: k of them, or all (§3.2, TK and DC).
+
+Dense correspondence, in which every sentence has an image and every image a sentence, is top-k with k = n in one
+direction and k = m in the other.
+"""
 
 from __future__ import annotations
 
@@ -33,3 +37,11 @@ def both_directions(
         scores.t(), images, sentences, kept=of_images.T, cells=Strides(1, width), pairs=Strides(1, sets)
     )
     return joined([forward, backward])
+
+
+def dense_cells(scores: Tensor, sentences: Axis, images: Axis) -> Cells:
+    """Mean over sentences of the best image, plus that over images of the best sentence; see ``top_k_cells``."""
+    shape = (len(sentences), len(images))
+    every_sentence = np.broadcast_to(sentences.counts[:, None], shape)
+    every_image = np.broadcast_to(images.counts[None, :], shape)
+    return both_directions(scores, sentences, images, every_sentence, every_image)

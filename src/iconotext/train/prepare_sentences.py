@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.embed.trained import CAPTIONS
 from iconotext.features.model_folder import folder_of_model, revised_name
-from iconotext.features.vocabulary import UNKNOWN, words_of
+from iconotext.features.vocabulary import UNKNOWN, Vocabulary, words_of
 from iconotext.links.language import is_foreign, no_meaning
 from iconotext.links.weighing import weigh_evidence
 from iconotext.recipe import Recipe
@@ -21,33 +21,18 @@ from iconotext.recipe.encoders import TowerSettings
 from iconotext.train.arrays import ArrayWriter
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from iconotext.features.backbone import TextBackbone
-    from iconotext.recipe import Recipe
     from iconotext.types import Document, Evidence
 
 
-class SentenceWriter(Protocol):
-    """Writes sentences.
-
-    Attributes:
-        arrays: Names of what it writes.
-        dim: Length of a vector, 0 for words.
-        name: Of the text backbone, or ``words``.
-    """
-
-    arrays: tuple[str, ...]
-    dim: int
-    name: str
-
-    def append(self, texts: Sequence[str]) -> None:
-        """Write some sentences, at least one."""
-
-
 def sentence_writer(
-    recipe: Recipe, work: Path, vocabulary: Numbers | None, stack: ExitStack, backbone: TextBackbone | None
+    recipe: Recipe,
+    work: Path,
+    vocabulary: Numbers | None,
+    stack: ExitStack,
+    backbone: TextBackbone | None,
 ) -> SentenceWriter:
     """What writes the sentences as the recipe reads them: as words, as tokens of a dual encoder, or as vectors."""
     if recipe.words is not None and vocabulary is not None:
@@ -61,13 +46,6 @@ def sentence_writer(
         return WordWriter(revised_name(recipe.features.text, folder), tokens.ids, work, stack)
     assert backbone is not None  # see ``caption_backbone``
     return SentenceVectorWriter(backbone, work, stack)
-
-
-class Numbers(Protocol):
-    """Gives words their numbers: a vocabulary, or one that grows."""
-
-    def ids(self, text: str, *, max_tokens: int) -> list[int]:
-        """See ``Vocabulary.ids``."""
 
 
 class OwnWords:
@@ -93,8 +71,18 @@ class OwnWords:
         return [self.numbers.setdefault(word, len(self.numbers)) for word in words_of(text)[:max_tokens]] or [0]
 
 
+Numbers = Vocabulary | OwnWords
+"""Gives words their numbers."""
+
+
 class WordWriter:
-    """Writes sentences as the numbers of their words, or tokens; see ``SentenceWriter``."""
+    """Writes sentences as the numbers of their words, or tokens.
+
+    Attributes:
+        arrays: Names of what it writes.
+        dim: Length of a vector, 0 for words.
+        name: Of the text backbone, or ``words``.
+    """
 
     arrays: tuple[str, ...] = ("words", "word_offsets")
     dim = 0
@@ -108,7 +96,7 @@ class WordWriter:
         self._offsets.append(np.zeros(1, np.int64))
 
     def append(self, texts: Sequence[str]) -> None:
-        """See ``SentenceWriter``."""
+        """Write some sentences, at least one."""
         ids = self._ids(texts)
         self._offsets.append(self._words.rows + np.cumsum([len(each) for each in ids], dtype=np.int64))
         self._words.append(np.array(list(chain.from_iterable(ids)), np.int32))
@@ -131,7 +119,7 @@ def caption_backbone(recipe: Recipe) -> TextBackbone | None:
 
 
 class SentenceVectorWriter:
-    """Writes sentences as vectors of the text backbone; see ``SentenceWriter``."""
+    """Writes sentences as vectors of the text backbone; see ``WordWriter``."""
 
     arrays: tuple[str, ...] = ("sentences",)
 
@@ -141,9 +129,11 @@ class SentenceVectorWriter:
         self._vectors = stack.enter_context(ArrayWriter(work / "sentences", "<f2", (self.dim,)))
 
     def append(self, texts: Sequence[str]) -> None:
-        """See ``SentenceWriter``."""
+        """See ``WordWriter``."""
         self._vectors.append(self._backbone.encode(texts))
 
+
+SentenceWriter = WordWriter | SentenceVectorWriter
 
 TEACHERS: tuple[Evidence, ...] = ("caption", "layout", "reference")
 """The evidence that the picture learns from: never itself."""

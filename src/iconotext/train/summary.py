@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.embed.folder import METRICS, VOCABULARY
+from iconotext.evaluate.results import LABELS
 from iconotext.features.vocabulary import load_vocabulary, words_of
 from iconotext.plain_text import counted
 
@@ -22,8 +23,6 @@ FEW = 20
 
 LITTLE = 0.01
 """Share of the validation loss that is not told from chance."""
-
-FIGURES = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
 
 
 def model_summary(folder: Path) -> Iterator[str]:
@@ -47,7 +46,7 @@ def model_summary(folder: Path) -> Iterator[str]:
             for name, value in found.get("average_precision", {}).items():
                 yield f"  {name}: average precision {_precision(value)}"
         elif found.get("auc") is not None:
-            figures = ", ".join(f"{name} {100 * found[key]:.1f}" for name, key in FIGURES.items())
+            figures = ", ".join(f"{LABELS[name]} {100 * found[name]:.1f}" for name in ("auc", "p@1", "p@5"))
             yield f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)"
 
 

@@ -24,7 +24,15 @@ from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError
 from iconotext.images.near_duplicates import lookalikes
 from iconotext.papers.datasets.clean_text import clean_text
-from iconotext.papers.datasets.imgur_album import FILM, Album, album_id, album_page, image_hash, saved_albums
+from iconotext.papers.datasets.imgur_album import (
+    FILM,
+    Album,
+    AlbumImage,
+    album_id,
+    album_page,
+    image_hash,
+    saved_albums,
+)
 from iconotext.papers.datasets.pushshift import month_of, submission_files, subreddit_posts
 
 if TYPE_CHECKING:
@@ -180,7 +188,7 @@ class Albums:
     usable: bytearray = field(default_factory=bytearray)
 
     def __iter__(self) -> Iterator[Album]:
-        return (Album(*record) for record in self.records)
+        return (Album(post, [AlbumImage(*each) for each in images], first) for post, images, first in self.records)
 
     def pictures(self) -> Iterator[tuple[Album, str, bool]]:
         """The album and name of each picture, and whether it moves."""

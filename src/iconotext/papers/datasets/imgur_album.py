@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from iconotext.errors import DocumentError, ImageError
 from iconotext.images import decode
@@ -46,8 +46,7 @@ MISSING = "picture missing"
 FILM = "GIF or film"
 
 
-@dataclass(frozen=True, slots=True)
-class AlbumImage:
+class AlbumImage(NamedTuple):
     """A picture of an album.
 
     Attributes:
@@ -67,12 +66,12 @@ class Album:
 
     Attributes:
         post: What pushshift says of the post.
-        images: Imgur's name, caption and whether it moves, of each picture.
+        images: In the order of the page.
         first: Number of its first picture among those of all albums.
     """
 
     post: dict[str, Any]
-    images: list[tuple[str, str | None, bool]]
+    images: list[AlbumImage]
     first: int
 
     @property
@@ -187,12 +186,12 @@ def saved_albums(folder: Path) -> dict[str, str]:
     return found
 
 
-def album_page(path: str | None) -> list[tuple[str, str | None, bool]] | str | None:
-    """Name, caption and whether it moves of each picture of a saved page, if there is one; or why it cannot be read."""
+def album_page(path: str | None) -> list[AlbumImage] | str | None:
+    """The pictures of a saved page, if there is one; or why it cannot be read."""
     if path is None:
         return None
     try:
-        return [(image.id, image.caption, image.moving) for image in read_album(Path(path))]
+        return read_album(Path(path))
     except DocumentError as error:
         return str(error).removeprefix(f"{path}: ")
 

@@ -11,18 +11,19 @@ import gzip
 import lzma
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from iconotext.errors import CorpusError
 from iconotext.extras import require
 from iconotext.strict_json import parse_json
 
 PLAIN = frozenset(("", ".jsonl", ".ndjson", ".json", ".txt"))
-PACKED = frozenset((".zst", ".bz2", ".xz", ".gz"))
+OPENERS: Mapping[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.open, ".xz": lzma.open, ".gz": gzip.open}
+PACKED = frozenset((".zst", *OPENERS))
 
 MONTHLY = re.compile(r"RS_(?:v2_)?(\d{4}-\d{2})(?!\d)")
 """Names of the monthly files; those before June 2011 have ``v2`` in them."""
@@ -41,13 +42,6 @@ BLOCK = 1 << 22
 
 MAX_LINE = 1 << 26
 """Bytes of the longest line; a submission has at most some hundred thousand."""
-
-
-class Readable(Protocol):
-    """A file of bytes, packed or not."""
-
-    def read(self, size: int, /) -> bytes:
-        """So many bytes, unpacked; fewer at the end."""
 
 
 def submission_files(folder: Path, first: str, last: str) -> list[Path]:
@@ -179,22 +173,10 @@ def _unpacked(path: Path) -> Iterator[bytes]:
     with _read_errors(path), path.open("rb") as file:
         if suffix == ".zst":
             yield from _gathered(_unpacked_zstd(file))
-        elif suffix == ".bz2":
-            with bz2.open(file) as unpacked:
-                yield from _blocks(unpacked)
-        elif suffix == ".xz":
-            with lzma.open(file) as unpacked:
-                yield from _blocks(unpacked)
-        elif suffix == ".gz":
-            with gzip.open(file) as unpacked:
-                yield from _blocks(unpacked)
-        else:
-            yield from _blocks(file)
-
-
-def _blocks(file: Readable) -> Iterator[bytes]:
-    while block := file.read(BLOCK):
-        yield block
+            return
+        with OPENERS[suffix](file) if suffix in OPENERS else file as unpacked:
+            while block := unpacked.read(BLOCK):
+                yield block
 
 
 def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
