@@ -52,9 +52,7 @@ class EncodedDocument:
 
     Attributes:
         document: With the problems of its images.
-        encoder: What encoded it.
         vectors: (S, features) of the sentences, by the encoder's ``reader``.
-        seen: The images.
         similarity: (S, V) float32 of each sentence with each image; 0 for an image that was not encoded.
     """
 
@@ -95,7 +93,6 @@ class BackboneEncoder:
     """See ``iconotext.encoder.Encoder``.
 
     Attributes:
-        name: The model's name, as it was asked for.
         text_backbone: Compares texts with texts.
         reader: Reads the sentences: the same, but for a model that reads words in its own way.
         uncached: Reads sentences like ``reader``, but keeps nothing: for sentences that were made up.
@@ -181,11 +178,7 @@ def untrained_encoder(
     """An encoder without training: direct where the backbones share a space, else over the concept bridge.
 
     Args:
-        name: The model's name, as it was asked for.
-        text: The text backbone.
-        image: The image backbone.
         k: How many class names stand for an image; see ``concept_vectors``.
-        cache: Where features are kept; None keeps none.
         read_layers: As for ``cached_text``.
     """
     reading = text if cache is None else cached_text(text, cache, read_layers=read_layers)

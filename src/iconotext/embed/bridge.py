@@ -31,7 +31,6 @@ class ConceptBridge:
     """Sentences and class names as vectors of one text backbone.
 
     Attributes:
-        text: The text backbone.
         classes: Names of the image backbone's classes; () without a classifier, and then no image has a vector.
         k: How many of an image's most probable class names stand for it.
     """

@@ -44,7 +44,6 @@ class StoredModel:
     Attributes:
         name: The name in the folder's recipe.
         recipe: The recipe, as it was resolved when training began.
-        inputs: Sizes of what it reads.
         vocabulary: The words of an encoder that reads words; None for others.
         backbones: Names of the text and of the image backbone whose features it was trained on, as ``name`` of a
             backbone gives them; features of other weights would mean something else.
@@ -130,8 +129,6 @@ def save_model(
 
     Args:
         folder: Made if need be.
-        recipe: The resolved recipe.
-        inputs: Sizes of what the encoders read.
         weights: ``JointModel.state_dict()``.
         vocabulary: The words of an encoder that reads words; None for others.
         backbones: Names of the ``text`` and the ``image`` backbone.

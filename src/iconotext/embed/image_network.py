@@ -96,7 +96,6 @@ def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
     Args:
         network: An ``ImageNetwork`` on the CPU.
         name: A name that no other weights have.
-        dim: Dimensions of the joint space.
     """
 
     def forward(pixels: list[NDArray[np.uint8]], regions: bool) -> dict[str, NDArray[np.float32]]:

@@ -27,7 +27,6 @@ class SeenImages:
 
     Attributes:
         numbers: Which of the images have features.
-        features: The features of those images.
         problems: Of each image; None for a good one, and for one that has no file.
     """
 
@@ -84,7 +83,6 @@ def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> 
     """Images that a backbone looks at.
 
     Args:
-        backbone: The backbone.
         cache: Where features are kept, but not those of pictures that are changed to explain something.
     """
     kept = backbone if cache is None else cached_image(backbone, cache)

@@ -106,8 +106,6 @@ def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name:
     """The text side of a model that reads words, as a text backbone; see ``JointSpace.stored`` for what it gives.
 
     Args:
-        stored: The model.
-        vocabulary: The model's words and their numbers.
         longest: Words of a sentence that are read.
         name: A name that no other weights have.
     """

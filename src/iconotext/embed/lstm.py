@@ -52,10 +52,6 @@ class WordLSTM(nn.Module):
     def attention_weights(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """How much each word counts (Fig. 7).
 
-        Args:
-            ids: As for ``forward``.
-            lengths: As for ``forward``.
-
         Returns:
             (T,); those of a sentence sum to 1.
 

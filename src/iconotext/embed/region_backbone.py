@@ -34,8 +34,6 @@ def looking_at_regions(
     """Images as a model sees them, region by region.
 
     Args:
-        stored: The model.
-        source: The regions it was trained on.
         name: A name that no other weights have.
         in_file: Whether the regions are in a file, by the ``source`` of an image, so that no picture is needed.
         cache: Where the vectors of images are kept whose regions are in no file; None keeps none.

@@ -50,7 +50,6 @@ class RelationWeights:
     """What training finds.
 
     Attributes:
-        relations: The R relations.
         arrays: float32; see ``ARRAYS`` for names and shapes.
         backbones: Names of the ``text`` and the ``image`` backbone whose features are read.
 

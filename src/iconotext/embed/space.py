@@ -60,11 +60,7 @@ Features = tuple["FloatMatrix", "ImageFeatures"]
 
 @dataclass(frozen=True, slots=True)
 class SharedSpace:
-    """The space of a dual encoder (CLIP, SigLIP): the features are the vectors; a document takes nothing from them.
-
-    Attributes:
-        dim: Length of a vector.
-    """
+    """The space of a dual encoder (CLIP, SigLIP): the features are the vectors; a document takes nothing from them."""
 
     dim: int
 
@@ -85,13 +81,7 @@ class SharedSpace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedSpace:
-    """Two spaces side by side: products are (1 - share) times those of the first, and share times the second's.
-
-    Attributes:
-        first: The one space.
-        second: The other.
-        share: 0 to 1.
-    """
+    """Two spaces side by side: products are (1 - share) times those of the first, and share times the second's."""
 
     first: Space
     second: Space

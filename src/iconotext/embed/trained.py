@@ -40,11 +40,9 @@ def trained_encoder(
     """Load a trained model with its backbones, or where it does not look at pictures, the file it looks them up in.
 
     Args:
-        folder: The model's folder.
         name: The model's name, as it was asked for; by default, the folder.
         text: Text backbone, None for the model's own.
         image: Image backbone, table of features, or source of regions; None for the model's own.
-        cache: Where features are kept; None keeps none.
         stored: What the folder holds, where it was read before.
         read_layers: As for ``cached_text``.
 

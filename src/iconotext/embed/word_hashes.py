@@ -30,7 +30,6 @@ def hashed_runs(text: str, buckets: int) -> list[int]:
     runs, since how a text opens and closes tells what kind it is.
 
     Args:
-        text: Any text.
         buckets: How many numbers there are; runs may share one.
     """
     words = ["<", *(word.lower() for word in _WORD.findall(text)), ">"]
@@ -46,7 +45,6 @@ def word_logits(texts: Sequence[str], rarity: NDArray[np.float32], words: FloatM
     """(N, R) what the runs of N texts say: each run by its rarity, all of a text as a vector of length 1.
 
     Args:
-        texts: N texts.
         rarity: (B,) weight of each of B numbers of runs.
         words: (B, R) what each says of R things.
     """

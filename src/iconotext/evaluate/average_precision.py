@@ -25,7 +25,6 @@ class RelationPrecision:
     """How well one relation is predicted.
 
     Attributes:
-        relation: Its name.
         average_precision: 0 to 1; None where no pair, or no pair with an answer, has the relation.
         interval: 95 % bootstrap interval over the pairs; None with the average precision.
         positive_rate: Share of the pairs that have it, which is what random scores reach; None without answers.
@@ -78,7 +77,6 @@ def average_precision_interval(
         scores: (n,), no NaN.
         gold: (n,) bool.
         resamplings: Number of times the pairs are drawn; draws without a positive count for nothing.
-        seed: Equal seeds give equal intervals.
 
     Returns:
         Low and high; None where there is no positive.
@@ -113,8 +111,6 @@ def relation_precisions(
         probabilities: (P, R) of P pairs of a text and its own image; any scores do.
         labels: (P, R): 1 where the pair has the relation, 0 where not, NaN where nobody answered.
         relations: R names.
-        resamplings: For the intervals.
-        seed: For the intervals.
 
     Raises:
         ShapeError: The shapes do not fit, a score is not a number, or a label is none of the three.

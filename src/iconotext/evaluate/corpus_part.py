@@ -20,7 +20,6 @@ class CorpusPart:
     """A corpus, or one split of it.
 
     Attributes:
-        path: The corpus.
         split: None for all documents.
         count: How many documents there are.
         splits: How many there are in every split of the corpus.

@@ -23,8 +23,6 @@ def resampled_counts(documents: int, resamplings: int, seed: int) -> Iterator[ND
 
     Args:
         documents: Number of documents, at least 1.
-        resamplings: Number of resamplings.
-        seed: Equal seeds give equal draws.
 
     Yields:
         (some resamplings, documents) float64, ``resamplings`` rows in all; each row sums to ``documents``.
@@ -53,8 +51,6 @@ def bootstrap_intervals(
     Args:
         totals: (documents, figures), at least one document.
         weights: (documents, figures), above 0.
-        resamplings: Number of times the documents are drawn.
-        seed: Equal seeds give equal intervals.
 
     Returns:
         (figures, 2): low and high.

@@ -29,8 +29,6 @@ class Pair(NamedTuple):
 
     Attributes:
         id: That of its document, if it is the only pair there; else with sentence and image, ``id/sentence/image``.
-        text: The sentence.
-        image: The image.
         relations: Name to whether text and image have the relation, None where nobody answered.
     """
 
@@ -107,7 +105,6 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
     out, and its picture is no candidate.
 
     Args:
-        encoder: What encodes texts and pictures.
         documents: May be a generator; of each, only texts, paths and labels stay in memory.
 
     Raises:

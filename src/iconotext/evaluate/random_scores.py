@@ -17,9 +17,6 @@ def random_scores(identifier: str, sentences: int, images: int, *, seed: int = 0
     Args:
         identifier: Name of the document: it decides the numbers, so that they depend neither on the order of the
             documents nor on how many there are.
-        sentences: Number of the document's sentences.
-        images: Number of its images.
-        seed: Other seeds give other numbers.
 
     Returns:
         (sentences, images) float32, evenly spread over 0 to 1.

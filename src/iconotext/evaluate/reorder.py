@@ -70,13 +70,10 @@ class Reordering:
     """How well pictures were put back.
 
     Attributes:
-        documents: Their ids.
         images: How many each has.
         undefined: Ids of the documents that were left out, with the reason.
         totals: Rule to (documents, 3), for each document what counts in each metric: its share, the images at their
             place, its share.
-        resamplings: For the intervals.
-        seed: For the intervals.
     """
 
     documents: tuple[str, ...]
@@ -127,8 +124,6 @@ def reorder(
         linker: Its encoder, and its evidence, of ``CONTENT``.
         documents: With places; links are not looked at.
         draws: How many shuffles; they decide between equal scores.
-        resamplings: For the intervals.
-        seed: Of shuffles and intervals.
         say: Is told of images that cannot be seen.
 
     Raises:

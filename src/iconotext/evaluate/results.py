@@ -32,7 +32,6 @@ class Scored(NamedTuple):
     """What a model says of one document.
 
     Attributes:
-        id: Name of the document.
         scores: (sentences, images), higher where the two belong together.
         links: Gold links as (sentence, image); None where nobody knows them.
     """
@@ -47,9 +46,6 @@ class DocumentScores:
     """Metrics of one document.
 
     Attributes:
-        id: Name of the document.
-        sentences: How many it has.
-        images: How many it has.
         links: How many different gold links it has; None where nobody knows them.
         auc: 0 to 1; None where it is undefined, and then all metrics are.
         p1: p@1, 0 to 1.
@@ -73,13 +69,7 @@ class DocumentScores:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores of all documents of a corpus.
-
-    Attributes:
-        documents: In the order in which they came.
-        resamplings: For the intervals.
-        seed: For the intervals.
-    """
+    """Scores of all documents of a corpus."""
 
     documents: tuple[DocumentScores, ...]
     resamplings: int = RESAMPLINGS
@@ -114,13 +104,7 @@ class Evaluation:
         return {metric: (low, high) for metric, (low, high) in zip(METRICS, bounds, strict=True)}
 
     def as_dict(self, *, model: str, corpus: str, split: str | None) -> dict[str, Any]:
-        """What ``iconotext evaluate --json`` prints.
-
-        Args:
-            model: Name of the model.
-            corpus: Name of the corpus.
-            split: Name of the split; None for all documents.
-        """
+        """What ``iconotext evaluate --json`` prints."""
         return {
             "model": model,
             "corpus": corpus,
@@ -138,7 +122,6 @@ class Results:
     """An evaluation as it is kept in a file.
 
     Attributes:
-        evaluation: The scores.
         about: What was evaluated: model, corpus, split, evidence.
     """
 
@@ -171,8 +154,6 @@ def evaluate(scored: Iterable[Scored], *, resamplings: int = RESAMPLINGS, seed: 
 
     Args:
         scored: May be a generator; one matrix is in memory at a time.
-        resamplings: For the intervals.
-        seed: For the intervals.
 
     Raises:
         ShapeError: A matrix is none, has a score that is not a number, or does not fit its links; names the document.
@@ -251,11 +232,6 @@ def write_results(results: Results, path: Path, *, force: bool = False) -> None:
 
 def read_results(path: Path, *, resamplings: int = RESAMPLINGS, seed: int = 0) -> Results:
     """Read what ``write_results`` wrote.
-
-    Args:
-        path: The file.
-        resamplings: For the intervals.
-        seed: For the intervals.
 
     Raises:
         CorpusError: The file is missing, is no Parquet file, or lacks a column.

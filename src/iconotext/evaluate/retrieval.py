@@ -148,10 +148,7 @@ def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int =
     """Draw images without replacement, several times.
 
     Args:
-        images: How many there are.
         pool: Images in a pool.
-        draws: Number of pools.
-        seed: Equal seeds give equal pools.
 
     Yields:
         (pool,) ascending numbers of images. Where the pool has all images, one: the others would be the same.
@@ -182,7 +179,6 @@ def pool_queries(image_of: Numbers, pool: Numbers, images: int) -> tuple[Numbers
     Args:
         image_of: (P,) number of each pair's image.
         pool: (N,) numbers of images.
-        images: How many there are in all.
 
     Returns:
         (Q,) numbers of the pairs, ascending, and (Q,) places of their images in the pool.
@@ -207,9 +203,6 @@ def rank_pools(
     Args:
         score: Similarities of some queries with some images, by number; a row must not depend on the other rows.
         image_of: (P,) number of each pair's image, 0 to the number of images less 1.
-        pool: Images in a pool.
-        draws: Number of pools.
-        seed: Decides which pools are drawn.
 
     Raises:
         CorpusError: There are fewer images than a pool has.

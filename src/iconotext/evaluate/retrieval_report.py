@@ -28,7 +28,6 @@ class Found:
     """The retrieval metrics of one score.
 
     Attributes:
-        all: Over all queries.
         relations: Name to those over the queries that have it; None where no pool has such a query.
     """
 
@@ -46,9 +45,7 @@ class RetrievalReport:
     """What came of a measurement.
 
     Attributes:
-        pairs: That were measured.
         plain: By the similarities of the vectors.
-        refinement: Settings of the refinement.
         refined: By the refined similarities; None where nothing is refined.
         precisions: Of the relations that the model tells and the pairs have labels for.
     """
@@ -76,9 +73,7 @@ def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cac
 
     Args:
         model: As for ``load_encoder``.
-        corpus: Corpus file.
         image: Image backbone or file of features, where it is another one.
-        cache: Whether features are kept on disk.
 
     Raises:
         FeatureError: There is no such model.
@@ -126,13 +121,9 @@ def measure_retrieval(
     """Measure how far down texts find their images, and how well relations are told.
 
     Args:
-        encoder: Of the model.
         pairs: Texts and images, encoded by it.
         pool: Images in a pool.
-        refinement: See ``iconotext.library.refinement``.
-        draws: How many pools are drawn.
         resamplings: How often the pairs are drawn anew for an interval of the average precision.
-        seed: Of the pools and the intervals.
 
     Raises:
         SettingError: The pool is larger than the number of images.

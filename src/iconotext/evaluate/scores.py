@@ -68,7 +68,6 @@ def score_documents(
     Args:
         model: As for ``load_encoder``; ``random`` for the baseline.
         documents: With gold links.
-        linking: The evidence and the backbones.
         seed: Of the baseline.
         say: Is told of images that cannot be seen, and what became of a promise.
 

@@ -34,7 +34,6 @@ class Comparison:
     Attributes:
         difference: First minus second, -1 to 1.
         low: Lower end of its 95 % bootstrap interval over documents.
-        high: Upper end.
         p: Two-sided p value of the paired permutation test.
         p_wilcoxon: Two-sided p value of Wilcoxon's signed-rank test on the documents' differences.
     """
@@ -55,12 +54,6 @@ def compare(
     first: Evaluation, second: Evaluation, *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> dict[str, Comparison]:
     """Compare two models document by document.
-
-    Args:
-        first: Scores of the one model.
-        second: Scores of the other on the same documents, in any order.
-        resamplings: For the intervals.
-        seed: For intervals and permutations.
 
     Returns:
         Metric to comparison, in the order of ``METRICS``.
@@ -123,7 +116,6 @@ def permutation_p(differences: NDArray[np.float64], *, permutations: int = PERMU
     Args:
         differences: (documents,), first minus second.
         permutations: Number of random swaps; few documents are done exactly.
-        seed: Equal seeds give equal values.
 
     Returns:
         Share of the swaps whose sum is at least as far from 0 as the one seen. Random swaps count the one seen among

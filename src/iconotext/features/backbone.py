@@ -58,14 +58,7 @@ class ImageFeatures:
 
 
 def blank_features(n: int, dim: int, *, classes: int = 0, regions: bool = False) -> ImageFeatures:
-    """Features of n pictures, all zero, with no problem: to be filled.
-
-    Args:
-        n: Number of pictures.
-        dim: Length of a vector.
-        classes: Number of classes, 0 for no classifier.
-        regions: Whether there are regions.
-    """
+    """Features of n pictures, all zero, with no problem: to be filled."""
     return ImageFeatures(
         pooled=np.zeros((n, dim), np.float32),
         probabilities=np.zeros((n, classes), np.float32) if classes else None,
@@ -102,7 +95,6 @@ class TextBackbone:
 
     Attributes:
         name: Identifies weights and processing: equal names give equal features. Part of the key in the cache.
-        dim: Length of a vector.
         encode: From n texts to (n, dim) float32, in their order; rows of length 1, unless the backbone says otherwise.
         language: The one language that it was trained on; None where that is not known, or there are several.
         with_layers: The same vectors, and what the layers below make of the texts, in one pass of the network; None
@@ -133,8 +125,6 @@ class ImageBackbone:
 
     Attributes:
         name: Identifies weights and processing: equal names give equal features. Part of the key in the cache.
-        dim: Length of a vector.
-        encode: See ``ImageEncode``.
         classes: Names of the classes in the order of the probabilities; None without a classifier.
     """
 

@@ -23,9 +23,6 @@ class Bert:
         weights: By the names that transformers gives them, (outputs, inputs); ``embeddings.position`` holds what is
             added to every token at a place. Where there is ``NAME.step`` and ``NAME.zero``, the input of NAME is
             rounded to 8 bits, its numbers first multiplied by those of ``NAME.evening``.
-        layers: Number of layers.
-        heads: Number of attention heads.
-        epsilon: Of the layer norms.
     """
 
     weights: Mapping[str, Tensor]

@@ -90,11 +90,6 @@ class FeatureCache:
     def get(self, contents: Sequence[bytes], *, backbone: str, kinds: Sequence[str]) -> dict[bytes, Row]:
         """The arrays that are there.
 
-        Args:
-            contents: Digests.
-            backbone: Name of the backbone.
-            kinds: Names of the arrays, as they were when these were stored.
-
         Returns:
             By digest the arrays by name, read-only. What is missing or damaged is left out.
         """
@@ -288,7 +283,6 @@ def removals(
     """Remove what was used longest ago, some rows at a time; how many. Between two goes others may write.
 
     Args:
-        connection: To the cache.
         to_bytes: Of the file, in use; None removes for no size.
         before: Seconds since 1970; what was used before goes.
     """

@@ -178,11 +178,7 @@ def _recall(
     """What is kept of each of some texts or images, or its problem.
 
     Args:
-        cache: Gets what was not there.
-        backbone: Its name.
-        kinds: Of the arrays.
         keys: Of each its digest; None for a file that cannot be read, of which the backbone will say why.
-        items: The texts or images.
         fresh: Called with those that are not in the cache, each digest once; gives what is to be kept, or problems.
     """
     names: list[bytes | int] = [number if key is None else key for number, key in enumerate(keys)]

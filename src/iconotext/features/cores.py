@@ -122,7 +122,6 @@ def in_threads(
     """What ``work`` makes of each item, in order.
 
     Args:
-        work: Runs on the threads.
         items: Taken a little ahead of what is yielded.
         threads: By default one a core.
         ahead: Items that are worked on or ready; by default ``AHEAD`` for each thread beyond the one in use.
@@ -147,7 +146,6 @@ def on_cores(work: Callable[[T], R], items: Iterable[T], *, cores: int | None = 
     """What ``work`` makes of each item, in order, computed by one thread a core, in each of which PyTorch uses one.
 
     Args:
-        work: Runs on the threads.
         items: Taken a little ahead of what is yielded.
         cores: By default all that the process may use.
     """

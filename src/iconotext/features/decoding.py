@@ -48,7 +48,6 @@ def look_at(
         prepare: From an RGB picture to what the network wants; runs on several threads.
         network: From some of these to as many results.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
-        batch_size: Files in a batch; one with broken pictures holds fewer.
         cores: Whether each batch is decoded and computed on one core, several at once. Else the network runs on this
             thread, at most ``AHEAD`` batches behind those that decode: for a GPU, and for networks of which we do not
             know better.
@@ -99,7 +98,6 @@ def network_backbone(
 
     Args:
         name: Identifies weights and processing.
-        dim: Length of a vector.
         prepare: From a picture to what the network wants.
         network: From b of these, and whether regions are wanted, to arrays of b rows, named as in ``ImageFeatures``.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.

@@ -33,7 +33,6 @@ class FeatureTable:
     """A row of numbers for each image, on disk; only the rows that are asked for are read.
 
     Attributes:
-        path: The ``.npy`` file.
         array: (rows, dim) float16, float32 or float64, memory-mapped.
         row_of: Row of an image by its id, which is the ``source`` of the images in the corpus.
     """
@@ -139,11 +138,8 @@ def write_feature_table(
     """Write a table of features, and ``id2row.json`` beside it.
 
     Args:
-        path: The ``.npy`` file.
         sources: Ids of the images in the order of the rows.
         chunks: (some, dim) each, together a row for each image; one is in memory at a time.
-        dim: Length of a row.
-        force: Replace files that are there.
 
     Raises:
         CorpusError: The chunks do not hold a row of ``dim`` numbers for each image.
@@ -186,7 +182,6 @@ def copy_feature_table(
         source: Folder that may have a table.
         target: Folder that shall have it.
         renamed: New ids of images whose id changes.
-        force: Replace other features that are there.
 
     Returns:
         Whether there was anything to copy: False too where both are the same folder.

@@ -91,7 +91,6 @@ def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str
     """What to raise where there is no model of a name.
 
     Args:
-        name: What was asked for.
         ours: Names that stand for models of the program.
         hub: Whether it may be the name of a model on the Hugging Face hub.
         nor: Where else it is not.

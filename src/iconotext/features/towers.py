@@ -60,9 +60,7 @@ def save_towers(
     """Write a dual encoder as transformers does, with its tokenizer and image processor.
 
     Args:
-        target: Folder to make.
         name: Of the dual encoder that training started from.
-        folder: Where that is.
         towers: Weights that training has changed, by the dual encoder's own names.
         objective: ``log_scale`` and ``bias`` of training, which the dual encoder has, too.
     """

@@ -26,8 +26,6 @@ class Kind:
     """Arrays of one backbone that are kept together.
 
     Attributes:
-        backbone: Its name.
-        kind: Which arrays.
         entries: Of how many contents there are some.
         bytes: What they take together, without what the database adds.
     """
@@ -43,7 +41,6 @@ class Usage:
     """What there is.
 
     Attributes:
-        path: The file of the cache.
         bytes: What it and the files that were set aside take on disk; 0 if there are none.
         limit: What it may take.
         kinds: What is in it, the largest first.
@@ -62,7 +59,6 @@ class Pruned:
     """What came of making the cache smaller.
 
     Attributes:
-        entries: How many went.
         files: Damaged ones that went.
         bytes_before: On disk.
         bytes_after: On disk; while another process uses the cache, its file may shrink only later.

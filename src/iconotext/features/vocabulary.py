@@ -54,8 +54,6 @@ def build_vocabulary(texts: Iterable[str], *, max_words: int, besides: Sequence[
     """The most frequent words of the texts, at most ``max_words``; ties in alphabetical order.
 
     Args:
-        texts: Sentences.
-        max_words: Bound on their words.
         besides: Texts, such as the names of concepts, whose words are all in the vocabulary in any case.
     """
     counts: Counter[str] = Counter()

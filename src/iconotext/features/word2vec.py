@@ -28,8 +28,6 @@ def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, 
 
     Args:
         sentences: Word ids of each, 0 for an unknown word; gone through several times, so no generator.
-        words: Size of the vocabulary.
-        dim: Length of a vector.
         seed: Of the vectors' start and of the negative samples.
 
     Returns:

@@ -38,7 +38,6 @@ def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> 
             or word2vec's with its first line), or word2vec's binary (``.bin``); each also packed (``.gz``). A word is
             also looked for with a capital and in capitals, as GoogleNews has it.
         words: V words.
-        dim: Length of a vector.
 
     Returns:
         (V, dim) float32 with zeros where the file has no such word, and the number of words found.
@@ -78,7 +77,6 @@ def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbo
 
     Args:
         source: word2vec or GloVe file, or ``minilm``.
-        dim: Length of its vectors.
         texts: All texts that will be encoded; only the vectors of their words are loaded.
 
     Raises:

@@ -117,7 +117,6 @@ class Footnote:
 
     Attributes:
         text: With the names of the rows that it is about.
-        rows: Those names.
         grave: Whether the row has no figures that count, because its training collapsed or failed: marked † then.
     """
 

@@ -68,8 +68,6 @@ def write_dataset(
     Args:
         found: Each with the document that it is of; may be a generator.
         folder: Made if need be.
-        kind: Of what they are.
-        force: Replace what is there.
 
     Raises:
         OutputError: There are no rows, of which nobody could load a data set; there is something already; or it cannot

@@ -72,7 +72,6 @@ def write_excerpts(
         found: May be a generator; ``ROWS_AT_ONCE`` of them are in memory.
         path: A file that ends in ``.jsonl`` or ``.parquet``.
         kind: Of what they are, as a table has columns even without rows.
-        force: Replace a file that is there.
 
     Raises:
         OutputError: The suffix is another one, the file exists and ``force`` is not set, or it cannot be written.

@@ -28,11 +28,6 @@ class Counts:
     """How much a document holds.
 
     Attributes:
-        name: Its title.
-        sentences: How many it has.
-        pictures: How many images it has.
-        linked: How many of those have a link.
-        links: How many were found.
         problems: Address and problem of each image that has one; icons and repeats do not count.
     """
 

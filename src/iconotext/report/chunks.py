@@ -26,7 +26,6 @@ def chunks(linked: LinkedDocument, words: int = CHUNK_WORDS) -> list[Chunk]:
     one (``BOTH``), it is in both, and both say so. One without links is where it stands. No image is left out.
 
     Args:
-        linked: The document with its links.
         words: Most words of a chunk; one sentence that is longer is a chunk of its own.
 
     Returns:
@@ -59,8 +58,6 @@ def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: i
     """The index of the first sentence of each chunk.
 
     Args:
-        sentences: Of the document.
-        lengths: Words of each.
         words: Most words of a chunk.
     """
     before = [0, *accumulate(lengths)]

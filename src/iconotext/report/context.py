@@ -70,9 +70,7 @@ def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WOR
     """What the document says about one of its images; see ``contexts``.
 
     Args:
-        linked: The document with its links.
         image: The image, or its index.
-        words: See ``contexts``.
 
     Raises:
         SettingError: The document has no such image, or ``words`` is below 1.
@@ -93,7 +91,6 @@ def contexts(linked: LinkedDocument, words: int = CONTEXT_WORDS) -> list[Context
     are taken then, and ``by`` says so.
 
     Args:
-        linked: The document with its links.
         words: Most words of the sentences together; characters count in scripts without spaces.
 
     Raises:

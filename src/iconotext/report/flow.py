@@ -17,7 +17,6 @@ class Block:
     """Neighbouring sentences that stand in one block of the source.
 
     Attributes:
-        kind: What the block is.
         sentences: Indices of its sentences, in reading order, at least one.
     """
 

@@ -41,7 +41,6 @@ class Record:
     """One page.
 
     Attributes:
-        origin: What it was made from.
         language: ISO 639-1 code.
         picture: The image with the strongest link, small; None without links.
     """

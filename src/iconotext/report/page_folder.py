@@ -42,9 +42,7 @@ class Source(NamedTuple):
     """A file of a run.
 
     Attributes:
-        file: The file.
         identifier: What the ids of its documents begin with.
-        read: Its documents.
     """
 
     file: Path

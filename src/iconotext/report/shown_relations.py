@@ -51,9 +51,6 @@ _LABELLED = {relation.name: relation for relation in RELATIONS if relation.name 
 def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[Relation, float]]]:
     """The relations to show.
 
-    Args:
-        links: All links of a document.
-
     Returns:
         By sentence and image of each link, its relations and their probabilities, the likeliest first.
     """

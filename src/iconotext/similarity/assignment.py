@@ -45,7 +45,6 @@ def assignment_cells(scores: Tensor, sentences: Axis, images: Axis, *, kept: Num
         sentences: P sets along the rows.
         images: Q sets along the columns.
         kept: (P, Q) bound on the links of each pair, from 1 to its smaller side.
-        links: See ``Links``.
     """
     # NumPy from here on: these are small steps, in which PyTorch's threads would wait for each other.
     matrix = _finite(scores.cpu().numpy().astype(np.float64), most=int(kept.max()))

@@ -18,7 +18,6 @@ def number_of_links(k: LinkBound, sentences: NDArray[np.int64], images: NDArray[
     """The bound for every pair of a set of sentences and a set of images.
 
     Args:
-        k: See ``LinkBound``.
         sentences: (P,) sizes of the sets of sentences, 1 or more.
         images: (Q,) sizes of the sets of images, 1 or more.
 

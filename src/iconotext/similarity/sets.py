@@ -57,7 +57,6 @@ def set_similarities(
             document.
         sentence_counts: (P,) sentences of each document, 1 or more, N together.
         image_counts: (Q,) images of each document, 1 or more, M together.
-        kind: Which similarity.
         k: Bound on the links of a pair of n sentences and m images, for top-k and assignment: ``"min"`` for min(n, m),
             ``"half"`` for half of it rounded up, or a number, which min(n, m) caps.
         links: For assignment: at most k links, as in the paper, or exactly k, as in its released code.
@@ -114,9 +113,6 @@ def negative_similarities(
         cosines: (N, M) float, as for ``set_similarities``.
         sentence_counts: (D,) sentences of each document.
         image_counts: (D,) images of each document.
-        kind: Which similarity.
-        k: Bound on the links.
-        directions: The sum of both directions, or their mean.
 
     Returns:
         (D,), of each document with itself.
@@ -164,8 +160,6 @@ def set_similarity(cosines: Tensor, *, kind: SimilarityKind, k: LinkBound = "min
 
     Args:
         cosines: (n, m) float, neither of them 0.
-        kind: Which similarity.
-        k: Bound on the links.
         links: For assignment: at most k links or exactly k.
 
     Raises:

@@ -29,7 +29,6 @@ class Batch:
     Where labelled pairs stand for documents, D and P count pairs, each with one sentence and one image.
 
     Attributes:
-        positives: P.
         sentence_counts: (D,) sentences of each that take part.
         image_counts: (D,) images.
         sentences: (N, features) vectors, or None.
@@ -82,7 +81,6 @@ def epoch_batches(
     are any.
 
     Args:
-        epoch: Counted from 0.
         rank: Which of several processes asks; each gets batches of its own, as many as the others.
         window: Which part of the epoch the documents are.
     """
@@ -289,7 +287,6 @@ def planned_reads(
 
     Args:
         first: Number in the epoch of the first of them all; chance is drawn by it.
-        start: Those before are done.
     """
     for number, (documents, positives) in enumerate(planned[start:], start):
         seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, first + number]

@@ -64,8 +64,6 @@ def write_features(
         output: Folder of the results; it may be of a store.
         recipe: Says which features; recipes that ask for the same can share them.
         settings: Where pictures are, and the share of documents; how results are written does not matter.
-        engine: Who does the work.
-        watch: Shows progress, by shards.
 
     Returns:
         As ``link_shards``.

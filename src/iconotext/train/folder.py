@@ -22,7 +22,6 @@ def locked(path: Path, *, wait: float, what: str) -> Iterator[None]:
     Args:
         path: The file that stands for the lock; made if need be, and left there.
         wait: Seconds to wait for another process.
-        what: What the other one does, for the message.
 
     Raises:
         TrainingError: Another process holds it.

@@ -84,7 +84,6 @@ def losses_of(
 
     Args:
         cosines: (N, M) of all sentences and images of the batch; of documents that are single pairs, (D, D).
-        epoch: Counted from 0.
         generator: Draws negatives and sub-documents.
         scale: Of softmax, logistic, order and posterior.
         bias: Of logistic.

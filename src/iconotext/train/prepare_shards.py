@@ -62,13 +62,7 @@ TRAIN, VALIDATION, TEST = range(len(SPLITS))
 
 
 class FeatureShard(NamedTuple):
-    """A shard of features.
-
-    Attributes:
-        address: Where it lies.
-        corpus: Number of its folder.
-        sha256: Of its bytes.
-    """
+    """A shard of features."""
 
     address: str
     corpus: int
@@ -79,7 +73,6 @@ class Place(NamedTuple):
     """A document, and what decides whether it is held out: the smallest are.
 
     Attributes:
-        chance: See ``chance_of``.
         shard: Number of its shard; of documents with the same id the first ones go first.
         document: Number in it.
     """
@@ -226,7 +219,6 @@ def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
     """The documents of a shard; one of a store is fetched, and stays on disk as long as this is in use.
 
     Args:
-        address: Where it lies.
         vocabulary: Of all shards, where sentences are words.
 
     Raises:

@@ -49,7 +49,6 @@ def learning_rate(settings: TrainingSettings, epoch: int, step: int, *, steps: i
     """The rate of a step.
 
     Args:
-        epoch: Counted from 0.
         step: Within the epoch, counted from 0.
         plateau: After the epochs before.
     """

@@ -44,7 +44,6 @@ def training_step(
 
     Args:
         encode: The model as ``Processes.setup`` wrapped it.
-        epoch: Counted from 0.
         step: Within the epoch, counted from 0.
     """
     seed = int(np.random.SeedSequence([recipe.seed, epoch, step, processes.rank]).generate_state(1, np.uint64)[0])

@@ -34,8 +34,6 @@ class Start(NamedTuple):
 
     Attributes:
         model: The same for the same seed.
-        inputs: Sizes of what the encoders read.
-        vocabulary: Of encoders that read words.
     """
 
     model: JointModel

@@ -141,8 +141,6 @@ class Windows:
         """The batches of an epoch for one of the processes, from one on, read ahead on threads.
 
         Args:
-            epoch: Counted from 0.
-            rank: Which process.
             start: Steps that are done.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="iconotext-shards") as opener:

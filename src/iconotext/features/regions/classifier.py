@@ -38,7 +38,6 @@ class Classifier:
     """A linear layer with a softmax.
 
     Attributes:
-        path: The file.
         weight: (classes, features).
         bias: (classes,).
     """
@@ -80,10 +79,6 @@ def says_concepts(stored: Stored) -> bool:
 
 def load_classifier(path: Path, names: int) -> Classifier:
     """Read the weights.
-
-    Args:
-        path: The file.
-        names: How many concepts there are.
 
     Raises:
         FeatureError: It cannot be read, or is not for so many concepts.

@@ -45,12 +45,7 @@ class Regions:
 
 
 def strongest(regions: Regions, at_most: int | None) -> Regions:
-    """The regions of an image with the highest scores, in the order in which they stand; of equal ones the first.
-
-    Args:
-        regions: All of them.
-        at_most: How many are kept; None for all.
-    """
+    """The regions of an image with the highest scores, in the order in which they stand; of equal ones the first."""
     if at_most is None or len(regions) <= at_most:
         return regions
     return regions[np.sort(np.argsort(-regions.scores, kind="stable")[:at_most])]
@@ -62,7 +57,6 @@ class RegionSource:
 
     Attributes:
         name: Identifies weights and processing: equal names give equal regions.
-        dim: Length of a region's feature vector.
         concepts: What can be seen in a region, by number; None where the source names nothing.
         regions: From some images to the regions of each, one or more, or why it has none.
     """

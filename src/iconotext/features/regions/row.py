@@ -24,7 +24,6 @@ def region_row(stored: Stored, names: Sequence[str] | None, where: str) -> Regio
     """Check what a file says of one image.
 
     Args:
-        stored: Its arrays.
         names: Of the concepts, None where they are not known: then no region has one.
         where: File and image, for messages.
 

@@ -49,8 +49,6 @@ class RegionTable:
     """A file, or a folder of files, of one layout; opened anew for each reading.
 
     Attributes:
-        path: Where it is.
-        ids: The images that are in it.
         read: The arrays of some images in their order, one image in memory at a time. Raises FeatureError where the
             file is damaged, or has changed since it was opened.
         digest: What other contents do not share.

@@ -60,7 +60,6 @@ class Bias:
         cohen_d: Difference of the means over the pooled standard deviation; None where no distance varies.
         difference: Mean over the documents of (mean distance in training − mean distance in evaluation).
         low: Lower end of its 95 % bootstrap interval over documents.
-        high: Upper end.
         p_documents: Two-sided p value of the paired permutation test on the documents' differences.
         histogram: ``training`` and ``evaluation`` to the number of distances in each bin.
     """

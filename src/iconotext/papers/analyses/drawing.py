@@ -57,10 +57,7 @@ def drawn(
     """A figure as the bytes of a file.
 
     Args:
-        draw: Draws on the figure.
         kind: One of ``FORMATS``.
-        width: Inches.
-        height: Inches.
         style: Settings of matplotlib beside ours, such as colours.
     """
     import matplotlib as mpl

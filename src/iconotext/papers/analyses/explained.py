@@ -26,10 +26,8 @@ class Explained:
 
     Attributes:
         before: Of the first model, 0 to 1.
-        after: Of the second.
         before_interval: 95 % interval when documents and seeds are drawn anew.
         after_interval: Likewise.
-        difference: After minus before.
         interval: Of the difference, both models seeing the same draws.
     """
 

@@ -32,7 +32,6 @@ class ObjectDetection:
         k: The K with the highest mean AUC on these documents, as the paper reports it.
         validation_k: The K with the highest mean AUC on the validation documents; None without those.
         chosen: Scores of that one on the documents that were evaluated.
-        by_k: K to its scores, for every K.
     """
 
     k: int
@@ -52,7 +51,6 @@ def object_detection_scores(
         probabilities: (m, C) class probabilities; a row of zeros for a picture that could not be read. Of classes
             with equal probability the first counts as the more probable one.
         class_vectors: (C, dim), vectors of the class names.
-        largest: The largest K, 1 to C.
 
     Returns:
         (largest, n, m) float32 cosines; 0 where a side has no vector.

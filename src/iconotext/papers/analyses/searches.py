@@ -56,7 +56,6 @@ def best_images(
         score: Similarities of some queries with some images, by number.
         queries: (Q,) numbers.
         images: (N,) numbers, at least one.
-        count: How many, at most N.
     """
     count = min(count, len(images))
     best, values = [np.zeros((0, count), np.intp)], [np.zeros((0, count))]

@@ -25,9 +25,7 @@ class Difference:
     Attributes:
         difference: Of the means over documents and seeds, -1 to 1.
         low: Lower end of the 95 % interval when documents and seeds are drawn anew.
-        high: Upper end.
         low_documents: Lower end when only documents are, each with its mean over the seeds.
-        high_documents: Upper end.
         same_sign: In how many of them the difference has the sign of the whole; 0 where there is none.
     """
 
@@ -95,8 +93,6 @@ def differences(
     Args:
         mine: Seed to scores.
         theirs: The same of the model to compare with; only seeds of both count.
-        resamplings: For the intervals.
-        seed: For the intervals.
 
     Raises:
         CorpusError: They have no seed in common, or are not of the same documents.

@@ -58,7 +58,6 @@ class Asked(NamedTuple):
     """A text, and what the models found for it.
 
     Attributes:
-        number: Of the pair.
         relations: Those for which it was drawn.
     """
 
@@ -77,7 +76,6 @@ def ask(
     """Let models look for the images of some texts among all images of a corpus.
 
     Args:
-        searches: The models, on the same pairs.
         chosen: Number of each text to the relations for which it was drawn.
         attention: Name of each model that has it to its attention.
     """
@@ -110,8 +108,6 @@ def top_images_page(asked: Sequence[Asked], pairs: PairVectors, *, corpus: str, 
     """A whole HTML page with a part for each text.
 
     Args:
-        asked: The texts; files of their pictures are read.
-        pairs: Of the corpus.
         drawn: How the texts were chosen, a sentence.
     """
     wanted = {int(pairs.image_of[each.number]) for each in asked}

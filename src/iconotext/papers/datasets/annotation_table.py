@@ -32,7 +32,6 @@ class Table:
 
     Attributes:
         columns: Names in its header, in small letters.
-        separator: Between two columns.
         fallback: Encoding of the lines that are not in it; None where there are none.
         odd_lines: How many these are.
     """

@@ -11,7 +11,6 @@ def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:
     """A text whose HTML entities are characters, with white space collapsed and control characters gone.
 
     Args:
-        text: As published.
         misread: What was lost before the table was published, and what it was; mended after the entities.
     """
     text = html.unescape(text)

@@ -50,7 +50,6 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
     Args:
         folder: Hidden files and folders are skipped.
         first: The first month, ``2013-01``; files of earlier months are not for us.
-        last: The last month.
 
     Raises:
         CorpusError: There is none.

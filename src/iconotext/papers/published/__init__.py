@@ -50,9 +50,7 @@ class PublishedTable:
     Attributes:
         name: ``2``, ``li2021/3``, ...
         figures: What the figures of a cell are.
-        columns: In the published order.
         datasets: Whose figures there are.
-        published: The figures.
         rows: How each row is made; empty where the table cannot be made anew.
         kind: What is measured of a row: links of documents, or retrieval of images by texts.
         state: What the folder of the table is made for: the table's name, or the paper's where tables share models.

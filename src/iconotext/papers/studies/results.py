@@ -43,7 +43,6 @@ class Row:
     """The pairs of one model and one relation.
 
     Attributes:
-        model: Name of the model that is asked about.
         relation: Its name, or ``all``.
         counts: Outcome to number of pairs with all their votes.
         open: Pairs that lack votes, and are not counted.
@@ -82,12 +81,8 @@ class StudyResults:
     """The table of a study.
 
     Attributes:
-        about: What it compares.
         rows: Of each model one for each relation, by the order in which they first occur; the last one is over all its
             pairs.
-        progress: How far it is.
-        power: Of the sensitivity analysis.
-        significance: Of the sensitivity analysis.
     """
 
     about: About

@@ -49,9 +49,6 @@ class ShownPair:
 
     Attributes:
         number: Of the pair, for ``vote``.
-        text: What the images are to fit.
-        a: File of image A.
-        b: File of image B.
         identical: Whether both are the same picture; to be said on the page.
     """
 

@@ -90,7 +90,6 @@ class Report:
 
     Attributes:
         sections: Of ``table.md`` and ``table.html``; without any, neither is written.
-        facts: For ``results.json``.
     """
 
     title: str

@@ -29,8 +29,6 @@ class Job:
     """What is to be done.
 
     Attributes:
-        corpus: That the model is trained on.
-        prepared: Folder of the prepared corpus.
         results: File for what is measured on the test documents.
         losses: Whether the loss on the test documents is measured, too.
         applied: Corpus file that the test documents are from; None where it is the one that is trained on.

@@ -74,7 +74,6 @@ def resampled_figures(
     """Median rank, R@1 and R@10, each a mean over the pools, as they are and for pairs drawn anew.
 
     Args:
-        draws: See ``ranks_for_json``.
         pairs: How many there are in all; equal numbers are drawn alike.
 
     Returns:

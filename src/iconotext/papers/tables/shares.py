@@ -97,7 +97,6 @@ def write_shares(supervised: Mapping[float, Evaluation], others: Mapping[str, Ev
 
     Args:
         supervised: Share of the training documents whose links are used, 0 to 1, to scores; at least one.
-        others: Name of the model to its scores.
         path: ``.svg``, ``.png`` or ``.pdf``, replaced; equal figures give equal SVG files.
 
     Raises:

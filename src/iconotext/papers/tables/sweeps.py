@@ -39,7 +39,6 @@ def sweep_sections(
     """The table of both sweeps, and their drawing.
 
     Args:
-        scores: Of the models that are there, at least one.
         rows: Of the table, the first one with the values that the paper chose.
         differences: To that row; see ``differences_to``.
         folder: Where the drawing goes: a panel for each sweep, validation and test pairs a line each.

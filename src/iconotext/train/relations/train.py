@@ -66,7 +66,6 @@ def train_relations(
 
     Args:
         folder: Of the model; made if need be. One that holds the model of the same recipe stays as it is.
-        cache: Where features are kept; None keeps none.
 
     Raises:
         SettingError: The folder holds something else, or a setting names a relation that does not exist.
