@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -122,28 +123,15 @@ def write_parquet(
             fields.append((name, pa.list_(item)))
     schema = pa.schema(fields)
     with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for batch in _batches(documents, schema.names):
-            writer.write_table(pa.Table.from_pydict(batch, schema=schema))
+        found = chain.from_iterable(map(rows, documents))
+        while batch := list(islice(found, ROWS_AT_ONCE)):
+            table = {name: _column(name, batch) for name in schema.names}
+            writer.write_table(pa.Table.from_pydict(table, schema=schema))
 
 
-def _batches(documents: Iterable[LinkedDocument], names: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
-    """The columns of some documents at a time."""
-    batch: list[dict[str, Any]] = []
-    for linked in documents:
-        batch += rows(linked)
-        if len(batch) >= ROWS_AT_ONCE:
-            yield _columns(batch, names)
-            batch = []
-    if batch:
-        yield _columns(batch, names)
-
-
-def _columns(batch: Sequence[dict[str, Any]], names: Sequence[str]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
-    for name in names:
-        values = [row.get(name) for row in batch]
-        if COLUMNS.get(name) == "string":
-            known = {value: value if value is None else encodable(value) for value in set(values)}
-            values = [known[value] for value in values]
-        found[name] = values
-    return found
+def _column(name: str, batch: Sequence[dict[str, Any]]) -> list[Any]:
+    values = [row.get(name) for row in batch]
+    if COLUMNS.get(name) != "string":
+        return values
+    known = {value: value if value is None else encodable(value) for value in set(values)}
+    return [known[value] for value in values]

@@ -62,7 +62,7 @@ TRAIN, VALIDATION, TEST = range(len(SPLITS))
 
 
 class FeatureShard(NamedTuple):
-    """A shard of features."""
+    """A shard of features, and the number of its folder."""
 
     address: str
     corpus: int

@@ -112,7 +112,7 @@ def corpus_bias(
     return measure(distances, resamplings=settings.resamplings, seed=settings.seed), len(chosen) - len(vectors)
 
 
-def measure(distances: Distances, *, bins: int = BINS, resamplings: int = RESAMPLINGS, seed: int = 0) -> Bias:
+def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int = 0) -> Bias:
     """Compare the two kinds of distances, of which one document has at least one each."""
     from scipy.stats import ks_2samp, mannwhitneyu
 
@@ -124,7 +124,7 @@ def measure(distances: Distances, *, bins: int = BINS, resamplings: int = RESAMP
     both = (distances.training_counts > 0) & (distances.evaluation_counts > 0)
     paired = (_means(far, distances.training_counts) - _means(near, distances.evaluation_counts))[both]
     interval = bootstrap_intervals(paired[:, None], np.ones((len(paired), 1)), resamplings=resamplings, seed=seed)[0]
-    edges = np.histogram_bin_edges(np.concatenate([far, near]), bins)
+    edges = np.histogram_bin_edges(np.concatenate([far, near]), BINS)
     deviation = np.sqrt((far.var() * len(far) + near.var() * len(near)) / max(len(far) + len(near) - 2, 1))
     return Bias(
         documents=int(both.sum()),

@@ -18,13 +18,12 @@ from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, write_figure
 from iconotext.papers.render import Grid
 from iconotext.plain_text import percent
+from iconotext.train.log import LOG
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
-LOG = "log.csv"
 EPOCH = "epoch"
 
 _ACROSS = 4  # panels side by side, as in the supplement

@@ -105,19 +105,14 @@ def smallest_effect(pairs: int, *, power: float = POWER, significance: float = S
     return float(brentq(missing, 0.0, upper, xtol=1e-10))
 
 
-def pairs_needed(effect: float, *, power: float = POWER, significance: float = SIGNIFICANCE) -> int:
-    """The smallest number of pairs that detects an effect of this |d|; see ``smallest_effect``.
-
-    Raises:
-        SettingError: The effect is not above 0, or power and significance do not fit.
-    """
+def pairs_needed(effect: float) -> int:
+    """The smallest number of pairs that detects this |d|; ``SettingError`` unless it is above 0."""
     if not effect > 0:
         raise SettingError(f"effect is {effect}; a study can be planned for effects above 0")
     low, high = 1, 2
-    while (smallest_effect(high, power=power, significance=significance) or math.inf) > effect:
+    while (smallest_effect(high) or math.inf) > effect:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        found = smallest_effect(middle, power=power, significance=significance)
-        low, high = (middle, high) if found is None or found > effect else (low, middle)
+        low, high = (middle, high) if (smallest_effect(middle) or math.inf) > effect else (low, middle)
     return high

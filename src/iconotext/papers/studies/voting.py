@@ -83,7 +83,7 @@ class Progress:
         return self.complete == self.pairs
 
 
-def next_pair(study: Path, rater: str, *, reserved: float = RESERVED, now: float | None = None) -> ShownPair | None:
+def next_pair(study: Path, rater: str, *, now: float | None = None) -> ShownPair | None:
     """The pair that a rater is to judge next: the one already shown to them, else one they have not seen.
 
     Pairs that others have begun come first, so that few remain unfinished when a study ends early; of those that are
@@ -91,7 +91,6 @@ def next_pair(study: Path, rater: str, *, reserved: float = RESERVED, now: float
 
     Args:
         rater: Name of the rater: up to 100 letters, digits and ``. _ - + @ '`` or spaces; the first a letter or digit.
-        reserved: Seconds for which a pair that was shown to somebody else waits for their vote.
         now: Seconds since 1970; None asks the clock.
 
     Returns:
@@ -110,7 +109,7 @@ def next_pair(study: Path, rater: str, *, reserved: float = RESERVED, now: float
             connection.execute("UPDATE votes SET given = ? WHERE pair = ? AND rater = ?", (now, number, rater))
         else:
             about = about_study(connection)
-            values = {"rater": rater, "raters": about.raters, "expired": now - reserved}
+            values = {"rater": rater, "raters": about.raters, "expired": now - RESERVED}
             left = connection.execute(_OPEN, values).fetchall()
             if not left:
                 return None

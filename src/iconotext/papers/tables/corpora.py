@@ -15,7 +15,7 @@ from iconotext.papers.render import Drawing, Section, footnoted
 from iconotext.papers.tables.agreement import COMPARED, agreement_sections
 from iconotext.papers.tables.comparison import Comparison, footnotes, write_pages
 from iconotext.papers.tables.folder import CURVES, RESULTS, STATE, check_state, model_folder
-from iconotext.papers.tables.links import line_names, mean_scores, published_figures, scores_by_seed
+from iconotext.papers.tables.links import line_names, mean_scores, published_figures, read_scores, scores_by_seed
 from iconotext.papers.tables.results_grid import results_grid
 from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import Reproduction, reproduce
@@ -92,7 +92,8 @@ def reproduce_corpora(
 def _report(comparisons: Sequence[Comparison], folder: Path) -> tuple[list[Section], dict[str, Any]]:
     table = comparisons[0].table
     names = list(dict.fromkeys(name for each in comparisons for name in line_names(each)))
-    means = {each.called: mean_scores(each) for each in comparisons}
+    scores = [read_scores(each) for each in comparisons]
+    means = {each.called: mean_scores(own) for each, own in zip(comparisons, scores, strict=True)}
     ours = {name: {called: found[name] for called, found in means.items() if name in found} for name in names}
     notes = [
         "In percent, in brackets 95 % bootstrap intervals over the test documents; bold is within one point of the "
@@ -105,7 +106,9 @@ def _report(comparisons: Sequence[Comparison], folder: Path) -> tuple[list[Secti
     grid = results_grid(
         {name: cells for name, cells in ours.items() if cells}, published, title=table.title, notes=notes
     )
-    more, facts = agreement_sections([(each, scores_by_seed(each)) for each in comparisons])
+    more, facts = agreement_sections(
+        [(each, scores_by_seed(each, own)) for each, own in zip(comparisons, scores, strict=True)]
+    )
     return footnoted([grid, *_curves(comparisons, folder), *more], footnotes(comparisons)), facts
 
 

@@ -76,8 +76,8 @@ def report(comparison: Comparison) -> Report:
     Raises:
         CorpusError: The seeds of a row were evaluated on different documents.
     """
-    table, scores = comparison.table, _read(comparison)
-    means, by_seed = mean_scores(comparison), scores_by_seed(comparison)
+    table, scores = comparison.table, read_scores(comparison)
+    means, by_seed = mean_scores(scores), scores_by_seed(comparison, scores)
     facts: dict[str, Any] = {}
     compared: dict[str, dict[str, Any]] = {}
     sections: list[Section] = []
@@ -110,35 +110,33 @@ def report(comparison: Comparison) -> Report:
     ours = {name: {comparison.corpus.stem: evaluation} for name, evaluation in means.items()}
     notes = _notes(comparison, means, scores)
     if table.has_losses:
-        losses = {name: {comparison.corpus.stem: loss} for name, loss in mean_losses(comparison).items()}
+        losses = {name: {comparison.corpus.stem: loss} for name, loss in _mean_losses(scores).items()}
         grid = losses_grid(ours, losses, published, title=title, notes=notes)
     else:
         grid = results_grid(ours, published, title=title, notes=notes)
     return Report(title, [grid, *sections, *_curves(comparison)], facts)
 
 
-def mean_scores(comparison: Comparison) -> dict[str, Evaluation]:
+def mean_scores(scores: Scores) -> dict[str, Evaluation]:
     """Name of each line to the means of its scores over the seeds."""
-    found = _read(comparison)
-    return {name: over_seeds([each.evaluation for each in by_seed.values()]) for name, by_seed in found.items()}
+    return {name: over_seeds([each.evaluation for each in by_seed.values()]) for name, by_seed in scores.items()}
 
 
-def mean_losses(comparison: Comparison) -> dict[str, float]:
+def _mean_losses(scores: Scores) -> dict[str, float]:
     """Name of each line whose loss on the test documents was measured to its mean over the seeds."""
     losses = {
         name: [each.about["test_loss"] for each in by_seed.values() if "test_loss" in each.about]
-        for name, by_seed in _read(comparison).items()
+        for name, by_seed in scores.items()
     }
     return {name: sum(each) / len(each) for name, each in losses.items() if each}
 
 
-def scores_by_seed(comparison: Comparison) -> dict[str, dict[int, Evaluation]]:
+def scores_by_seed(comparison: Comparison, scores: Scores) -> dict[str, dict[int, Evaluation]]:
     """Name of each row that is trained to its scores by seed."""
-    trained = {row.name for row in comparison.rows if row.recipe is not None}
     return {
-        name: {seed: each.evaluation for seed, each in found.items()}
-        for name, found in _read(comparison).items()
-        if name in trained
+        row.name: {seed: each.evaluation for seed, each in scores[row.name].items()}
+        for row in comparison.rows
+        if row.recipe is not None and row.name in scores
     }
 
 
@@ -152,7 +150,8 @@ def _lines(comparison: Comparison) -> list[Row]:
     return lines
 
 
-def _read(comparison: Comparison) -> Scores:
+def read_scores(comparison: Comparison) -> Scores:
+    """What was measured of the lines of the table, of runs whose figures count."""
     found: dict[str, dict[int, Results]] = {}
     for row in _lines(comparison):
         keys = {run.seed: run.key for run in runs_of(row, comparison.seeds)} or {0: row.key}  # 0: nothing is trained
