@@ -33,15 +33,7 @@ class WordLSTM(nn.Module):
         self.dropout = dropout
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Encode sentences.
-
-        Args:
-            ids: (T,) word ids, sentence after sentence.
-            lengths: (N,) words of each, from 1.
-
-        Returns:
-            (N, dim), rows of length 1.
-        """
+        """(N, dim) rows of length 1, of (T,) word ids, sentence after sentence, with (N,) words of each, from 1."""
         states, ends, there = self._states(ids, lengths)
         read = ends
         if self.attention is not None:
@@ -50,14 +42,7 @@ class WordLSTM(nn.Module):
         return functional.normalize(self.out(x).float(), dim=-1)
 
     def attention_weights(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """How much each word counts (Fig. 7).
-
-        Returns:
-            (T,); those of a sentence sum to 1.
-
-        Raises:
-            ValueError: The encoder has no attention.
-        """
+        """(T,) how much each word counts (Fig. 7), 1 together in a sentence; ``ValueError`` without attention."""
         if self.attention is None:
             raise ValueError("the encoder has no attention")
         states, _, there = self._states(ids, lengths)

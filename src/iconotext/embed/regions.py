@@ -69,15 +69,7 @@ class RegionEncoder(nn.Module):
         self.dropout = dropout
 
     def forward(self, images: RegionBatch, names: Tensor | None) -> Tensor:
-        """Encode images.
-
-        Args:
-            images: Their regions.
-            names: (C, names) the vectors of the concepts; None for an encoder without.
-
-        Returns:
-            (M, dim), rows of length 1.
-        """
+        """(M, dim) rows of length 1; names: (C, names) the vectors of the concepts, None for an encoder without."""
         images, order = images.ascending()
         segments = self.segment_norm(self.segment.weight)
         tokens = (self.region_norm(self.region(images.features)) + segments[0]) / 2

@@ -35,15 +35,7 @@ class WordTransformer(nn.Module):
         self.transformer = Transformer(dim, layers=layers, heads=heads, dropout=dropout)
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Encode sentences.
-
-        Args:
-            ids: (T,) word ids, sentence after sentence.
-            lengths: (N,) words of each, from 1 to ``max_tokens``.
-
-        Returns:
-            (N, dim), rows of length 1.
-        """
+        """(N, dim) rows of length 1, of (T,) ids, sentence after sentence, (N,) of each, from 1 to ``max_tokens``."""
         order, places = by_length(lengths, len(ids))
         lengths = lengths[order]
         ends = lengths.cumsum(0)

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CorpusPart:
-    """A corpus, or one split of it.
-
-    Attributes:
-        split: None for all documents.
-        count: How many documents there are.
-        splits: How many there are in every split of the corpus.
-    """
+    """A corpus, or one split of it: how many documents there are, and how many in every split."""
 
     path: Path
     split: str | None

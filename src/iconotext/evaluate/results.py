@@ -119,11 +119,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Results:
-    """An evaluation as it is kept in a file.
-
-    Attributes:
-        about: What was evaluated: model, corpus, split, evidence.
-    """
+    """An evaluation as it is kept in a file, and what was evaluated: model, corpus, split, evidence."""
 
     evaluation: Evaluation
     about: Mapping[str, Any] = field(default_factory=dict)

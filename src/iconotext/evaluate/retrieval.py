@@ -69,24 +69,14 @@ class Ranks:
 
 
 class Draw(NamedTuple):
-    """One pool.
-
-    Attributes:
-        queries: (Q,) numbers of the pairs that asked.
-        ranks: Where their images stand in the pool.
-    """
+    """One pool: the (Q,) numbers of the pairs that asked, and where their images stand in it."""
 
     queries: Numbers
     ranks: Ranks
 
 
 class Figure(NamedTuple):
-    """A metric over several draws.
-
-    Attributes:
-        mean: Over the draws.
-        deviation: Standard deviation of the draws (n − 1); None for a single one.
-    """
+    """A metric over several draws: mean, and standard deviation (n − 1), which is None for a single one."""
 
     mean: float
     deviation: float | None
@@ -174,15 +164,7 @@ def _pools(images: int, pool: int, draws: int, seed: int) -> Iterator[Numbers]:
 
 
 def pool_queries(image_of: Numbers, pool: Numbers, images: int) -> tuple[Numbers, Numbers]:
-    """The pairs whose own image is in a pool.
-
-    Args:
-        image_of: (P,) number of each pair's image.
-        pool: (N,) numbers of images.
-
-    Returns:
-        (Q,) numbers of the pairs, ascending, and (Q,) places of their images in the pool.
-    """
+    """(Q,) ascending numbers of the pairs whose own image is in a pool, and (Q,) the places of these images there."""
     place = np.full(images, -1)
     place[pool] = np.arange(len(pool))
     queries = np.flatnonzero(place[image_of] >= 0)

@@ -88,11 +88,7 @@ class FeatureCache:
         return FeatureCache, (self.path, self.limit)  # workers open it for themselves
 
     def get(self, contents: Sequence[bytes], *, backbone: str, kinds: Sequence[str]) -> dict[bytes, Row]:
-        """The arrays that are there.
-
-        Returns:
-            By digest the arrays by name, read-only. What is missing or damaged is left out.
-        """
+        """By digest the arrays by name, read-only; what is missing or damaged is left out."""
         found: dict[bytes, Row] = {}
         names = tuple(kinds)
 

@@ -22,11 +22,7 @@ def words_of(text: str) -> list[str]:
 
 
 class Vocabulary:
-    """Words by id, 0 being the unknown word.
-
-    Attributes:
-        words: In the order of their ids.
-    """
+    """Words in the order of their ids, 0 being the unknown word."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = tuple(words)

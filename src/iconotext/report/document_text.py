@@ -20,11 +20,7 @@ _WORD = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\\s\u2e80-\u9fff
 
 
 def document_text(document: Document) -> tuple[str, list[Span]]:
-    """All sentences in reading order, blocks with a blank line between them.
-
-    Returns:
-        The text, and for each sentence where it begins and ends in it, in characters.
-    """
+    """All sentences in reading order, a blank line between blocks; and where each begins and ends, in characters."""
     parts: list[str] = []
     spans: list[Span] = []
     length = 0

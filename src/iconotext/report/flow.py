@@ -14,11 +14,7 @@ _FULL_WIDTH_ENDS = "。！？」』）"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Neighbouring sentences that stand in one block of the source.
-
-    Attributes:
-        sentences: Indices of its sentences, in reading order, at least one.
-    """
+    """Neighbouring sentences, at least one, by their indices in reading order, in one block of the source."""
 
     kind: Kind
     sentences: tuple[int, ...]

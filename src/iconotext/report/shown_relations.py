@@ -49,11 +49,7 @@ _LABELLED = {relation.name: relation for relation in RELATIONS if relation.name 
 
 
 def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[Relation, float]]]:
-    """The relations to show.
-
-    Returns:
-        By sentence and image of each link, its relations and their probabilities, the likeliest first.
-    """
+    """By sentence and image of each link, its relations and their probabilities, the likeliest first."""
     probabilities = {(link.sentence, link.image): link.relations or {} for link in links}
     least = {}
     for name, typical in TYPICAL.items():

@@ -36,12 +36,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """One side of the matrix: D sets, one after the other.
-
-    Attributes:
-        counts: (D,) members of each set, 1 or more.
-        starts: (D,) where each begins.
-    """
+    """One side of the matrix: D sets, one after the other; (D,) members of each, 1 or more, and where each begins."""
 
     counts: NDArray[np.int64]
     starts: NDArray[np.int64]

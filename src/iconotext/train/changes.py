@@ -17,12 +17,7 @@ DOCUMENTS = 200
 
 
 class Changes(NamedTuple):
-    """Images, and how many of them have another best sentence than before.
-
-    Attributes:
-        picture: With the picture as the only evidence.
-        all: With all evidence, as ``iconotext link`` has it.
-    """
+    """How many images have another best sentence than before, by the picture alone, and with all evidence."""
 
     images: int
     picture: int

@@ -74,12 +74,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """What the file holds.
-
-    Attributes:
-        recipe: The resolved recipe, as TOML.
-        corpus: Key of the prepared corpus.
-    """
+    """What the file holds, with the resolved recipe as TOML and the key of the prepared corpus."""
 
     recipe: str
     corpus: str

@@ -43,11 +43,7 @@ def locked(path: Path, *, wait: float, what: str) -> Iterator[None]:
 
 @contextmanager
 def gone_if_refused(folder: Path, mark: str) -> Iterator[None]:
-    """Where work ends with one of our errors before it has begun for good, leave no new folder behind.
-
-    Args:
-        mark: A file in it, which is there as soon as there is something to keep.
-    """
+    """Leave no new folder behind where work ends with one of our errors before ``mark``, a file in it, is there."""
     new = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         yield

@@ -58,12 +58,7 @@ def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> NDArra
 
 
 def labelled_pairs(prepared: Prepared, documents: NDArray[np.int64], strangers: NDArray[np.bool_]) -> LabelledPairs:
-    """All gold links of some documents.
-
-    Args:
-        documents: (D,) numbers of documents.
-        strangers: (D, D) bool, whether two of them share no image.
-    """
+    """All gold links of (D,) documents; strangers: (D, D) bool, whether two of them share no image."""
     links = [prepared.links_of(document) for document in documents.tolist()]
     place = np.repeat(np.arange(len(documents)), [len(own) for own in links])
     pairs = np.array([link for own in links for link in own], np.int64).reshape(-1, 2)

@@ -64,11 +64,7 @@ def found_images(pairs: PairVectors) -> Retrieval:
 
 
 def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]) -> dict[str, Any]:
-    """See ``found_images``; with them the average precision of the relations.
-
-    Args:
-        relations: That the model tells, in its order; none without a coherence module.
-    """
+    """``found_images``, with the average precision of the relations that the model tells, in its order."""
     pool = min(POOL, len(pairs.images))
     figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found_images(pairs).as_dict()}
     if model.coherence is not None:

@@ -69,12 +69,7 @@ META, IDS, DOCUMENTS, FILES = "prepared.json", "ids.json", "documents.npz", "ima
 
 
 class Words(NamedTuple):
-    """Sentences as words.
-
-    Attributes:
-        ids: (T,) word ids.
-        offsets: (N + 1,) first word of each sentence.
-    """
+    """Sentences as words: (T,) ids, and the (N + 1,) first word of each sentence."""
 
     ids: NDArray[np.int32]
     offsets: NDArray[np.int64]

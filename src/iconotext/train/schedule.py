@@ -28,12 +28,7 @@ class Plateau:
     begun: bool = False
 
     def see(self, loss: float, settings: TrainingSettings, *, steps: int, informed: bool) -> None:
-        """Take notice of an epoch.
-
-        Args:
-            loss: On the validation documents.
-            informed: Whether the loss is below that of a model to which everything is alike.
-        """
+        """Take notice of an epoch's validation loss; ``informed`` where it is below that of knowing nothing."""
         if steps < settings.warmup_steps:  # it falls or not because the rate still rises
             return
         self.begun = self.begun or informed

@@ -30,11 +30,7 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """The model before its first step.
-
-    Attributes:
-        model: The same for the same seed.
-    """
+    """The model before its first step, the same for the same seed."""
 
     model: JointModel
     inputs: Inputs

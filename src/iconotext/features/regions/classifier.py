@@ -35,12 +35,7 @@ CLASSIFIER = "classifier.safetensors"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classifier:
-    """A linear layer with a softmax.
-
-    Attributes:
-        weight: (classes, features).
-        bias: (classes,).
-    """
+    """A linear layer with a softmax: weight (classes, features) and bias (classes,)."""
 
     path: Path
     weight: NDArray[np.float32]

@@ -14,12 +14,7 @@ if TYPE_CHECKING:
 
 
 class WordWeight(NamedTuple):
-    """How much a word counts.
-
-    Attributes:
-        known: Whether the model knows it; words that it does not know share one vector.
-        weight: 0 to 1; those of a sentence sum to 1.
-    """
+    """How much a word counts, 0 to 1; a sentence, 1. Words that the model does not know share one vector."""
 
     word: str
     known: bool
@@ -27,11 +22,7 @@ class WordWeight(NamedTuple):
 
 
 def attention_of(model: str) -> Callable[[str], list[WordWeight]] | None:
-    """What weighs the words of a sentence for a model; None where it has no attention over words.
-
-    Args:
-        model: As for ``load_encoder``.
-    """
+    """What weighs the words of a sentence for a model (see ``load_encoder``); None without attention over words."""
     from iconotext.embed.folder import init_folder, is_model_folder, load_model
 
     stored = load_model(init_folder(model)) if is_model_folder(init_folder(model)) else None

@@ -31,12 +31,7 @@ _ACROSS = 4  # panels side by side, as in the supplement
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What a training run logged.
-
-    Attributes:
-        epochs: Ascending.
-        values: Name to a number for each epoch; NaN where none was logged.
-    """
+    """What a training run logged: a number for each of the ascending epochs, NaN where none was."""
 
     name: str
     epochs: tuple[int, ...]

@@ -54,12 +54,7 @@ def write_figure(
 def drawn(
     draw: Callable[[Figure], None], kind: str, *, width: float, height: float, style: Mapping[Any, Any] | None = None
 ) -> bytes:
-    """A figure as the bytes of a file.
-
-    Args:
-        kind: One of ``FORMATS``.
-        style: Settings of matplotlib beside ours, such as colours.
-    """
+    """A figure as the bytes of a file of a kind, one of ``FORMATS``; ``style`` is set in matplotlib beside ours."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -161,12 +161,7 @@ def strongest_edges(
 def examples_page(
     examples: Sequence[Example], *, model: str, corpus: str, mean_auc: float | None, heading: str = "Example links"
 ) -> str:
-    """A whole HTML page with a part for each document; ``ShapeError`` where a matrix does not fit its document.
-
-    Args:
-        examples: Their files are read for the pictures.
-        mean_auc: Of the whole corpus, 0 to 1.
-    """
+    """A page with a part for each document, and the mean AUC; ``ShapeError`` where a matrix does not fit."""
     return filled(
         "iconotext.papers.analyses",
         "examples.html",

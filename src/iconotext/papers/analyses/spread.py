@@ -23,12 +23,7 @@ LEVELS = ("high", "middle", "low")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far the parts of a document lie apart.
-
-    Attributes:
-        image: Spread of its images, 0 to 1.
-        text: Of its sentences, 0 to 1.
-    """
+    """How far the images of a document, and how far its sentences, lie apart, 0 to 1."""
 
     id: str
     image: float

@@ -55,11 +55,7 @@ class Found(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A text, and what the models found for it.
-
-    Attributes:
-        relations: Those for which it was drawn.
-    """
+    """A text, the relations for which it was drawn, and what the models found for it."""
 
     number: int
     relations: tuple[str, ...]
@@ -105,11 +101,7 @@ def _found(search: Search, numbers: np.ndarray[Any, Any], attention: Attention |
 
 
 def top_images_page(asked: Sequence[Asked], pairs: PairVectors, *, corpus: str, drawn: str) -> str:
-    """A whole HTML page with a part for each text.
-
-    Args:
-        drawn: How the texts were chosen, a sentence.
-    """
+    """A whole HTML page with a part for each text; ``drawn`` is a sentence that says how they were chosen."""
     wanted = {int(pairs.image_of[each.number]) for each in asked}
     wanted |= {image for each in asked for found in each.found for image in found.images}
     shown = embed(pairs.pictures, sorted(wanted), longer_side=IMAGE_SIDE)

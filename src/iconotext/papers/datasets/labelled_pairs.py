@@ -74,12 +74,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a table.
-
-    Attributes:
-        line: Number of the line on which it begins.
-        values: By column, in small letters.
-    """
+    """A row of a table: the line on which it begins, and its values by column in small letters."""
 
     file: str
     line: int

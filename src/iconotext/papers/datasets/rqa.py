@@ -80,12 +80,7 @@ class Settings(DataSetSettings):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a recipe.
-
-    Attributes:
-        text: Title and body.
-        images: Names of its images, each once.
-    """
+    """A step of a recipe: title and body, and the names of its images, each once."""
 
     text: str
     images: tuple[str, ...]

@@ -107,12 +107,7 @@ class StudyResults:
 
 
 def outcome_of(answer: str, *, swapped: bool) -> str:
-    """What an answer says of the first model.
-
-    Args:
-        answer: One of ``ANSWERS``.
-        swapped: Whether A was the image of the second model.
-    """
+    """What an answer, one of ``ANSWERS``, says of the first model; swapped: A was the image of the second."""
     if answer in ("a", "b"):
         return WORSE if (answer == "a") == swapped else BETTER
     return BOTH_GOOD if answer == "same" else BOTH_BAD

@@ -86,11 +86,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is written about a comparison.
-
-    Attributes:
-        sections: Of ``table.md`` and ``table.html``; without any, neither is written.
-    """
+    """What is written about a comparison; without any sections, neither ``table.md`` nor ``table.html`` is."""
 
     title: str
     sections: Sequence[Section]

@@ -52,12 +52,7 @@ def check_corpus(corpus: Path, prepared: Prepared, *, links: bool = True) -> Non
 
 
 def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str, Any], *, losses: bool = False) -> None:
-    """Score the test documents with a trained model.
-
-    Args:
-        path: Parquet file for the scores.
-        losses: Whether to write also the mean loss on them, as ``test_loss``.
-    """
+    """Score the test documents with a trained model, as Parquet; with ``losses`` also the mean loss, ``test_loss``."""
     import torch
 
     from iconotext.train.validate import evaluate_split, validate

@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 
 class DescribedImage(NamedTuple):
-    """An image without labels.
-
-    Attributes:
-        image: Its file is there.
-        texts: What is written about it.
-        source: Number of the corpus that it comes from.
-    """
+    """An image without labels, whose file is there, with what is written about it and the number of its corpus."""
 
     image: Image
     texts: tuple[str, ...]
