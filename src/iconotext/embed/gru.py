@@ -99,12 +99,7 @@ def _step(gates: Tensor, recurrent_new: Tensor, state: Tensor, recurrent: Tensor
 
 
 def _last(
-    projected: Tensor,
-    packed: Tensor,
-    active: list[int],
-    w_hidden: Tensor,
-    b_hidden: Tensor,
-    product: torch.dtype,
+    projected: Tensor, packed: Tensor, active: list[int], w_hidden: Tensor, b_hidden: Tensor, product: torch.dtype
 ) -> Tensor:
     """The last states alone: nothing is kept that only the gradient needs."""
     h = w_hidden.shape[1]

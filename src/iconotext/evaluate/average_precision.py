@@ -98,12 +98,7 @@ def average_precision_interval(
 
 
 def relation_precisions(
-    probabilities: Floats,
-    labels: Floats,
-    relations: Sequence[str],
-    *,
-    resamplings: int = RESAMPLINGS,
-    seed: int = 0,
+    probabilities: Floats, labels: Floats, relations: Sequence[str], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> tuple[RelationPrecision, ...]:
     """Average precision of each relation.
 

@@ -38,11 +38,7 @@ def resampled_counts(documents: int, resamplings: int, seed: int) -> Iterator[ND
 
 
 def bootstrap_intervals(
-    totals: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    *,
-    resamplings: int = RESAMPLINGS,
-    seed: int = 0,
+    totals: NDArray[np.float64], weights: NDArray[np.float64], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> NDArray[np.float64]:
     """95 % percentile intervals of the ratios Σ totals / Σ weights when documents are drawn anew.
 

@@ -57,11 +57,7 @@ def loading(name: str) -> Iterator[None]:
     logging: Foreign = import_module("transformers.utils.logging")
     code: Foreign = import_module("transformers.dynamic_module_utils")
 
-    bars, verbosity, patience = (
-        logging.is_progress_bar_enabled(),
-        logging.get_verbosity(),
-        code.TIME_OUT_REMOTE_CODE,
-    )
+    bars, verbosity, patience = (logging.is_progress_bar_enabled(), logging.get_verbosity(), code.TIME_OUT_REMOTE_CODE)
     logging.disable_progress_bar()
     logging.set_verbosity_error()  # else they say at each load that torchvision, which nothing needs, is not there
     # Parts of a model forget that code is not trusted, and ask whether to run it; without time to answer they refuse.

@@ -51,11 +51,7 @@ def pixel_preparation(name: str) -> Callable[[Pillow.Image], NDArray[Any]]:
 
 
 def save_towers(
-    target: Path,
-    name: str,
-    folder: Path,
-    towers: Mapping[str, torch.Tensor],
-    objective: Mapping[str, torch.Tensor],
+    target: Path, name: str, folder: Path, towers: Mapping[str, torch.Tensor], objective: Mapping[str, torch.Tensor]
 ) -> None:
     """Write a dual encoder as transformers does, with its tokenizer and image processor.
 

@@ -54,11 +54,7 @@ def json_lines(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
 def _any_object(result: LinkedDocument | Failure) -> dict[str, Any]:
     if isinstance(result, LinkedDocument):
         return json_object(result)
-    return {
-        "id": result.path.stem,
-        "source": str(result.path),
-        "error": str(result.error),
-    }
+    return {"id": result.path.stem, "source": str(result.path), "error": str(result.error)}
 
 
 def _sentence(sentence: Sentence) -> dict[str, Any]:

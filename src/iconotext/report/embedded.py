@@ -56,12 +56,7 @@ class Embedded:
         return None if self.uri is None else hashlib.sha256(self.uri.encode()).hexdigest()[:16]
 
 
-def embed(
-    images: Sequence[Image],
-    wanted: Iterable[int],
-    *,
-    longer_side: int = LONGER_SIDE,
-) -> dict[int, Embedded]:
+def embed(images: Sequence[Image], wanted: Iterable[int], *, longer_side: int = LONGER_SIDE) -> dict[int, Embedded]:
     """Encode some of a document's images for a page, several at a time.
 
     Args:

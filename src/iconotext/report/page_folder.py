@@ -301,13 +301,7 @@ CARD_SIDE = 360
 
 def index_page(records: Sequence[Record]) -> str:
     """A whole HTML page with a card for each record, in the order given."""
-    return filled(
-        "iconotext.report",
-        "index.html",
-        title="Linked documents",
-        styles=["reading.css"],
-        cards=records,
-    )
+    return filled("iconotext.report", "index.html", title="Linked documents", styles=["reading.css"], cards=records)
 
 
 def card_image(linked: LinkedDocument) -> Embedded | None:

@@ -21,14 +21,7 @@ LIKELY = 0.5
 TIMES = 3.0
 """The odds of a relation that is shown are at least so many times its typical odds in the document."""
 
-TYPICAL = {
-    "Visible": 0.23,
-    "Subjective": 0.05,
-    "Action": 0.05,
-    "Story": 0.70,
-    "Meta": 0.10,
-    "Irrelevant": 0.05,
-}
+TYPICAL = {"Visible": 0.23, "Subjective": 0.05, "Action": 0.05, "Story": 0.70, "Meta": 0.10, "Irrelevant": 0.05}
 """Average probability (of log-odds) that the shipped model gives each relation, over the links of 333 documents
 (``benchmarks/shown_relations.py``). A document's own average starts from it."""
 

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 
 
 def sentence_writer(
-    recipe: Recipe,
-    work: Path,
-    vocabulary: Numbers | None,
-    stack: ExitStack,
-    backbone: TextBackbone | None,
+    recipe: Recipe, work: Path, vocabulary: Numbers | None, stack: ExitStack, backbone: TextBackbone | None
 ) -> SentenceWriter:
     """What writes the sentences as the recipe reads them: as words, as tokens of a dual encoder, or as vectors."""
     if recipe.words is not None and vocabulary is not None:

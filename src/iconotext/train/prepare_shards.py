@@ -33,16 +33,7 @@ from iconotext.train.parts import extracted
 from iconotext.train.parts import joined as joined_parts
 from iconotext.train.prepare import arrays_in, drawing, enough_documents, feature_settings
 from iconotext.train.prepare_documents import chance_of
-from iconotext.train.prepared import (
-    DOCUMENTS,
-    IDS,
-    META,
-    SPLITS,
-    UNDIVIDED,
-    Prepared,
-    open_prepared,
-    span_counts,
-)
+from iconotext.train.prepared import DOCUMENTS, IDS, META, SPLITS, UNDIVIDED, Prepared, open_prepared, span_counts
 from iconotext.write import open_atomic, write_text
 
 if TYPE_CHECKING:
@@ -131,11 +122,7 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
 
 
 def prepare_shards(
-    recipe: Recipe,
-    folders: Sequence[str],
-    folder: Path,
-    *,
-    report: Callable[[str, int], None] | None = None,
+    recipe: Recipe, folders: Sequence[str], folder: Path, *, report: Callable[[str, int], None] | None = None
 ) -> Prepared:
     """Write what training needs beside the shards, or open what an earlier run left.
 

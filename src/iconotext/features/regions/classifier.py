@@ -17,14 +17,7 @@ import numpy as np
 
 from iconotext.errors import FeatureError
 from iconotext.features.fingerprint import digest_of
-from iconotext.features.regions.table import (
-    FEATURES,
-    OBJECTS,
-    PROBABILITIES,
-    RegionTable,
-    Stored,
-    first_array,
-)
+from iconotext.features.regions.table import FEATURES, OBJECTS, PROBABILITIES, RegionTable, Stored, first_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -53,12 +53,7 @@ class Setting:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "strength": self.strength,
-            "threshold": self.threshold,
-            "hard": self.hard,
-            **self.metrics.as_dict(),
-        }
+        return {"strength": self.strength, "threshold": self.threshold, "hard": self.hard, **self.metrics.as_dict()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,9 +168,4 @@ def _setting(
 def _goodness(setting: Setting) -> tuple[float, float, float, float]:
     """The smaller the better; figures that differ by rounding are equal."""
     metrics = setting.metrics
-    return (
-        round(metrics.median_rank.mean, 9),
-        round(metrics.mean_rank.mean, 9),
-        setting.threshold,
-        setting.strength,
-    )
+    return (round(metrics.median_rank.mean, 9), round(metrics.mean_rank.mean, 9), setting.threshold, setting.strength)

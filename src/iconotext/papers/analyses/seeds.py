@@ -78,11 +78,7 @@ def spread_over_seeds(evaluations: Sequence[Evaluation]) -> dict[str, float | No
 
 
 def differences(
-    mine: Mapping[int, Evaluation],
-    theirs: Mapping[int, Evaluation],
-    *,
-    resamplings: int = RESAMPLINGS,
-    seed: int = 0,
+    mine: Mapping[int, Evaluation], theirs: Mapping[int, Evaluation], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> dict[str, Difference]:
     """Compare two models, document by document and seed by seed: metric to difference, as ``METRICS`` has them.
 

@@ -115,12 +115,7 @@ class About:
 
 
 def create_study(
-    path: Path,
-    contenders: Sequence[Contenders],
-    *,
-    second: str,
-    raters: int = RATERS,
-    seed: int = 0,
+    path: Path, contenders: Sequence[Contenders], *, second: str, raters: int = RATERS, seed: int = 0
 ) -> int:
     """Write a study; the number of identical pairs.
 

@@ -25,11 +25,7 @@ Scores = Mapping[str, Mapping[int, dict[str, Any]]]
 def ranks_for_json(draws: Sequence[Draw]) -> list[dict[str, list[int]]]:
     """The ranks of every query in every pool, as a file of results keeps them."""
     return [
-        {
-            "queries": draw.queries.tolist(),
-            "above": draw.ranks.above.tolist(),
-            "tied": draw.ranks.tied.tolist(),
-        }
+        {"queries": draw.queries.tolist(), "above": draw.ranks.above.tolist(), "tied": draw.ranks.tied.tolist()}
         for draw in draws
     ]
 

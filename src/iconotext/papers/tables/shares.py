@@ -46,7 +46,7 @@ def share_sections(
     lines = []
     notes = [
         "Share of the labelled training documents from which on, at it and at all larger ones tried, the supervised "
-        "model has the better mean, and from which on the 95 % interval of the difference excludes 0.",
+        "model has the better mean, and from which on the 95 % interval of the difference excludes 0."
     ]
     for name, by_seed in others.items():
         enough = published_facts("li2021")["enough_labels"][name]
