@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from iconotext.corpus.feature_files import own_features
 from iconotext.embed.folder import init_folder
 from iconotext.errors import SettingError
-from iconotext.evaluate.average_precision import RelationPrecision, relation_precisions
+from iconotext.evaluate.average_precision import RelationPrecision
 from iconotext.evaluate.retrieval import DRAWS, Retrieval, of_relations, rank_pools, retrieval
-from iconotext.evaluate.retrieval_scores import own_probabilities, refined, similarities
+from iconotext.evaluate.retrieval_scores import refined, similarities, told_precisions
 from iconotext.library.refinement import Refinement, read_refinement
 
 if TYPE_CHECKING:
@@ -136,20 +136,5 @@ def measure_retrieval(
     better = None
     if encoder.coherence is not None and refinement.threshold:
         better = found(refined(pairs, encoder.coherence, refinement))
-    precisions = _relation_precisions(encoder, pairs, resamplings=resamplings, seed=seed)
+    precisions = told_precisions(encoder.coherence, pairs, resamplings=resamplings, seed=seed)
     return RetrievalReport(pairs, found(similarities(pairs)), refinement, better, precisions)
-
-
-def _relation_precisions(
-    encoder: Encoder, pairs: PairVectors, *, resamplings: int, seed: int
-) -> tuple[RelationPrecision, ...]:
-    """Average precision of the relations that the model tells and the pairs have labels for; () without any."""
-    if encoder.coherence is None:
-        return ()
-    names = encoder.coherence.relations
-    both = [name for name in names if name in pairs.relations]
-    if not both:
-        return ()
-    predicted = own_probabilities(pairs, encoder.coherence)[:, [names.index(name) for name in both]]
-    labels = pairs.labels[:, [pairs.relations.index(name) for name in both]]
-    return relation_precisions(predicted, labels, both, resamplings=resamplings, seed=seed)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.evaluate.average_precision import RelationPrecision, relation_precisions
+from iconotext.evaluate.intervals import RESAMPLINGS
 from iconotext.library.refinement import Refinement, refine
 
 if TYPE_CHECKING:
@@ -54,3 +56,15 @@ def own_probabilities(pairs: PairVectors, coherence: Coherence) -> NDArray[np.fl
         found = np.asarray(coherence.probabilities(pairs.texts[some], pairs.images[pairs.image_of[some]]), np.float64)
         parts.append(found[np.arange(len(found)), np.arange(len(found))])
     return np.concatenate(parts)
+
+
+def told_precisions(
+    coherence: Coherence | None, pairs: PairVectors, *, resamplings: int = RESAMPLINGS, seed: int = 0
+) -> tuple[RelationPrecision, ...]:
+    """Average precision of the relations that a model tells and the pairs have labels for; () without any."""
+    names = [] if coherence is None else [name for name in coherence.relations if name in pairs.relations]
+    if coherence is None or not names:
+        return ()
+    predicted = own_probabilities(pairs, coherence)[:, [coherence.relations.index(name) for name in names]]
+    labels = pairs.labels[:, [pairs.relations.index(name) for name in names]]
+    return relation_precisions(predicted, labels, names, resamplings=resamplings, seed=seed)

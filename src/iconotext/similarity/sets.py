@@ -12,16 +12,20 @@ from typing import Literal, get_args
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from iconotext.errors import SettingError, ShapeError
 from iconotext.similarity.assignment import Links, assignment_cells
 from iconotext.similarity.axis import Axis, Counts, axis_of
-from iconotext.similarity.bound import LinkBound, number_of_links
 from iconotext.similarity.cells import Cells, weighted_sum
 from iconotext.similarity.top_k import dense_cells, top_k_cells
 
 SimilarityKind = Literal["dense", "top-k", "assignment"]
+
+LinkBound = int | Literal["min", "half"]
+"""``min``: as many as the smaller side has members; ``half``: half of that, rounded up; a number: that many, or as many
+as the smaller side has where it has fewer."""
 
 Directions = Literal["sum", "mean"]
 """How sentences to images and images to sentences are put together: Hessel 2019 adds them, Li 2021 averages them."""
@@ -209,3 +213,26 @@ def _portions(sentences: Axis, width: int, max_cells: int) -> list[Axis]:
         begun = ends[cuts[-1]] - sentences.counts[cuts[-1]] * width
         cuts.append(max(cuts[-1] + 1, int(np.searchsorted(ends, begun + max_cells, side="right"))))
     return [axis_of(sentences.counts[first:last].tolist(), "sentences") for first, last in pairwise(cuts)]
+
+
+def number_of_links(k: LinkBound, sentences: NDArray[np.int64], images: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The bound for every pair of a set of sentences and a set of images.
+
+    Args:
+        sentences: (P,) sizes of the sets of sentences, 1 or more.
+        images: (Q,) sizes of the sets of images, 1 or more.
+
+    Returns:
+        (P, Q), from 1 to the size of the smaller side.
+
+    Raises:
+        SettingError: k is neither of the two words nor a whole number of 1 or more.
+    """
+    smaller: NDArray[np.int64] = np.minimum(sentences[:, None], images[None, :])
+    if k == "min":
+        return smaller
+    if k == "half":
+        return -(-smaller // 2)
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise SettingError(f'k is {k!r}; it must be "min", "half" or a whole number of 1 or more')
+    return np.minimum(smaller, k)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -117,20 +117,22 @@ def encode_pairs(
         model: In evaluation mode.
         documents: Their numbers, ascending.
     """
-    texts, images = [], []
+    parts = [(texts, images) for _, texts, images in _encoded(model, prepared, recipe, documents, device)]
+    texts, images = (np.concatenate([each.numpy() for each in side]) for side in zip(*parts, strict=True))
+    return texts, images
+
+
+def _encoded(
+    model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
+) -> Iterator[tuple[Batch, Tensor, Tensor]]:
+    """Whole documents in batches, with the vectors of their sentences and of their images."""
     planned = [(part, len(part)) for part in _portions(prepared, documents)]
     with torch.inference_mode():
         for batch in batches_ahead(prepared, _whole(recipe), planned, training=False, epoch=0):
-            sentences, seen, *_ = _encoded(model, batch.to(device))
-            texts.append(sentences.cpu().numpy())
-            images.append(seen.cpu().numpy())
-    return np.concatenate(texts), np.concatenate(images)
-
-
-def _encoded(model: JointModel, batch: Batch) -> Any:
-    """Sentences and images of a batch, and what else a model gives."""
-    texts = {"sentences": batch.sentences, "words": batch.words, "lengths": batch.lengths}
-    return model(batch.images, counts=batch.sentence_counts, **texts)
+            moved = batch.to(device)
+            texts = {"sentences": moved.sentences, "words": moved.words, "lengths": moved.lengths}
+            sentences, images, *_ = model(moved.images, counts=moved.sentence_counts, **texts)
+            yield batch, sentences.cpu(), images.cpu()
 
 
 def _whole(recipe: Recipe) -> Recipe:
@@ -186,20 +188,11 @@ def scored_documents(
     Args:
         model: In evaluation mode.
     """
-    whole = _whole(recipe)
-    planned = [(part, len(part)) for part in _portions(prepared, documents)]
-    with torch.inference_mode():
-        for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
-            sentences, images, *_ = _encoded(model, batch.to(device))
-            parts = zip(
-                batch.documents.tolist(),
-                sentences.cpu().split(batch.sentence_counts),
-                images.cpu().split(batch.image_counts),
-                strict=True,
-            )
-            for document, own_sentences, own_images in parts:
-                cosines = (own_sentences @ own_images.T).numpy()
-                yield Scored(prepared.ids[document], cosines, prepared.links_of(document))
+    for batch, sentences, images in _encoded(model, prepared, recipe, documents, device):
+        parts = torch.split(sentences, batch.sentence_counts), torch.split(images, batch.image_counts)
+        for document, own_sentences, own_images in zip(batch.documents.tolist(), *parts, strict=True):
+            cosines = (own_sentences @ own_images.T).numpy()
+            yield Scored(prepared.ids[document], cosines, prepared.links_of(document))
 
 
 def evaluate_split(

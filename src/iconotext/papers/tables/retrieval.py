@@ -55,9 +55,8 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
 
     from iconotext.embed.coherence import Coherence
     from iconotext.embed.folder import load_model
-    from iconotext.evaluate.average_precision import relation_precisions
     from iconotext.evaluate.retrieval import POOL, of_relations, rank_pools
-    from iconotext.evaluate.retrieval_scores import own_probabilities, pair_probabilities, refined, similarities
+    from iconotext.evaluate.retrieval_scores import pair_probabilities, refined, similarities, told_precisions
     from iconotext.library.refinement import Refinement
     from iconotext.papers.analyses.refinement import write_tuning
     from iconotext.papers.analyses.refinement_tuning import tune_refinement
@@ -85,10 +84,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     }
     if stored.model.coherence is not None:
         coherence = Coherence(tuple(stored.relations), stored.model.coherence)
-        columns = [test.relations.index(name) for name in stored.relations]
-        own = own_probabilities(test, coherence)
-        precisions = relation_precisions(own, test.labels[:, columns], stored.relations)
-        found["precision"] = {each.relation: each.as_dict() for each in precisions}
+        found["precision"] = {each.relation: each.as_dict() for each in told_precisions(coherence, test)}
         tuning = tune_refinement(
             similarities(validation),
             pair_probabilities(validation, coherence),
