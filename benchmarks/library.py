@@ -349,7 +349,7 @@ def measure_add(files: list[Path]) -> dict[str, Any]:
 def rows(first: int, vectors: NDArray[np.float32]) -> Any:
     """Made-up pictures as rows of a library: one place each, with a caption whose vector is that of the picture."""
     count, dim = vectors.shape
-    texts = captions(np.random.default_rng(first), count, 8)
+    texts, vary = captions(np.random.default_rng(first), count, 8), np.random.default_rng((first, 1))
     numbers = range(first, first + count)
     files = [f"/photos/{number % FOLDERS}/IMG_{number % 10_000:04}.jpg" for number in numbers]
     ends = pa.array(np.arange(count + 1, dtype=np.int32))
@@ -366,11 +366,11 @@ def rows(first: int, vectors: NDArray[np.float32]) -> Any:
         "folders": each(pa.array(folders), 3),
         "date": pa.array(np.datetime64(BEGIN, "s") + np.arange(first, first + count) * 60),
         "relation_model": ["made-up"] * count,
-        "offsets": each(pa.array(np.zeros(13 * count, np.float32)), 13),
+        "offsets": each(pa.array(vary.random(13 * count, dtype=np.float32)), 13),  # of zeros a row takes long to read
         "thumbnail": pa.nulls(count, pa.string()),
         "words": [" ".join([_STEM[word] for word in text.split()]) + " img" for text in texts],
         "said": each(pa.array(vectors.astype(np.float16).ravel()), dim),
-        "taken": pa.array(np.zeros(count, bool)),
+        "taken": pa.array(vary.random(count) < 0.5),
     }
     return pa.table(columns, schema=schema(dim))
 
