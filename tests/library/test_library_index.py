@@ -111,7 +111,8 @@ def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, m
     where = Filters(folder="/few's")
     found = found_near(opened, query, 30, where)
     assert len(found) == 30  # as many as there are, far off as they may be
-    assert {near.item.places[0].file.rsplit("/", 1)[0] for near in found} == {"/few's"}
+    told = opened.told(near.picture for near in found).values()
+    assert {item.places[0].file.rsplit("/", 1)[0] for item in told} == {"/few's"}
 
 
 @pytest.fixture
