@@ -3,10 +3,11 @@
     python benchmarks/promise.py fit           writes src/iconotext/links/calibration.json, after evidence.py fit
     python benchmarks/promise.py report        the right paragraph and the right sentence, in Markdown
     python benchmarks/promise.py entrap        the right document, in Markdown
+    python benchmarks/promise.py shards        the same, by `iconotext scale link` and by `iconotext link`
     python benchmarks/promise.py simulate      what holds, and what breaks, where the truth is known; needs no data
 
-Three need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout); features are cached, then
-``fit`` takes a minute. Each publisher is one run of ``iconotext link --max-false``.
+All but the last need the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout); features are
+cached, then ``fit`` takes a minute. Each publisher is one run of ``iconotext link --max-false``.
 
 ``report``: every cited figure is linked by weights that were fitted without its class (OpenStax, old books, modern
 generators), and promises come from the calibration figures of all *other* publishers. Power is the share of the right
@@ -14,17 +15,20 @@ links that stay. Beside it the simplest rule, a probability of 1 - alpha or more
 the publisher's documents. *Own*: calibrated by every second document of the same publisher, tested on the others.
 
 ``entrap``: as many pictures of other documents as a document has are put into it, with the weights that ship; mean of
-ten draws with its 95 % interval. At most 40 documents of a publisher.
+ten draws with its 95 % interval. At most 40 documents of a publisher. ``shards``: one such draw of all documents with
+pictures, as shards of 50, linked whole by the commands' own functions; the promise is of all of them together.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,6 +40,8 @@ from fit_evidence import common_habit, dump_calibration, example, fit_coefficien
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
+from iconotext.corpus.document_row import row_of
+from iconotext.corpus.formats.json_lines import write_lines
 from iconotext.corpus.store import read_corpus
 from iconotext.features import load_text_backbone
 from iconotext.links.calibration import Calibration, Figure, calibration_of
@@ -50,6 +56,9 @@ from iconotext.links.promise import conformal_p_values
 from iconotext.links.select import Selection
 from iconotext.links.settings import LinkSettings
 from iconotext.links.weighing import gathered_places, weigh_evidence
+from iconotext.pipeline import Linker
+from iconotext.scale.run import link_shards
+from iconotext.scale.settings import ShardSettings
 from iconotext.types import Claim, Document, Evidence, Image, LinkedDocument
 
 if TYPE_CHECKING:
@@ -60,6 +69,8 @@ TARGET = ROOT / "src" / "iconotext" / "links" / "calibration.json"
 ALPHAS = (0.05, 0.1, 0.2)
 RESAMPLINGS = 500
 SEEDS, MOST = 10, 40
+SHARD = 50
+NOTHING = np.zeros((0, 1), np.float32)
 CLAIMS: tuple[Claim, ...] = ("paragraph", "sentence")
 ALL = LinkSettings().evidence
 BLIND: tuple[Evidence, ...] = ("caption", "layout", "reference")
@@ -76,7 +87,7 @@ class Source:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["fit", "report", "entrap", "simulate"])
+    parser.add_argument("command", choices=["fit", "report", "entrap", "shards", "simulate"])
     parser.add_argument("--data", type=Path, default=os.environ.get("ICONOTEXT_DATA", ROOT.parent / "shared" / "data"))
     parser.add_argument("--work", type=Path, default=Path("default-model"))
     arguments = parser.parse_args()
@@ -84,6 +95,10 @@ def main() -> None:
         simulate()
         return
     folder = arguments.data / "documents"
+    if arguments.command == "shards":
+        paths = [folder / "cited/cited.jsonl", folder / "textbook/cited.jsonl"]
+        report_shards([document for path in paths for document in read_corpus(path)])
+        return
     encode, looking = text_encoder(), looking_with(unseen_by("cited figures", arguments.data, arguments.work))
     seen = [
         source
@@ -394,6 +409,44 @@ def entrap(source: Source, others: Sequence[Source], seed: int) -> tuple[Documen
     drawn = [pool[n] for n in rng.choice(len(pool), number, replace=False)] if number else []
     first = len(document.images)
     return replace(document, images=(*document.images, *drawn), links=None), range(first, first + number)
+
+
+def report_shards(documents: Sequence[Document]) -> None:
+    """Own and foreign pictures, kept over shards and in one collection."""
+    found = [Source(group(each), publisher(each), Cited(each, NOTHING, NOTHING, "")) for each in documents]
+    foreign, mixed = {}, []
+    for source in found:
+        document, put_in = entrap(source, [other for other in found if other.publisher == source.publisher], 0)
+        foreign[document.id] = set(put_in)
+        last = len(document.sentences)  # of its new document
+        images = (replace(image, position=min(image.position or 0, last)) for image in document.images)
+        mixed.append(replace(document, images=tuple(images)))
+    own = sum(len(document.images) for document in documents)
+    print(f"{len(documents)} documents, {own} pictures of their own, {sum(map(len, foreign.values()))} put in\n")
+    print("| promised | kept over shards | false | power | documents of which one collection keeps others |")
+    print("|---" * 5 + "|")
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for first in range(0, len(mixed), SHARD):
+            lines = (row_of(document, folder / "in").model_dump_json() for document in mixed[first : first + SHARD])
+            write_lines(lines, folder / "in" / f"{first:05}.jsonl", force=False)
+        for alpha in ALPHAS:
+            linking = LinkSettings(max_false=alpha, promise="document", relations="none")
+            outside = ShardSettings(to="jsonl", allow_outside=True)
+            output = folder / f"{alpha:.0%}"
+            link_shards([str(folder / "in")], str(output), linking=linking, settings=outside)
+            rows = [json.loads(line) for path in sorted(output.glob("*.jsonl")) for line in path.open()]
+            kept = {row["id"]: {link["image"] for link in row["links"]} for row in rows}
+            alone = {
+                linked.document.id: {link.image for link in linked.links}
+                for linked in Linker.load(settings=linking).link_all(mixed)
+                if isinstance(linked, LinkedDocument)
+            }
+            number = sum(map(len, kept.values()))
+            wrong = sum(len(images & foreign[document]) for document, images in kept.items())
+            other = sum(alone[document] != images for document, images in kept.items())
+            share = f"{wrong / max(1, number):.1%} | {(number - wrong) / own:.0%}"
+            print(f"| {alpha:.0%} | {number} | {share} | {other} of {len(kept)} |", flush=True)
 
 
 def entrapped(runs: Iterable[FloatMatrix], alpha: float) -> str:

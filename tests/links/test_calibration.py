@@ -92,6 +92,17 @@ def test_decoys_come_with_their_captions_from_other_documents_and_each_once():
     assert mixed.images[:5] == documents[0].images
 
 
+def test_decoys_come_from_the_documents_own_collection_where_that_has_any():
+    one, two = ({"collection": name} for name in ("one", "two"))
+    documents = [shelf("a", 2, meta=one), shelf("b", 1, meta=one), *(shelf(name, 30, meta=two) for name in "cde")]
+    mixed, pairs = pool_of(*documents).with_decoys(documents[0])
+    drawn = [mixed.images[j].source[0] for j in pairs.values()]
+    assert drawn[0] == "b"  # the only one there is
+    assert drawn[1] in "cde"
+    mixed, pairs = pool_of(*documents).with_decoys(documents[2])
+    assert {mixed.images[j].source[0] for j in pairs.values()} <= set("de")
+
+
 def test_decoys_have_words_of_the_same_kind_and_look_like_none_of_the_document():
     logo = Image("logo.png", caption="Our logo", position=0)
     wordless, broken = Image("2.jpg", position=0), Image("x.jpg", caption="x", position=0, problem="broken")

@@ -194,11 +194,12 @@ def test_the_pool_of_all_is_that_of_each(tmp_path):
         return [
             (
                 name,
+                collection,
                 n,
                 replace(image, file=None),
                 image.file if isinstance(image.file, bytes) else image.file.read_bytes(),
             )
-            for name, n, image in pool
+            for name, collection, n, image in pool
         ]
 
     assert said(merged) == said(whole)

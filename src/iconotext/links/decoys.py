@@ -2,7 +2,9 @@
 
 An image that does not belong to its document is to its sentences what its decoy is: either of the two wins by chance.
 So a caption travels with its image, decoy and image have the same kinds of words, and both stand in the document when
-it is scored; nothing but their place tells them apart, and the place must not be looked at.
+it is scored; nothing but their place tells them apart, and the place must not be looked at. Decoys come from the
+document's own collection where that has any: what stands in a wrong place mostly is of the same book or site, and fits
+better than what is of another.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.links.caption import texts_of
+from iconotext.links.habit import collection_of
 
 if TYPE_CHECKING:
     from iconotext.types import Document, Image
@@ -30,6 +33,7 @@ class _Decoy(NamedTuple):
     number: int
     order: int  # where it came among all: two are never compared further
     words: frozenset[str]
+    collection: str
     image: Image
 
 
@@ -49,12 +53,17 @@ class DecoyPool:
         """
         for number, image in enumerate(document.images):
             if image.problem is None:
-                self.add_image(document.id, number, image, keep)
+                self.add_image(document.id, collection_of(document), number, image, keep)
 
     def add_image(
-        self, document: str, number: int, image: Image, keep: Callable[[Image], Image] = lambda image: image
+        self,
+        document: str,
+        collection: str,
+        number: int,
+        image: Image,
+        keep: Callable[[Image], Image] = lambda image: image,
     ) -> None:
-        """Let one image of a document take part; arguments as in ``add``."""
+        """Let one image of a document, which is of a collection, take part; arguments as in ``add``."""
         self._seen += 1
         rank = -digest_of(document, number)
         full = len(self._heap) == self._size
@@ -63,12 +72,12 @@ class DecoyPool:
         if full:
             heapq.heappop(self._heap)
         kept = keep(image)
-        heapq.heappush(self._heap, _Decoy(rank, document, number, self._seen, _words(kept), kept))
+        heapq.heappush(self._heap, _Decoy(rank, document, number, self._seen, _words(kept), collection, kept))
 
-    def __iter__(self) -> Iterator[tuple[str, int, Image]]:
-        """Document, number and image of all that are kept, the smallest digest first."""
+    def __iter__(self) -> Iterator[tuple[str, str, int, Image]]:
+        """Document, its collection, number and image of all that are kept, the smallest digest first."""
         for decoy in sorted(self._heap, reverse=True):
-            yield decoy.document, decoy.number, decoy.image
+            yield decoy.document, decoy.collection, decoy.number, decoy.image
 
     def with_decoys(self, document: Document) -> tuple[Document, dict[int, int]]:
         """The document with a decoy behind its own images for each that can have one; layout must not be looked at.
@@ -77,12 +86,13 @@ class DecoyPool:
             The document, and the number of each image to that of its decoy. An image has none if it has a problem, or
             if no image of another document with the same kinds of words is left.
         """
-        seen = {_looks(image) for image in document.images}
+        seen, collection = {_looks(image) for image in document.images}, collection_of(document)
         left = sorted(decoy for decoy in self._heap if decoy.document != document.id)
         images, pairs = list(document.images), {}
         for number, image in enumerate(document.images):
             words = _words(image)
             fitting = [n for n, decoy in enumerate(left) if decoy.words == words and _looks(decoy.image) not in seen]
+            fitting = [n for n in fitting if left[n].collection == collection] or fitting
             if image.problem is not None or not fitting:
                 continue
             rng = np.random.default_rng(digest_of(document.id, number))

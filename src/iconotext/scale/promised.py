@@ -156,6 +156,7 @@ def _schema_of_pool() -> Any:
         [
             ("digest", pa.uint64()),
             ("document", pa.string()),
+            ("collection", pa.string()),
             ("number", pa.int32()),
             ("image", pa.string()),
             ("picture", pa.binary()),
@@ -163,20 +164,20 @@ def _schema_of_pool() -> Any:
     )
 
 
-def write_pool(path: Path, pool: Iterable[tuple[str, int, Image]]) -> str:
+def write_pool(path: Path, pool: Iterable[tuple[str, str, int, Image]]) -> str:
     """Write the images that decoys are drawn from, each with all of it that is compared; a digest of them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema, digest = _schema_of_pool(), hashlib.sha256()
     with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema) as writer:
-        for document, number, image in pool:  # each in a group of its own: only one is in memory
+        for document, collection, number, image in pool:  # each in a group of its own: only one is in memory
             said = {"source": image.source, "alt": image.alt, "caption": image.caption}
             lines = None if image.lines is None else [asdict(line) for line in image.lines]
             text = json.dumps({**said, "lines": lines})
             picture = image.file.read_bytes() if isinstance(image.file, Path) else image.file
-            row = (digest_of(document, number), document, number, text, picture)
-            digest.update(repr((*row[:4], hashlib.sha256(picture or b"").digest())).encode())
+            row = (digest_of(document, number), document, collection, number, text, picture)
+            digest.update(repr((*row[:5], hashlib.sha256(picture or b"").digest())).encode())
             writer.write_table(pa.table([[value] for value in row], schema=schema))
     return digest.hexdigest()
 
@@ -188,12 +189,12 @@ def read_pool(path: Path, folder: Path, rows: Iterable[int] | None = None) -> De
         rows: Which; all by default.
     """
     pool = DecoyPool()
-    for document, number, image in _images(path, folder, rows):
-        pool.add_image(document, number, image)
+    for document, collection, number, image in _images(path, folder, rows):
+        pool.add_image(document, collection, number, image)
     return pool
 
 
-def _images(path: Path, folder: Path, rows: Iterable[int] | None = None) -> Iterator[tuple[str, int, Image]]:
+def _images(path: Path, folder: Path, rows: Iterable[int] | None = None) -> Iterator[tuple[str, str, int, Image]]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as table:
@@ -206,7 +207,7 @@ def _images(path: Path, folder: Path, rows: Iterable[int] | None = None) -> Iter
             if row["picture"] is not None:
                 file = folder / f"{path.stem}-{n}"
                 file.write_bytes(row["picture"])
-            yield row["document"], row["number"], Image(file=file, **said)
+            yield row["document"], row["collection"], row["number"], Image(file=file, **said)
 
 
 def merge_pools(output: str, manifests: Sequence[Manifest], address: str) -> str:
@@ -223,7 +224,7 @@ def merge_pools(output: str, manifests: Sequence[Manifest], address: str) -> str
     for _, n, row in heapq.nsmallest(POOL, digests()):
         chosen.setdefault(n, []).append(row)
 
-    def images(scratch: Path) -> Iterator[tuple[str, int, Image]]:
+    def images(scratch: Path) -> Iterator[tuple[str, str, int, Image]]:
         for n in sorted(chosen):
             with at_hand(joined(output, manifests[n].output)) as (path,), TemporaryDirectory(dir=scratch) as folder:
                 yield from _images(path, Path(folder), sorted(chosen[n]))
