@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from anyio.from_thread import start_blocking_portal
 from PIL import Image
 
 TEXT = """# Boats and trams
@@ -132,6 +133,12 @@ class Running:
         self.process.terminate()
         self._end()
         assert [line for line in self.said if not line.startswith(("Open http", "Study "))] == []
+
+
+def awaited(function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+    """What comes of a coroutine function, in a loop in another thread: browser tests leave one running in this one."""
+    with start_blocking_portal() as portal:
+        return portal.call(function, *arguments)
 
 
 def wait_for(look: Callable[[], Any], seconds: float = 180) -> Any:

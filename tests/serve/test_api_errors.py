@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -22,6 +21,7 @@ from iconotext.serve.events import Events
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError, GoneError, LateError
 from iconotext.serve.settings import ServeSettings
+from tests.serve.conftest import awaited
 
 
 class MadeUp:
@@ -97,8 +97,9 @@ def test_where_the_queue_is_full_no_file_is_read(asked):
 @pytest.mark.parametrize("end", [BusyError("too much is waiting already"), DocumentError("a.md: broken")])
 def test_a_file_waits_for_a_free_process_and_is_refused_where_it_cannot_be_made(tmp_path, end):
     jobs: Any = SimpleNamespace(exports=tmp_path, pool=MadeUp(end), settings=SimpleNamespace(max_seconds=1))
-    with pytest.raises(BusyError if isinstance(end, BusyError) else HTTPException) as refused:  # 503 is not 409
-        asyncio.run(sent_once(jobs, "a.zip", "application/zip", print, [], "a"))
+    expected = BusyError if isinstance(end, BusyError) else HTTPException  # 503 is not 409
+    with pytest.raises(expected) as refused:
+        awaited(sent_once, jobs, "a.zip", "application/zip", print, [], "a")
     assert getattr(refused.value, "status_code", None) == (None if isinstance(end, BusyError) else 409)
 
 

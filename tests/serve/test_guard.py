@@ -13,6 +13,7 @@ from iconotext.serve.access import Access
 from iconotext.serve.guard import MAX_BODY, POLICY, Guard
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
+from tests.serve.conftest import awaited
 
 HOST = "127.0.0.1:8017"
 
@@ -57,7 +58,7 @@ class Asked:
             "query_string": query.encode(),
             "headers": [(name.encode(), value.encode()) for name, value in given.items() if value is not None],
         }
-        asyncio.run(self.guard(scope, receive, send))
+        awaited(self.guard, scope, receive, send)
         return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}, sent[-1].get("body")
 
 

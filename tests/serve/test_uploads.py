@@ -24,7 +24,7 @@ from iconotext.serve.pool import Pool
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
 from iconotext.serve.uploads import safe_name, save_files
-from tests.serve.conftest import multipart
+from tests.serve.conftest import awaited, multipart
 
 SETTINGS = ServeSettings(max_upload=100_000, max_files=5)
 
@@ -152,7 +152,7 @@ def test_two_uploads_are_unpacked_at_once_and_no_more(tmp_path, monkeypatch):
 
     monkeypatch.setattr(collections, "save_files", save)
     jobs = made_jobs(tmp_path)
-    asyncio.run(six())
+    awaited(six)
     jobs.close()
     jobs.store.close()
     assert (max(most), len(most)) == (2, 6)
