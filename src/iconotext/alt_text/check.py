@@ -88,6 +88,9 @@ def check_document(
 
     Args:
         within: Folder that images may come from, if ``reading.root`` names none; None: the file's own.
+
+    Raises:
+        DocumentError: The file cannot be read.
     """
     found, broken = broken_by_picture(path, settings, reading, within=within)
     return len(found), [finding for _, finding in broken]

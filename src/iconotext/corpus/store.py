@@ -165,7 +165,7 @@ def write_corpus(
 
 
 def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to: FormatName | None = None) -> int:
-    """Write rows as ``write_corpus`` writes documents; paths of images stay as the rows have them."""
+    """Write rows as ``write_corpus`` writes documents, with its errors; paths of images stay as the rows have them."""
     name, target = _target(Path(path), to)
     return FORMATS[name].write(_unique(rows), target, force=force)
 

@@ -67,7 +67,11 @@ class Searcher:
         return searchable_relations(library, self._models(library).encoder)
 
     def find(self, query: Query) -> Answer:
-        """Search for a query whose relation has any of its names."""
+        """Search for a query whose relation has any of its names.
+
+        Raises:
+            IconotextError: As ``open_library`` and ``search``; a model cannot be loaded; there is no such relation.
+        """
         library = self.library
         models = self._models(library)
         if query.relation is not None:
