@@ -132,7 +132,8 @@ def test_a_machine_that_is_lost_costs_what_it_had(tmp_path, cluster):
     said = json.loads((tmp_path / "said.json").read_text())
     assert (said["made"], said["lost"]) == (8, {})
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
-    assert not any(Path(f"/proc/{each}").exists() for each in lost)
+    while any(map(name_of, lost)):  # each notices within some seconds that its Ray is gone
+        time.sleep(0.02)
 
 
 def is_worker(process: int) -> bool:
