@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import tarfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from iconotext.errors import ImageError
+from iconotext.errors import ImageError, StoreError
 from iconotext.library.content import member_content
+from iconotext.library.filters import make_filters
 from iconotext.library.items import file_of
 from iconotext.library.ledger import Ledger
 from iconotext.library.models import DocumentLinker
@@ -18,12 +20,15 @@ from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page
 from iconotext.library.store import open_library
 from iconotext.library.update import remove_from_library
+from iconotext.scale import store
 from iconotext.scale.manifest import begin
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
 from iconotext.serve import searching
+from iconotext.types import Member
 from tests.library.library_fakes import Colours, EveryLink, link_every, update
+from tests.object_store import running, send
 from tests.scale.conftest import row, write_jsonl, write_tar
 
 
@@ -147,14 +152,14 @@ def test_what_cannot_be_used_is_counted_by_reason(tmp_path):
 def linked(shards, tmp_path, monkeypatch):
     """Links the shards as ``scale link`` does, in this process and by everything; the folder of results."""
 
-    def link(to: Any = "parquet", **settings: Any) -> Path:
-        output = tmp_path / "linked"
-        setup = begin(str(output), {"linking": {}, "shards": {"to": to, **settings}, "model": {"name": "all"}})
-        stage = Stage(str(output), setup, settings=ShardSettings(to=to, **settings))
+    def link(to: Any = "parquet", source: str = str(shards), target: str | None = None, **settings: Any) -> Path:
+        output = target or str(tmp_path / "linked")
+        setup = begin(output, {"linking": {}, "shards": {"to": to, **settings}, "model": {"name": "all"}})
+        stage = Stage(output, setup, settings=ShardSettings(to=to, **settings))
         stage.__dict__["linker"] = _Linker()
-        for shard in find_shards([str(shards)]):
+        for shard in find_shards([source]):
             stage.run(shard)
-        return output
+        return Path(output)
 
     return link
 
@@ -268,3 +273,57 @@ def test_pages_show_pictures_out_of_tars(shards, tmp_path):
 def test_the_shipped_linker_links_shards(shards, tmp_path):
     report = update(tmp_path / "lib", shards / "0.jsonl", link=DocumentLinker("default"))
     assert (report.added, report.documents, report.failures) == (3, 3, [])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("what", ["shards", "results"])
+def test_shards_of_a_store_are_added_and_their_pictures_shown_from_there(shards, linked, tmp_path, monkeypatch, what):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    images = [[{"bytes": shade(6), "path": "6.png"}]]
+    pq.write_table(pa.table({"id": ["d6"], "sentences": [["A tram."]], "images": images}), shards / "t.parquet")
+    write_jsonl(shards / "loose.jsonl", [row(7, ["7.png", "no.png"])])
+    (shards / "7.png").write_bytes(shade(7))
+    lib, link, colours = tmp_path / "lib", EveryLink(), Colours()
+    with contextmanager(running)(monkeypatch):
+        send(shards, "s3://bucket/in")
+        root = Path("s3://bucket/in")
+        if what == "results":
+            root = linked(source="s3://bucket/in", target="s3://bucket/out")
+        report = update(lib, root, link=link)
+        assert (report.added, report.shards, report.documents, report.failures) == (8, 4, 8, [])
+        assert sum(report.reasons.values()) == 1  # no.png
+        assert len(link.linked) == (0 if what == "results" else 8)
+        assert update(lib, link=link, colours=colours).unchanged == 4
+        assert colours.looked == []
+        members = [f"s3://bucket/in/{s}.tar#{n}.png" for s in range(2) for n in range(3)]
+        named = "s3://bucket/out/loose.parquet" if what == "results" else "s3://bucket/in/loose.jsonl"
+        assert places(lib) == sorted([*members, "s3://bucket/in/t.parquet#6.png", f"{named}#d7#image-1"])
+        library = open_library(lib)
+        assert library.settings.roots == (str(root).replace(":/", "://"),)
+        for digest, item in library.items(d for some, _ in library.vectors() for d in some).items():
+            (place,) = item.places
+            assert place.file is None
+            if place.member is None:  # a small picture is kept of what is an object of its own
+                assert item.thumbnail is not None
+            else:
+                assert item.thumbnail is None
+                assert member_content(place.member, digest) == shade(int(str(place.id)[1:]))
+        only = Query("red", anyway=True, top=20, filters=make_filters(Path("s3://bucket/in/0.tar").parent))
+        assert len(search(library, only, Colours().encoder())) == (7 if what == "results" else 8)
+        gone = Path("s3://bucket/out/0.parquet" if what == "results" else "s3://bucket/in/0.jsonl")
+        store.remove(str(gone).replace(":/", "://"))
+        if what == "shards":
+            store.remove("s3://bucket/in/0.tar")
+        report = update(lib, link=link)
+        assert (report.removed, report.added, report.failures) == (3, 0, [])
+        (problem,) = update(tmp_path / "other", Path("s3://bucket/nothing"), link=link).failures
+        assert problem[0] == "s3://bucket/nothing"
+        assert problem[1].startswith("no shard is there")
+    assert remove_from_library(lib, [root]).removed == 5
+    monkeypatch.setattr(store, "PATIENCE", 0.3)
+    with pytest.raises(StoreError, match="did not answer"):
+        update(lib, root, link=link)
+    assert member_content(Member("s3://bucket/in/1.tar", 0, 10), "x") is None

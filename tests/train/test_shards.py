@@ -22,10 +22,15 @@ from iconotext.train.prepare_shards import HELD_OUT, is_feature_folder, prepare_
 from iconotext.train.prepared import open_prepared
 from iconotext.train.run import train
 from iconotext.train.windows import Windows
+from tests.object_store import running, send
 from tests.scale.conftest import png, row, write_jsonl
-from tests.scale.test_store import send, server  # noqa: F401 - a fixture
 from tests.train.synthetic import regional_recipe, small_recipe, write_regional, write_synthetic
 from tests.train.test_run import Stop, StopAt, ends_the_same_when_killed, log_of, metrics_of, weights_of
+
+
+@pytest.fixture
+def server(monkeypatch):
+    yield from running(monkeypatch)
 
 
 def features_of(folder: Path, recipe: Recipe, corpus: Path, *, each: int = 10) -> Path:
@@ -279,7 +284,7 @@ def test_two_processes_train_one_model_as_in_memory(features, corpus, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_shards_in_a_store_train_the_same(server, features, corpus, tmp_path):  # noqa: F811 - the fixture
+def test_shards_in_a_store_train_the_same(server, features, corpus, tmp_path):
     send(features, "s3://bucket/features")
     recipe = tables(corpus, training={"epochs": 1, "buffer": 12, "batch": 4})
     train(recipe, ["s3://bucket/features"], tmp_path / "store")

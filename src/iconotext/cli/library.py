@@ -40,8 +40,8 @@ def add(
         list[Path] | None,
         argument(
             metavar="PATH...",
-            help="Pictures, documents (Markdown, HTML, DOCX, EPUB, PDF, ...), shards or their results, or folders of "
-            "all that. Without any, what was added before is looked at again.",
+            help="Pictures, documents (Markdown, HTML, DOCX, EPUB, PDF, ...), shards or their results (in a store, "
+            "too: s3://bucket/linked), or folders of all that. Without any, what was added before is looked at again.",
         ),
     ] = None,
     reading: Reading = ReadSettings(),
@@ -71,6 +71,7 @@ def add(
     - `iconotext library add lib photos/`
     - `iconotext library add lib docs/ report.pdf`
     - `iconotext library add lib linked/`
+    - `iconotext library add lib s3://bucket/linked`
     - `iconotext library add lib`
     """
     with known_errors(download=download, goes_on=True):

@@ -17,6 +17,7 @@ from iconotext.links.text import text_in
 from iconotext.plain_text import encodable
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
+from iconotext.scale.store import address_of
 from iconotext.types import Image, LinkedDocument
 
 
@@ -189,7 +190,7 @@ def _place(linked: LinkedDocument, number: int, path: Path, first: int) -> Place
     file = encodable(str(image.file.resolve())) if isinstance(image.file, Path) else None
     return Place(
         file=file,
-        document=str(path),
+        document=address_of(path),
         number=first + number,
         source=clean(image.source),
         caption=clean(image.caption),

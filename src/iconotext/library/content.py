@@ -7,6 +7,7 @@ from pathlib import Path
 from iconotext.corpus.formats.table import files_of_row
 from iconotext.errors import CorpusError
 from iconotext.library.files import digest_of
+from iconotext.scale.store import located
 from iconotext.types import Member
 
 LARGEST = 256 * 2**20
@@ -26,11 +27,12 @@ def file_content(file: Path, digest: str) -> bytes | None:
 def member_content(member: Member, digest: str) -> bytes | None:
     """A picture in a tar or a table, if it still is what the library knows by a name."""
     try:
-        if member.file.endswith(".tar"):
-            with open(member.file, "rb") as tar:
-                tar.seek(member.start)
-                return _if_still(tar.read(min(member.part, LARGEST)), digest)
-        files = files_of_row(Path(member.file), member.start)
+        store, path = located(member.file)
+        with store.open_input_file(path) as file:
+            if member.file.endswith(".tar"):
+                file.seek(member.start)
+                return _if_still(file.read(min(member.part, LARGEST)), digest)
+            files = files_of_row(file, member.start)
     except (OSError, CorpusError):
         return None
     data = files[member.part] if member.part < len(files) else None

@@ -12,10 +12,14 @@ from typing import Literal
 
 from PIL import Image as Pillow
 
+from iconotext.errors import CorpusError, OutputError
 from iconotext.images.file import FORMATS, pillow_silenced
 from iconotext.images.kind import RAW
 from iconotext.read import SUFFIXES, ReadSettings, find_documents
+from iconotext.read.find import is_excluded
 from iconotext.scale.shards import SUFFIXES as SHARDS
+from iconotext.scale.shards import find_shards
+from iconotext.scale.store import address_of, is_remote
 
 IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .jp2 .j2k .heic .heif".split())
 """Suffixes of the pictures that are looked for in folders; a camera's raw files only to say what to do with them."""
@@ -48,6 +52,9 @@ def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str,
     """
     seen: set[Path] = set()
     for root, reading in readings.items():
+        if is_remote(address_of(root)):
+            yield from (each for each in _in_store(root, reading, unread) if each.path not in seen)
+            continue
         for file, folder in find_documents([root], reading, suffixes=IMAGES | SUFFIXES.keys() | _OF_SHARDS):
             if file in seen or (folder is not None and file.name.startswith(".")):
                 continue
@@ -58,6 +65,18 @@ def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str,
                 unread.append((str(file), why))
             else:
                 yield Found(file, folder, file_kind(file) or "picture")
+
+
+def _in_store(root: Path, reading: ReadSettings, unread: list[tuple[str, str]]) -> Iterator[Found]:
+    """The shards, or results, at an address of a store."""
+    try:
+        shards = find_shards([address_of(root)])
+    except (CorpusError, OutputError) as error:
+        unread.append((address_of(root), str(error).removeprefix(f"{address_of(root)}: ")))
+        return
+    for path in (Path(shard.file.address) for shard in shards):
+        if path == root or not is_excluded(path, root, reading):
+            yield Found(path, None if path == root else root, "shard")
 
 
 def _not_listed(file: Path) -> str | None:

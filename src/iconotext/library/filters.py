@@ -9,6 +9,7 @@ from pathlib import Path
 
 from iconotext.errors import SettingError
 from iconotext.library.store import quoted
+from iconotext.scale.store import lasting
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
@@ -54,7 +55,7 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
     end = None if until is None else _span(until, "until")[1]
     if begin is not None and end is not None and end <= begin:
         raise SettingError(f"since={since} until={until}: no time lies between them; the earlier date comes first")
-    return Filters(None if folder is None else folder.resolve().as_posix(), begin, end)
+    return Filters(None if folder is None else lasting(folder).as_posix(), begin, end)
 
 
 def _span(text: str, option: str) -> tuple[datetime, datetime | None]:

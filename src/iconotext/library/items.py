@@ -18,6 +18,7 @@ import numpy as np
 from iconotext.links.words import stems
 from iconotext.plain_text import encodable
 from iconotext.scale.shards import SUFFIXES
+from iconotext.scale.store import is_remote
 from iconotext.types import Member
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def file_of(owner: str) -> str:
 def folders_of(places: Iterable[Place]) -> list[str]:
     """Every folder that a picture or its document lies in, however far up, and every shard; sorted."""
     files = (file for place in places for file in _files_of(place))
-    shards = {place.document for place in places if place.part is not None and place.document is not None}
+    shards = {Path(place.document).as_posix() for place in places if place.part is not None and place.document}
     return sorted({parent.as_posix() for file in files for parent in Path(file).parents} | shards)
 
 
@@ -245,7 +246,7 @@ def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None)
 
     def worth(place: Place) -> tuple[bool, float, bool, bool]:
         odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
-        there = len(allowed) == 1 or all(map(os.path.exists, _files_of(place)))
+        there = len(allowed) == 1 or all(is_remote(file) or os.path.exists(file) for file in _files_of(place))
         return there, float(odds), place.text is not None, place.document is not None
 
     best = max(allowed, key=worth)  # the first of equals

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError
 from iconotext.library.changes import Change, Report, arrivals_of
-from iconotext.library.files import Found, file_state
+from iconotext.library.files import Found
 from iconotext.library.items import Arrival, file_of, part_name
 from iconotext.library.ledger import Entry, Ledger
 from iconotext.library.models import Models
@@ -24,7 +24,7 @@ from iconotext.scale.manifest import EXAMPLES
 from iconotext.scale.results import Result, find_result, linked_again
 from iconotext.scale.shards import Shard, find_shards
 from iconotext.scale.stage import Counts, Stage, reason_of
-from iconotext.scale.store import is_remote
+from iconotext.scale.store import address_of, at_hand, entry, lasting
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def linked_shards(files: Iterable[Found]) -> set[Path]:
     for file in files:
         with suppress(CorpusError):  # told when it is its turn
             if file.kind == "shard" and (result := find_result(file.path)) is not None:
-                found.add(Path(result.manifest.inputs[0].address).resolve())
+                found.add(lasting(Path(result.manifest.inputs[0].address)))
     return found
 
 
@@ -61,11 +61,9 @@ def shard_changes(
     Args:
         parts: How many parts of each shard the library has something of: see ``parts_of``.
     """
-    path, settings = str(file.path), models.looked_at(file)
+    path, settings = address_of(file.path), models.looked_at(file)
     try:
         result = find_result(file.path)
-        if result is not None and is_remote(store := result.manifest.inputs[0].address):
-            raise CorpusError(f"its shard lies in a store ({store}), and a library takes those of this machine")
         shard = find_shards([path])[0] if result is None else result.shard()
     except CorpusError as error:  # what it brought in stays
         _note(report, file, str(error))
@@ -102,9 +100,9 @@ def _linked(
     if result is not None:
         yield from linked_again(result, shard, counts)
         return
-    paths = [Path(each.address) for each in (shard.file, *shard.beside)]
-    documents: Iterator[Document] = Stage("", "").documents(shard, paths, counts)
-    yield from models.link.link_all(documents, models.asked_of(file.path))
+    with at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
+        documents: Iterator[Document] = Stage("", "").documents(shard, paths, counts)
+        yield from models.link.link_all(documents, models.asked_of(file.path))
 
 
 def _some(documents: Iterable[LinkedDocument | Failure]) -> Iterator[list[LinkedDocument | Failure]]:
@@ -136,11 +134,11 @@ def _arrivals(some: Sequence[LinkedDocument | Failure], path: Path, part: int, c
 
 def _state(file: Path, shard: Shard) -> str:
     """Sizes and times of all files of a shard."""
-    files = [str(file), *(each.address for each in (shard.file, *shard.beside))]
-    return json.dumps({name: file_state(Path(name)) for name in files})
+    files = [entry(address_of(file)), shard.file, *shard.beside]
+    return json.dumps({each.address: f"{each.size}:{each.modified}" for each in files if each is not None})
 
 
 def _note(report: Report, file: Found, problem: str) -> None:
     """That a shard cannot be read, or not to its end; a file that only lies in a folder may be something else."""
-    problem = encodable(problem.removeprefix(f"{file.path}: "))
-    (report.failures if file.folder is None else report.left_out).append((str(file.path), problem))
+    problem = encodable(problem.removeprefix(f"{address_of(file.path)}: "))
+    (report.failures if file.folder is None else report.left_out).append((address_of(file.path), problem))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +36,7 @@ from iconotext.links.settings import LinkSettings
 from iconotext.read import ReadSettings
 from iconotext.read.find import is_excluded
 from iconotext.read.web.page import is_address
+from iconotext.scale.store import address_of, entry, is_remote, lasting
 from iconotext.types import Image
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def add_paths(
     with held_ledger(path) as ledger:
         library, encoder = _opened(path, ledger, model, load)
         _note_relations(library, relation_model, relations_from)
-        asked = _remember(library, [root.resolve() for root in roots], _asked(reading, linking))
+        asked = _remember(library, [lasting(root) for root in roots], _asked(reading, linking))
         readings = {
-            root.resolve(): chosen(ReadSettings, asked_of(asked, root.resolve())) for root in roots if root.exists()
+            lasting(root): chosen(ReadSettings, asked_of(asked, lasting(root))) for root in roots if _may_be_there(root)
         }
         files = list(find_files(readings, unread=report.failures))
         linked = linked_shards(files)  # what their results say is not found out once more
@@ -107,7 +107,7 @@ def add_paths(
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
             for root in roots
-            if root.resolve() not in readings
+            if lasting(root) not in readings
         ]
         pooled = default_pooled(encoder, cache) if relation_model is not None else None
         brought = brought_files(library)
@@ -153,7 +153,7 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
     with held_ledger(path) as ledger:
         library = open_library(path)
         settings, brought = library.settings, brought_files(library)
-        places = [given.resolve() for given in paths]
+        places = [lasting(given) for given in paths]
         for given, place in zip(paths, places, strict=True):
             around = [root for root in settings.roots if Path(root) in place.parents]
             if around:
@@ -181,26 +181,29 @@ def _is_gone(file: Path, readings: Mapping[Path, ReadSettings]) -> bool:
     if root is None:
         return False
     try:
-        file.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
+        if entry(address_of(file)) is None:
+            return True
     except OSError:  # it cannot be seen at present, which is no reason to forget it
         return False
     return is_excluded(file, root, readings[root])
 
 
+def _may_be_there(root: Path) -> bool:
+    """Whether a path is there; a store is asked later what it has."""
+    return is_remote(address_of(root)) or root.exists()
+
+
 def _check(paths: Sequence[Path]) -> None:
     """See that paths may be added."""
     for path in paths:
-        if not os.path.exists(path):
-            address = re.sub(r"^(https?:/)(?=[^/])", r"\1/", str(path))  # a path has no double slash
-            if is_address(address):
-                raise LibraryError(
-                    f"{address}: a page on the web, of which a library takes none; iconotext link reads it, and saved"
-                    " as a file, the library takes it"
-                )
+        if is_address(address_of(path)):
+            raise LibraryError(
+                f"{address_of(path)}: a page on the web, of which a library takes none; iconotext link reads it, and"
+                " saved as a file, the library takes it"
+            )
+        if not _may_be_there(path):
             raise LibraryError(f"{path}: no such file or folder")
-        if not os.path.isfile(path) or file_kind(path) is not None:
+        if is_remote(address_of(path)) or not os.path.isfile(path) or file_kind(path) is not None:
             continue
         (image,) = inspect([Image(str(path), path)])  # a picture may be called anything
         if image.problem is not None:
@@ -256,7 +259,7 @@ def _lasting(model: str) -> str:
 def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> Mapping[str, Asked]:
     """Remember what was added, and how; what lies in a folder that was added, too, needs no mention."""
     known = {Path(root) for root in library.settings.roots} | set(roots)
-    outer = tuple(sorted(str(root) for root in known if not known & set(root.parents)))
+    outer = tuple(sorted(address_of(root) for root in known if not known & set(root.parents)))
     settings: dict[str, Mapping[str, Any]] = dict(library.settings.asked)
     if asked:
         named = {str(root): asked_of(library.settings.asked, root) for root in roots}

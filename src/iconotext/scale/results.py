@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -19,8 +21,8 @@ from iconotext.scale.manifest import MANIFESTS, SETUP, Manifest
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import Shard
 from iconotext.scale.stage import Counts, Stage
-from iconotext.scale.store import entry
-from iconotext.types import Link, LinkedDocument
+from iconotext.scale.store import address_of, at_hand, entry, is_remote, read_bytes
+from iconotext.types import Document, Link, LinkedDocument
 
 COLUMNS = ["document", "image", "problem", "sentence", "score", "confidence"]
 
@@ -45,7 +47,7 @@ class Result:
             there = entry(known.address)
             if there is None or not known.is_still(there):
                 what = "is not there any more" if there is None else "has changed since it was linked: link it again"
-                raise CorpusError(f"{self.file}: its shard {known.address} {what}")
+                raise CorpusError(f"{address_of(self.file)}: its shard {known.address} {what}")
             files.append(there)
         return Shard(files[0], self.manifest.shard, tuple(files[1:]))
 
@@ -56,14 +58,16 @@ def find_result(file: Path) -> Result | None:
     Raises:
         CorpusError: It lies in a folder of results, and is not what its manifest says, or holds no links.
     """
-    folder = next((each for each in file.parents if (each / SETUP).is_file()), None)
+    places = file.parents[: -2 if is_remote(address_of(file)) else None]  # a store itself is no folder
+    folder = next((each for each in places if entry(address_of(each / SETUP)) is not None), None)
     if folder is None:
         return None
     name = file.relative_to(folder).as_posix()
     try:
-        setup = json.loads((folder / SETUP).read_bytes())
-        manifest = Manifest.model_validate_json((folder / MANIFESTS / name).with_suffix(".json").read_bytes())
-        if manifest.output != name or manifest.size != file.stat().st_size:
+        setup = json.loads(_held(folder / SETUP))
+        manifest = Manifest.model_validate_json(_held((folder / MANIFESTS / name).with_suffix(".json")))
+        there = entry(address_of(file))
+        if manifest.output != name or there is None or manifest.size != there.size:
             raise ValueError("its manifest is of another file")
         if "linking" not in setup:
             raise ValueError("no links are in it")
@@ -71,7 +75,14 @@ def find_result(file: Path) -> Result | None:
         return Result(file, manifest, settings, str(setup["model"]["name"]))
     except (OSError, ValueError, ValidationError, KeyError, TypeError) as error:
         said = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())[:200]
-        raise CorpusError(f"{file}: not a shard of results that can be read: {said}") from error
+        raise CorpusError(f"{address_of(file)}: not a shard of results that can be read: {said}") from error
+
+
+def _held(file: Path) -> bytes:
+    held = read_bytes(address_of(file))
+    if held is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return held
 
 
 def linked_again(result: Result, shard: Shard, counts: Counts) -> Iterator[LinkedDocument]:
@@ -84,10 +95,17 @@ def linked_again(result: Result, shard: Shard, counts: Counts) -> Iterator[Linke
         CorpusError: The result cannot be read, or has a document that is not in its shard.
     """
     stage = Stage("", "", settings=result.settings.model_copy(update={"sample": 1.0, "without": None}))
-    known = _found(result.file)
+    address = address_of(result.file)
+    with at_hand(address) as (file,), at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
+        try:
+            yield from _joined(result, _found(file), stage.documents(shard, paths, counts))
+        except CorpusError as error:
+            raise CorpusError(str(error).replace(str(file), address)) from error
+
+
+def _joined(result: Result, known: Iterator[_Found], documents: Iterator[Document]) -> Iterator[LinkedDocument]:
     wanted = next(known, None)
-    paths = [Path(each.address) for each in (shard.file, *shard.beside)]
-    for document in stage.documents(shard, paths, counts):
+    for document in documents:
         if wanted is None:
             return
         if document.id != wanted.document:
@@ -97,7 +115,7 @@ def linked_again(result: Result, shard: Shard, counts: Counts) -> Iterator[Linke
         yield LinkedDocument(replace(document, images=images), wanted.links, nothing, result.model)
         wanted = next(known, None)
     if wanted is not None:
-        raise CorpusError(f"{result.file}: the document {wanted.document!r} is not in its shard")
+        raise CorpusError(f"{address_of(result.file)}: the document {wanted.document!r} is not in its shard")
 
 
 class _Found(NamedTuple):

@@ -141,13 +141,13 @@ class Stage:
         file, remote = paths[0], is_remote(shard.file.address)
         try:
             tars = []
-            for path in paths[1:]:
+            for path, beside in zip(paths[1:], shard.beside, strict=True):
                 try:
-                    tars.append(Tar(path))
+                    tars.append(Tar(path, beside.address))
                 except CorpusError as error:
                     counts.note("tar of pictures: cannot be read", str(error))
             if file.suffix == ".tar":
-                own = Tar(file)
+                own = Tar(file, shard.file.address)
                 tars, records, files = [own], sample_records(own), True
             else:
                 records, files = read_records(file), FORMATS[format_of(file)].files
@@ -163,7 +163,7 @@ class Stage:
                 files=files,
             )
             good = counts.read(records, self._in_sample)
-            made = _made(good, pictures, file, threads=FETCHING if remote else None)
+            made = _made(good, pictures, shard.file.address, threads=FETCHING if remote else None)
             if self.settings.without is not None:
                 made = without(made, left_out(self.settings.without, shard.name))
             yield from made
@@ -183,7 +183,7 @@ def share_of(name: str) -> float:
 
 
 def _made(
-    records: Iterable[tuple[Record, Row]], pictures: ShardPictures, path: Path, *, threads: int | None
+    records: Iterable[tuple[Record, Row]], pictures: ShardPictures, address: str, *, threads: int | None
 ) -> Iterator[Document]:
     def document(known: tuple[Record, Row]) -> Document:
         record, row = known
@@ -192,7 +192,7 @@ def _made(
         images = (
             replace(each, member=pictures.member(each.source) if isinstance(each.file, bytes) else None)
             if data is None
-            else replace(each, file=data, problem=None, member=Member(str(path), record.number, n))
+            else replace(each, file=data, problem=None, member=Member(address, record.number, n))
             for n, (each, data) in enumerate(zip(made.images, inside, strict=True))
         )
         return replace(made, images=tuple(images))

@@ -56,6 +56,16 @@ def is_remote(address: str) -> bool:
     return _SCHEME.match(address) is not None
 
 
+def address_of(path: Path) -> str:
+    """The address that a path was made of: in a path, a store has one slash."""
+    return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]+:/)(?=[^/])", r"\1/", str(path))
+
+
+def lasting(path: Path) -> Path:
+    """A path that means the same from another folder."""
+    return path if is_remote(address_of(path)) else path.resolve()
+
+
 def joined(folder: str, name: str) -> str:
     """The address of a name in a folder."""
     return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else os.path.join(folder, name)
@@ -218,7 +228,7 @@ def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
     until, pause = time.monotonic() + PATIENCE, FIRST
     while True:
         try:
-            return work(*_store(address))
+            return work(*located(address))
         except FileNotFoundError as error:
             raise StoreError(f"{address}: is not there any more") from error
         except OSError as error:
@@ -236,9 +246,12 @@ def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
         pause = min(2 * pause, 5.0)
 
 
-def _store(address: str) -> tuple[Any, str]:
+def located(address: str) -> tuple[Any, str]:
+    """The file system of pyarrow that has an address, and the path there; what fails is an ``OSError``."""
+    from pyarrow.fs import LocalFileSystem
+
     scheme, _, path = address.partition("://")
-    return _file_system(scheme), path
+    return (_file_system(scheme), path) if is_remote(address) else (LocalFileSystem(), address)
 
 
 @lru_cache

@@ -37,6 +37,7 @@ class Tar:
 
     Args:
         path: A tar that is not packed.
+        address: Of what it is a copy; None where it is none.
 
     Attributes:
         refused: Why members were refused, and how many each.
@@ -46,8 +47,9 @@ class Tar:
         CorpusError: It cannot be read at all.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, address: str | None = None) -> None:
         self.path = path
+        self._address = address or str(path)
         self.refused: Counter[str] = Counter()
         self.problem: str | None = None
         self._members: dict[str, Place] = {}
@@ -115,7 +117,7 @@ class Tar:
 
     def member(self, name: str) -> Member:
         """Where a member lies."""
-        return Member(str(self.path), *self._members[name])
+        return Member(self._address, *self._members[name])
 
     def read(self, name: str) -> bytes:
         """The bytes of a member; ``CorpusError`` where the file has changed meanwhile."""

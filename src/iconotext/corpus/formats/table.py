@@ -120,9 +120,9 @@ def table_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
             yield from batch.to_pylist()
 
 
-def files_of_row(path: Path, row: int) -> tuple[bytes | None, ...]:
-    """The bytes of the images that lie in a row, from 0; () where there is no such row."""
-    with _opened(path) as table:
+def files_of_row(file: Any, row: int) -> tuple[bytes | None, ...]:
+    """The bytes of the images that lie in a row, from 0, of an open file; () where there is no such row."""
+    with _opened(file) as table:
         group = 0
         while group < table.num_row_groups and row >= (rows := table.metadata.row_group(group).num_rows):
             group, row = group + 1, row - rows
@@ -154,8 +154,8 @@ def _without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes 
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """The opened file; what pyarrow raises while it is read becomes a CorpusError."""
+def _opened(path: Any) -> Iterator[Any]:
+    """The opened table of a path or an open file; what pyarrow raises while it is read becomes a CorpusError."""
     require("parquet", purpose=f"{path}: a table of Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,0 +1,49 @@
+"""An object store, a real one on the loopback."""
+
+from __future__ import annotations
+
+import pytest
+
+from iconotext.scale import store
+
+
+class Server:
+    """An object store of the same content whenever it runs."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        from moto.server import ThreadedMotoServer
+
+        self.server = ThreadedMotoServer(ip_address="127.0.0.1", port=self.port, verbose=False)
+        self.server.start()
+        self.port = self.server.get_host_and_port()[1]
+
+    def stop(self) -> None:
+        self.server.stop()
+
+
+def running(monkeypatch):
+    """The store with an empty bucket, for a fixture."""
+    pytest.importorskip("moto", reason="moto is not installed")
+    from pyarrow.fs import S3FileSystem
+
+    for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "x"), ("DEFAULT_REGION", "us-east-1")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    server = Server()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
+    store._file_system.cache_clear()
+    own = S3FileSystem(endpoint_override=f"http://127.0.0.1:{server.port}", allow_bucket_creation=True)
+    own.create_dir("bucket")
+    own.delete_dir_contents("bucket")
+    yield server
+    server.stop()
+    store._file_system.cache_clear()
+
+
+def send(folder, address):
+    for path in folder.rglob("*"):
+        if path.is_file():
+            store.write(f"{address}/{path.relative_to(folder).as_posix()}", path.read_bytes())
