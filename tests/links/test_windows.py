@@ -155,8 +155,21 @@ def test_a_document_that_fails_stops_nothing(tmp_path):
         Linker(encoder, linker.settings).link(bad)
 
 
+def test_windows_grow_and_end_where_their_pictures_are_large(monkeypatch):
+    monkeypatch.setattr(windows, "WINDOW", 10)
+    monkeypatch.setattr(windows, "LARGEST", 40)
+    monkeypatch.setattr(windows, "HELD", 1000)
+    small = Document("d", tuple(Sentence("A", i) for i in range(9)))  # ten with itself
+    large = replace(small, images=(Image("a.png", b"." * 600), Image("gone.png", None)))
+    grow = [len(window) for window in windows._windows([small] * 13)]
+    assert grow == [1, 2, 4, 4, 2]
+    monkeypatch.setattr(windows, "WINDOW", 1000)
+    assert [len(window) for window in windows._windows([large] * 3)] == [2, 1]
+
+
 def test_who_stops_in_the_middle_leaves_no_thread(monkeypatch):
     monkeypatch.setattr(windows, "WINDOW", 1)
+    monkeypatch.setattr(windows, "LARGEST", 1)
     before = threading.active_count()
     taken = []
 

@@ -44,10 +44,16 @@ T = TypeVar("T", Document, "Told")
 R = TypeVar("R")
 
 WINDOW = 2048
-"""Sentences and images in a window, each image counting as ``OF_IMAGE``."""
+"""Sentences and images in the first window, each image counting as ``OF_IMAGE``; in each next one twice as many."""
+
+LARGEST = 8 * WINDOW
+"""In a window at most: the first is small, so that work begins soon; of larger ones less time goes into small steps."""
 
 OF_IMAGE = 16
 """For how many sentences an image counts, in time and in memory."""
+
+HELD = 64 << 20
+"""Bytes of pictures in memory that end a window: pictures in the rows of a table, or in a tar."""
 
 KEPT = 1 << 24
 """Numbers of a document's captions that are kept from its habit to its links; of more they are found again."""
@@ -205,16 +211,19 @@ def _ahead(
 
 
 def _windows(items: Iterable[T | Failure]) -> Iterator[list[T | Failure]]:
-    """Items in order, some together, until they are ``WINDOW`` large; one at least."""
+    """Items in order, some together, until they are large enough; one at least."""
     window: list[T | Failure] = []
-    size = 0
+    size, held, enough = 0, 0, WINDOW
     for item in items:
         window.append(item)
-        document = None if isinstance(item, Failure) else _document(item)
-        size += 1 if document is None else 1 + len(document.sentences) + OF_IMAGE * len(document.images)
-        if size >= WINDOW:
+        size += 1
+        if not isinstance(item, Failure):
+            document = _document(item)
+            size += len(document.sentences) + OF_IMAGE * len(document.images)
+            held += sum(len(image.file) for image in document.images if isinstance(image.file, bytes))
+        if size >= enough or held >= HELD:
             yield window
-            window, size = [], 0
+            window, size, held, enough = [], 0, 0, min(2 * enough, LARGEST)
     if window:
         yield window
 
