@@ -1,4 +1,4 @@
-"""A few mutants of every format on every run of the tests; ``python -m tests.fuzz.run`` reads as many as one likes."""
+"""A few mutants of every format; ``python -m tests.fuzz.run``, which ``scripts/test`` runs too, reads many more of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from iconotext.read.pandoc.convert import NAMES
 from tests.fuzz.run import SUFFIXES, make, outcome, run
 from tests.fuzz.seeds import seeds
 
-MUTANTS = 40
-FEW = 20
+MUTANTS = 10
+FEW = 5
 """Of the formats for which pandoc is started anew each time."""
 FORMATS = [pytest.param(name, marks=pytest.mark.slow) if name in NAMES else name for name in SUFFIXES]
 

@@ -141,15 +141,6 @@ def test_a_run_that_dies_is_stopped_told_and_never_counts_as_a_success(large, tm
 
 
 @pytest.mark.training
-def test_the_same_run_with_exactly_k_links_learns(large, tmp_path):
-    recipe = small_recipe(seed=2, **DYING | {"similarity": {"kind": "assignment", "links": "exactly"}})
-    train(recipe, [large], tmp_path / "model", prepared=large.parent / "prepared")
-    metrics = json.loads((tmp_path / "model/metrics.json").read_text())
-    assert metrics["test"]["auc"] > 0.9
-    assert "collapse" not in metrics
-
-
-@pytest.mark.training
 def test_the_remedy_begins_again_and_is_the_same_after_an_interruption(large, tmp_path):
     recipe = small_recipe(seed=0, objective={"remedy_epochs": 4}, **DYING)
     arrays = large.parent / "prepared"

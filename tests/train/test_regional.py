@@ -27,6 +27,7 @@ from iconotext.train.validate import scored_documents
 from tests.features.regions.detected import write_tsv
 from tests.train.synthetic import DIM, THINGS, regional_recipe, write_regional
 from tests.train.test_run import Stop, StopAt
+from tests.train.test_shards import features_of
 
 
 @pytest.fixture(scope="module")
@@ -246,10 +247,12 @@ def test_each_corpus_may_have_its_regions_beside_it(tmp_path):
 
 
 @pytest.mark.training
-def test_two_processes_train_together(trained, tmp_path):
-    training = {"devices": 2, "precision": "bf16", "epochs": 1}
-    train(regional_recipe(trained, training=training), [trained / "corpus.jsonl"], tmp_path / "model")
+def test_two_processes_train_on_parts_of_shards(trained, tmp_path):
+    training = {"devices": 2, "precision": "bf16", "epochs": 1, "buffer": 24}
+    recipe = regional_recipe(trained, training=training)
+    train(recipe, [features_of(tmp_path, recipe, trained / "corpus.jsonl", each=30)], tmp_path / "model")
     assert load_model(tmp_path / "model").recipe.training.devices == 2
+    assert json.loads((tmp_path / "model" / "metrics.json").read_text())["test"]["documents"] == 24
 
 
 @pytest.mark.training

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -271,15 +274,35 @@ def test_killed_at_any_moment_it_ends_with_the_same_model(features, corpus, tmp_
     ends_the_same_when_killed(tables(corpus, training=training, objective={"b": 6}), features, tmp_path)
 
 
-@pytest.mark.slow
-def test_two_processes_train_one_model_as_in_memory(features, corpus, tmp_path):
-    recipe = tables(corpus, training={"devices": 2, "epochs": 1})
-    train(recipe, [features], tmp_path / "streamed")
-    train(recipe, [corpus], tmp_path / "memory")
+@pytest.mark.training
+def test_two_processes_train_as_in_memory_and_look_for_another_port_where_theirs_is_taken(
+    features, corpus, tmp_path, monkeypatch, capfd
+):
+    from lightning_fabric.plugins.environments import lightning
+
+    class Watcher(StopAt):
+        epochs: ClassVar[list[int]] = []
+
+        def epoch(self, row):
+            self.epochs.append(row["epoch"])
+
+    recipe = tables(corpus, training={"devices": 2, "epochs": 2, "learning_rate": 0.02})
+    watcher = Watcher(0, 0)
+    train(recipe, [corpus], tmp_path / "memory", watcher=watcher)
+    assert watcher.epochs == [1, 2]
+    assert watcher.seen == [(e, s) for e in (1, 2) for s in (1, 2, 3)]
+    assert metrics_of(tmp_path / "memory")["test"]["auc"] > 0.5
+    assert capfd.readouterr().err == ""
+    assert "MASTER_PORT" not in os.environ  # the next run looks for a port of its own
+    free = lightning.find_free_network_port
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ports = iter([taken.getsockname()[1]])
+        monkeypatch.setattr(lightning, "find_free_network_port", lambda: next(ports, None) or free())
+        train(recipe, [features], tmp_path / "streamed", watcher=watcher)
+    assert next(ports, None) is None  # it was asked for
+    assert watcher.epochs == [1, 2, 1, 2]
+    assert capfd.readouterr().err == ""
     assert weights_of(tmp_path / "streamed") == weights_of(tmp_path / "memory")
-    parts = tables(corpus, training={"devices": 2, "epochs": 1, "buffer": 12})
-    train(parts, [features], tmp_path / "parts")
-    assert metrics_of(tmp_path / "parts")["test"]["documents"] == 12
 
 
 @pytest.mark.slow
