@@ -47,7 +47,7 @@ def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, 
     monkeypatch.setattr(module, "run_jobs", run)
     corpora, settings = wide
     overrides = [*(each for each in SMALL if "word_dim" not in each), *settings]
-    calls = {"overrides": overrides, "only": ["random", "dense", "top-k", "assignment"]}
+    calls = {"overrides": overrides, "only": ["random", "dense", "assignment"]}
     done = reproduce_corpora("2", corpora, tmp_path / "out", watch=Seen(), **calls)
     assert done.failed == {}
     table = (tmp_path / "out/table.md").read_text().replace("\\_", "_")
