@@ -4,9 +4,9 @@
     python benchmarks/scale.py --documents 100 --shard 50 --cold
     python benchmarks/scale.py --documents 2000 --profile
 
-Documents are made up: 5 pictures and 20 sentences each, drawn from 200 pictures of noise, in a tar beside each shard,
-and 2,000 sentences; the cache is filled before the clock starts. So the same sentences come again and again, and what
-is remembered of words spares more work than it would in another collection.
+Documents are made up: by default 5 pictures and 20 sentences each, drawn from 200 pictures of noise, in a tar beside
+each shard, and 2,000 sentences; the cache is filled before the clock starts. So the same sentences come again and
+again, and what is remembered of words spares more work than it would in another collection.
 
 With ``--cold`` every sentence and every picture is a new one, the cache is empty, and the bare encoders encode the same
 sentences, captions and pictures in one process, 2,048 texts and 256 pictures at a time.
@@ -45,13 +45,15 @@ from iconotext.scale.stage import Stage
 
 NOUNS = "dog cat tram tower bridge river cook baker garden tree mountain lake child teacher ship".split()
 VERBS = "stands sleeps waits falls turns shines moves rests grows breaks".split()
-PICTURES, SENTENCES, OF_IMAGES, OF_SENTENCES = 200, 2000, 5, 20
+PICTURES, SENTENCES = 200, 2000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=10_000)
     parser.add_argument("--shard", type=int, default=1000, help="documents of a shard")
+    parser.add_argument("--images", type=int, default=5, help="of a document")
+    parser.add_argument("--sentences", type=int, default=20, help="of a document")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--to", choices=["parquet", "jsonl"], default="parquet")
     parser.add_argument("--relations", default="default", help="as for `iconotext link`; none leaves them out")
@@ -59,13 +61,18 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true", help="link one shard here, and say what takes time")
     given = parser.parse_args()
     linking, settings = LinkSettings(relations=given.relations), ShardSettings(to=given.to)
+    of_each = given.images, given.sentences
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["ICONOTEXT_CACHE"] = str(folder / "cache")
         for shard in range(-(-given.documents // given.shard)):
-            write_shard(folder / "in", shard, min(given.shard, given.documents - shard * given.shard), own=given.cold)
+            documents = min(given.shard, given.documents - shard * given.shard)
+            write_shard(folder / "in", shard, documents, of_each, own=given.cold)
         if not given.cold:
-            write_shard(folder / "warm", 0, 400)  # has all sentences and pictures
+            # All sentences and pictures.
+            write_shard(
+                folder / "warm", 0, max(-(-SENTENCES // given.sentences), -(-PICTURES // given.images)), of_each
+            )
             Stage(str(folder / "warmed"), "", linking=linking, settings=settings).run(
                 find_shards([str(folder / "warm")])[0]
             )
@@ -74,7 +81,7 @@ def main() -> None:
             return
         engine = EngineSettings(workers=given.workers)
         for shard in range(given.workers):
-            write_shard(folder / "one", shard, 1)
+            write_shard(folder / "one", shard, 1, of_each)
         loading = processor_time()
         link_shards([str(folder / "one")], str(folder / "nothing"), linking=linking, settings=settings, engine=engine)
         loading = processor_time() - loading
@@ -141,18 +148,20 @@ def members(path: Path) -> Iterator[bytes]:
                 yield file.read()
 
 
-def write_shard(folder: Path, number: int, documents: int, *, own: bool = False) -> None:
-    """A shard and the tar of its pictures; documents take turns with sentences, so that 400 have all of them.
+def write_shard(folder: Path, number: int, documents: int, of_each: tuple[int, int], *, own: bool = False) -> None:
+    """A shard and the tar of its pictures; documents take turns with sentences and pictures.
 
     Args:
         folder: Where to.
         number: Of the shard.
         documents: How many.
+        of_each: Pictures and sentences of a document.
         own: Whether each document has sentences and pictures of its own instead.
     """
     folder.mkdir(exist_ok=True)
     chance = random.Random(number + 1 if own else 0)
-    of_sentences, of_pictures = (documents * OF_SENTENCES, documents * OF_IMAGES) if own else (SENTENCES, PICTURES)
+    images, texts = of_each
+    of_sentences, of_pictures = (documents * texts, documents * images) if own else (SENTENCES, PICTURES)
     first = 10**6 * number if own else 0
     sentences = [
         f"The {chance.choice(NOUNS)} {chance.choice(VERBS)} near the {chance.choice(NOUNS)} at {n + first}."
@@ -161,15 +170,15 @@ def write_shard(folder: Path, number: int, documents: int, *, own: bool = False)
     chance = random.Random(number + 1)
     with (folder / f"{number:05}.jsonl").open("w") as file:
         for n in range(documents):
-            start = n * OF_SENTENCES % of_sentences
-            images = [(n * OF_IMAGES + i) % of_pictures for i in range(OF_IMAGES)]
+            start = n * texts % of_sentences
+            own_images = [(n * images + i) % of_pictures for i in range(images)]
             document = {
                 "id": f"{number}-{n}",
-                "sentences": sentences[start : start + OF_SENTENCES],
-                "images": [f"{image}.png" for image in images],
-                "blocks": [i // 3 for i in range(OF_SENTENCES)],
-                "positions": sorted(chance.randrange(OF_SENTENCES + 1) for _ in images),
-                "captions": [sentences[(start + 7 * i) % of_sentences] for i in range(OF_IMAGES)],
+                "sentences": sentences[start : start + texts],
+                "images": [f"{image}.png" for image in own_images],
+                "blocks": [i // 3 for i in range(texts)],
+                "positions": sorted(chance.randrange(texts + 1) for _ in own_images),
+                "captions": [sentences[(start + 7 * i) % of_sentences] for i in range(images)],
             }
             file.write(json.dumps(document) + "\n")
     with tarfile.open(folder / f"{number:05}.tar", "w") as tar:
