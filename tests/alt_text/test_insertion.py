@@ -122,6 +122,46 @@ def test_html_tags(tmp_path, tag, expected):
     assert read(path).images[0].alt == 'A "b" & c'
 
 
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ('<img src="a.png">', '<img alt="" role="presentation" src="a.png">'),
+        ("<IMG SRC='a.png' ALT='IMG 1'/>", "<IMG SRC='a.png' ALT='' role='presentation'/>"),
+        ("<img src=a.png alt=x>", '<img src=a.png alt="" role="presentation">'),
+        ("<img alt src=a.png>", '<img alt="" role="presentation" src=a.png>'),
+        ('<img src="a.png" role="img">', None),
+        ('<img role="img" src="a.png" alt="x">', None),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.html", "a.md"])
+def test_an_empty_text_marks_a_tag_as_decoration(tmp_path, tag, expected, name):
+    path = tmp_path / name
+    path.write_text(f"<p>Some text.</p>\n\n<p>{tag} and more.</p>\n")
+    if expected is None:
+        with pytest.raises(DocumentError, match="only a tag <img> without a role can mark"):
+            insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS, over=True)
+        return
+    data = insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS, over=True).data.decode()
+    assert data == f"<p>Some text.</p>\n\n<p>{expected} and more.</p>\n"
+    path.write_text(data)
+    assert [(image.alt, image.decorative) for image in read(path).images] == [(None, True)]
+
+
+def test_what_cannot_mark_decoration_is_refused(tmp_path):
+    path = tmp_path / "a.md"
+    path.write_text("Some text.\n\n![](a.png)\n")
+    with pytest.raises(DocumentError, match="by hand"):
+        insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS)
+    path = tmp_path / "a.docx"
+    path.write_bytes(word_file())
+    with pytest.raises(DocumentError, match="by hand"):
+        insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS)
+    path = tmp_path / "a.epub"
+    path.write_bytes(book({"one": "<p>Text.</p><img src='../img/a b.jpg'/>"}))
+    path.write_bytes(insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS).data)
+    assert [(image.alt, image.decorative) for image in read(path).images] == [(None, True)]
+
+
 def test_what_an_encoding_cannot_say_becomes_a_character_reference(tmp_path):
     path = tmp_path / "a.html"
     head = '<meta charset="iso-8859-1"><p>Caf\u00e9, and some more words.</p>'

@@ -37,6 +37,11 @@ def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, w
     page.keyboard.press("Enter")  # accept, and on to the next
     page.wait_for_selector(".picture-card:focus >> text=Picture 2")
     assert card(page, 1).locator(".outcome").inner_text() == "Accepted; not in the file yet."
+    page.keyboard.press("d")  # it is decoration
+    page.wait_for_selector("text=Nothing is open in this document")
+    assert card(page, 2).locator(".outcome").inner_text() == "Decoration; not in the file yet."
+    page.keyboard.press("u")
+    page.wait_for_selector(".picture-card:focus >> text=Picture 2")
     page.keyboard.press("0")  # leave it
     page.wait_for_selector("text=Nothing is open in this document")
     page.keyboard.press("u")  # and take that back

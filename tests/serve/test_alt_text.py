@@ -132,6 +132,31 @@ def test_the_last_word_counts_and_is_taken_back(writer, folder):
     assert writer.ask("POST", f"{home}/undo").json == {"document": None, "key": None}
 
 
+def test_a_picture_is_marked_as_decoration(writer, desk):
+    page = "<title>Trip</title><p>Some boats.</p><img src='{}.png'{}><p>More text.</p>".format
+    path = write_article(desk / "marked", "article.html", page("boat", "") + page("tram", ""))
+    write_article(desk / "marked")
+    documents = {row["name"].rpartition("/")[2]: row["id"] for row in writer.open("marked")["documents"]}
+    document = documents["article.html"]
+    boat, _ = described(writer, document)["pictures"]
+    assert (boat["missing"], boat["decorative"]) == (True, False)
+    assert say(writer, document, boat["key"], "") == 201
+    assert [one["said"] for one in described(writer, document)["pictures"]] == ["text", "nothing"]
+    assert writer.ask("POST", f"/v1/documents/{document}/alt-text/write").json == {"written": 1, "problems": []}
+    assert path.read_text().startswith(
+        '<title>Trip</title><p>Some boats.</p><img alt="" role="presentation" src=\'boat.png\'>'
+    )
+    wait_for(lambda: described(writer, document)["pictures"][0]["decorative"])
+    boat, _ = described(writer, document)["pictures"]
+    assert (boat["missing"], boat["findings"], boat["said"]) == (False, [], "written")
+    # Of Markdown's own pictures nothing can say so.
+    document = documents["article.md"]
+    assert say(writer, document, described(writer, document)["pictures"][0]["key"], "") == 201
+    done = writer.ask("POST", f"/v1/documents/{document}/alt-text/write").json
+    assert done["written"] == 0
+    assert "only a tag <img> without a role can mark a picture as decoration" in done["problems"][0]
+
+
 def test_what_is_wrong_is_refused(writer, folder):
     _, document = dropped(writer, folder)
     key = described(writer, document)["pictures"][0]["key"]

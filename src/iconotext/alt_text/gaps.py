@@ -38,6 +38,7 @@ class Gap:
         start: Where what it replaces begins, in characters of the text.
         end: Where that ends.
         markup: How the text is escaped there.
+        quote: Of a tag of HTML without a role, the quotes that the text stands in; "" for all other markup.
     """
 
     start: int
@@ -45,9 +46,13 @@ class Gap:
     markup: Markup
     before: str = ""
     after: str = ""
+    quote: str = ""
 
     def filled(self, text: str) -> str:
-        """What stands in the gap with this text."""
+        """What stands in the gap with this text; an empty one marks the picture of a tag of HTML as decoration."""
+        if not text and self.quote:
+            empty = self.before + (self.after or self.quote)  # after ``alt`` there is the role, in the same quotes
+            return f"{empty} role={self.quote}presentation{self.after and self.quote}"
         return self.before + escaped(text, self.markup) + self.after
 
 
@@ -72,12 +77,14 @@ def find_gaps(text: str, format_: str, *, over: bool = False) -> list[Gap]:
         format_: markdown, html, epub or docx.
         over: Also where an alternative text stands, which another one may replace.
     """
-    found = list(_tags(text, DRAWING if format_ == "docx" else IMG, over))
+    if format_ == "docx":
+        return [replace(gap, quote="") for gap in _tags(text, DRAWING, over)]
+    found = list(_tags(text, IMG, over))
     if format_ == "markdown":
         found += [Gap(*match.span(1), "markdown") for match in (FILLED if over else MARKDOWN).finditer(text)]
         found += [Gap(*match.span(1), "plain", before="|") for match in WIKI.finditer(text)]
         found += [Gap(m.end(), m.end(), "plain", ' fig-alt="', '"') for m in FIGURE.finditer(text)]
-        found += [replace(gap, markup="shortcode") for gap in _tags(text, SHORTCODE, over)]
+        found += [replace(gap, markup="shortcode", quote="") for gap in _tags(text, SHORTCODE, over)]
     return sorted(found, key=lambda gap: gap.start)
 
 
@@ -94,16 +101,19 @@ def _tags(text: str, opening: re.Pattern[str], over: bool) -> Iterator[Gap]:
 def _tag(text: str, begin: int, name: str, over: bool) -> tuple[Gap | None, int]:
     """The gap in a tag whose name ends at ``begin``, and where to look on."""
     found: Gap | None = Gap(begin, begin, "attribute", f' {name}="', '"')
-    named, at = False, begin
+    named, has_role, at = False, False, begin
     while (attribute := NAME.match(text, at)) is not None:
         at = attribute.end()
         value = _value(text, at) if attribute[2] else (at, at)
         if value is None:
             return None, begin  # a quote that is never closed: no tag
+        has_role |= attribute[1].lower() == "role"
         if attribute[1].lower() == name and not named:
             named = True
             found = _named(text, attribute, value, over)
         at = value[1] + (attribute[2] is not None and text[value[1] : value[1] + 1] in ('"', "'"))
+    if found is not None and not has_role:
+        found = replace(found, quote=found.after or text[found.start - 1])
     return found, max(at, begin)
 
 

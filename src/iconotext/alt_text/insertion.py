@@ -77,7 +77,8 @@ def insert_alts(
 
     Args:
         data: Its bytes.
-        alts: By number of the picture in the document, its text. It must not have one yet, but with ``over``.
+        alts: By number of the picture in the document, its text. It must not have one yet, but with ``over``. An empty
+            text marks it as decoration, which tags of HTML and chapters of EPUB can.
         over: Whether a text takes the place of one that is there.
 
     Raises:
@@ -107,6 +108,10 @@ def insert_alts(
                 "alternative text, as of the markup there too little is known: write it by hand"
             )
         texts = {found[number]: " ".join(text.split()) for number, text in alts.items()}
+        if any(not text and not parts[p].gaps[n].quote for (p, n), text in texts.items()):
+            raise DocumentError(
+                f"{path}: only a tag <img> without a role can mark a picture as decoration: do so by hand"
+            )
         result = _written(data, parts, texts)
         copy.write_bytes(result)
         _check(path, _read(copy, settings), _expected(before, {n: texts[found[n]] for n in alts}))
@@ -185,7 +190,12 @@ def _found(before: list[Flow], marked: list[Flow], trial: Mapping[tuple[int, int
 def _expected(before: list[Flow], alts: Mapping[int, str]) -> list[Flow]:
     """What is to be read from the file that was written."""
     numbers = count()
-    return _changed(before, lambda image: replace(image, alt=alts.get(next(numbers), image.alt)))
+
+    def with_text(image: FlowImage) -> FlowImage:
+        alt = alts.get(next(numbers))
+        return image if alt is None else replace(image, alt=alt, decorative=image.decorative or not alt)
+
+    return _changed(before, with_text)
 
 
 def _changed(flows: Iterable[Flow], change: Callable[[FlowImage], FlowImage]) -> list[Flow]:

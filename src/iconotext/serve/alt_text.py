@@ -62,12 +62,13 @@ class ToDescribeOut(Described):
     alt: str | None = Field(description="Its present alternative text.")
     caption: str | None
     missing: bool = Field(description="Whether it has none, and is no decoration.")
+    decorative: bool = Field(False, description="Whether the file says that it is decoration.")
     findings: list[FindingOut]
     draft: str | None
     drafted_from: list[QuoteOut]
     sentences: list[QuoteOut] = Field(description="What the text says of it, in the order of the text.")
     said: Literal["nothing", "text", "as it is", "written"]
-    text: str | None = Field(description="The text that somebody gave it.")
+    text: str | None = Field(description="The text that somebody gave it; an empty one for decoration.")
 
 
 class DescribedOut(Described):
@@ -103,8 +104,8 @@ class ToDoOut(Described):
 
 def _plain(text: str) -> str:
     plain = " ".join(readable(text).split())
-    if not plain:
-        raise ValueError("a text has at least a word")
+    if text and not plain:
+        raise ValueError("a text has at least a word, unless it is empty: then the picture is decoration")
     return plain
 
 
@@ -113,7 +114,7 @@ class SayIn(Described):
 
     key: str = Field(min_length=1, max_length=40)
     text: Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(_plain)] | None = Field(
-        description="Null leaves the picture as it is."
+        description="An empty one marks the picture as decoration; null leaves it as it is."
     )
 
 
@@ -260,7 +261,8 @@ def _state(row: Mapping[str, Any], said: Said | None) -> Literal["nothing", "tex
         return "nothing"
     if said.text is None:
         return "as it is"
-    return "written" if said.written or said.text == row["alt"] else "text"
+    same = said.text == row["alt"] if said.text else row.get("decorative")
+    return "written" if said.written or same else "text"
 
 
 def _accepted(found: Mapping[str, Any], said: Mapping[str, Said]) -> dict[int, Said]:

@@ -92,6 +92,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
                 "alt": image.alt,
                 "caption": image.caption,
                 "missing": is_without_alt(image),
+                "decorative": image.decorative,
                 "findings": [_row(each) for each in broken.get(number, [])],
                 "draft": drafts[number].text if number in drafts else None,
                 "drafted_from": [_quote(each) for each in drafts[number].sentences] if number in drafts else [],

@@ -79,7 +79,7 @@ const choose = async (number) => {
 
 // --- The pictures of a document.
 
-const OUTCOMES = { nothing: "", text: "Accepted; not in the file yet.", "as it is": "Stays as it is.", written: "It is in the file." };
+const OUTCOMES = { nothing: "", text: "Accepted; not in the file yet.", decoration: "Decoration; not in the file yet.", "as it is": "Stays as it is.", written: "It is in the file." };
 
 const aboutDraft = (one) => {
   if (one.draft === null) {
@@ -131,9 +131,10 @@ const card = (one) => {
       described.unchecked === null ? make(
         "p", { class: "choices" },
         make("button", { type: "button", "aria-describedby": `${name}-name`, onclick: () => accept(one) }, make("kbd", {}, "Enter"), "Accept"),
+        make("button", { type: "button", "aria-describedby": `${name}-name`, onclick: () => decide(one, "") }, make("kbd", {}, "D"), "Decoration"),
         make("button", { type: "button", "aria-describedby": `${name}-name`, onclick: () => decide(one, null) }, make("kbd", {}, "0"), "Leave as it is"),
       ) : null,
-      make("p", { class: "outcome" }, OUTCOMES[one.said]),
+      make("p", { class: "outcome" }, OUTCOMES[one.said === "text" && !one.text ? "decoration" : one.said]),
       one.sentences.length ? make(
         "details", { class: "says", open: one.draft === null }, make("summary", {}, "What the text says of it"),
         make("ul", { lang: described.language }, ...one.sentences.map((each) => make(
@@ -227,7 +228,7 @@ const decide = async (one, text) => {
   try {
     await ask("POST", `/v1/documents/${described.document}/alt-text`, { key: one.key, text });
     typed.delete(id(one));
-    say(`Saved: picture ${one.picture + 1} ${text === null ? "stays as it is" : "has a text"}.`);
+    say(`Saved: picture ${one.picture + 1} ${text === null ? "stays as it is" : text ? "has a text" : "is decoration"}.`);
     await load();
     next(one);
   } catch (error) {
@@ -239,7 +240,7 @@ const decide = async (one, text) => {
 
 const accept = (one) => {
   const text = byId(`${id(one)}-text`).value.trim();
-  if (!text) return say(`Picture ${one.picture + 1}: write a text, or leave the picture as it is.`, true);
+  if (!text) return say(`Picture ${one.picture + 1}: write a text, say that the picture is decoration, or leave it as it is.`, true);
   if (text === one.alt) return say(`Picture ${one.picture + 1} has this text: change it, or leave the picture as it is.`, true);
   decide(one, text);
 };
@@ -313,7 +314,8 @@ addEventListener("keydown", (event) => {
   else if (pressed === "e") {
     event.preventDefault(); // or the letter stands in the field
     go(one, true);
-  } else if (pressed === "0") decide(one, null);
+  } else if (pressed === "d") decide(one, "");
+  else if (pressed === "0") decide(one, null);
   else if (pressed === "enter" && !event.target.closest("button, a")) accept(one);
 });
 
