@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import io
-import random
-import threading
-import time
 import zipfile
-from functools import partial
-from http.client import HTTPException
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -290,36 +284,3 @@ def test_a_menu_of_a_web_page_is_told_apart_from_its_text(writer, tmp_path):
         assert packed.read("x/a.html").decode() == page.replace(
             "<img src=a.png", '<img alt="A &quot;red&quot; boat" src=a.png'
         )
-
-
-@pytest.mark.kill
-def test_kills_lose_no_text_that_was_accepted(tmp_path):
-    write_article(tmp_path / "trip")
-    server = Running(tmp_path / "data")
-    _, document = dropped(server, tmp_path / "trip")
-    keys, numbers = [one["key"] for one in described(server, document)["pictures"]], count()
-
-    def speak(server: Running, answered: dict[str, int]) -> None:
-        for number in numbers:
-            try:
-                if say(server, document, keys[number % 3], f"Text {number}") == 201:
-                    answered[keys[number % 3]] = number
-            except (OSError, HTTPException):
-                return  # it was killed
-
-    def all_said(answered: dict[str, int]) -> bool:
-        return -1 not in answered.values()
-
-    for kills in range(3):
-        answered = dict.fromkeys(keys, -1)
-        thread = threading.Thread(target=speak, args=[server, answered])
-        thread.start()
-        wait_for(partial(all_said, answered))
-        time.sleep(random.Random(kills).uniform(0, 0.5))
-        server.kill()
-        thread.join(60)
-        server = Running(tmp_path / "data")
-        kept = {one["key"]: one["text"] for one in described(server, document)["pictures"]}
-        for key, number in answered.items():  # the one under way may have been kept, too
-            assert int(kept[key].split()[1]) in (number, number + 3)
-    server.close()

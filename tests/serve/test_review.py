@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import random
-import threading
-import time
 import zipfile
-from http.client import HTTPException
-from itertools import count
 
 import pytest
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
-from tests.serve.conftest import Running, wait_for
+from tests.serve.conftest import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -134,38 +129,3 @@ def test_label_studio_gets_tasks_that_come_back_as_the_corpus(server, opened, tm
     assert row["links"] == [[2, 0], [3, 0]]
     assert (tmp_path / row["images"][0]).is_file()
     assert b"<Relations>" in server.ask("GET", "/v1/label-studio/interface").body
-
-
-@pytest.mark.kill
-def test_kills_lose_no_verdict_that_was_answered(tmp_path, article):
-    server = Running(tmp_path / "data")
-    made = server.send(article).json
-    document = server.linked(made["id"])["documents"][0]["id"]
-    home, numbers, answered = f"/v1/collections/{made['id']}", count(), []
-
-    def speak(server):
-        for number in numbers:
-            try:
-                said = server.ask("POST", f"{home}/verdicts", verdict(document, number % 2, reviewer=f"R{number}"))
-            except (OSError, HTTPException):
-                return  # it was killed
-            if said.status == 201:
-                answered.append(number)
-
-    def more_than(before):
-        return lambda: len(answered) > before
-
-    for kills in range(1, 4):
-        thread = threading.Thread(target=speak, args=[server])
-        more = more_than(len(answered))
-        thread.start()
-        wait_for(more)
-        time.sleep(random.Random(kills).uniform(0, 0.5))
-        server.kill()
-        thread.join(60)
-        server = Running(tmp_path / "data")
-        pictures = server.ask("GET", f"{home}/review").json["pictures"]
-        kept = {name for picture in pictures for name in picture["verdicts"]}
-        assert {f"R{number}" for number in answered} <= kept
-        assert len(kept) <= len(answered) + kills  # those under way may have been kept, too
-    server.close()

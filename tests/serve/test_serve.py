@@ -15,7 +15,7 @@ from http.client import HTTPConnection
 import pytest
 
 from iconotext.serve import protocol
-from tests.serve.conftest import Running, multipart, png, wait_for
+from tests.serve.conftest import multipart, png, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -191,23 +191,6 @@ def test_many_at_once_are_answered(server, opened):
     with ThreadPoolExecutor(20) as threads:
         found = list(threads.map(lambda _: server.ask("GET", f"/documents/{document}").status, range(100)))
     assert set(found) == {200}
-
-
-@pytest.mark.kill
-def test_a_kill_loses_nothing_and_the_next_server_goes_on(tmp_path, article):
-    files = {f"trip/{n}.md": article["trip/article.md"] for n in range(6)}
-    files |= {name: data for name, data in article.items() if name.endswith(".png")}
-    first = Running(tmp_path / "data")
-    made = first.send(files).json
-    state = f"/v1/collections/{made['id']}"
-    wait_for(lambda: sum(each["state"] == "done" for each in first.ask("GET", state).json["documents"]) >= 2)
-    first.kill()
-    second = Running(tmp_path / "data")
-    done = [each["state"] for each in second.ask("GET", state).json["documents"]]
-    assert done.count("done") >= 2
-    found = second.linked(made["id"])
-    assert [each["state"] for each in found["documents"]] == ["done"] * 6
-    second.close()
 
 
 def test_a_folder_has_one_server(server):

@@ -14,7 +14,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
-from iconotext.papers.studies import Contenders, create_study, progress
+from iconotext.papers.studies import Contenders, create_study
 from tests.serve.conftest import Running
 
 SIDES = {"first": (200, 30, 30), "second": (30, 30, 200)}
@@ -197,23 +197,6 @@ def test_pictures_of_pairs_that_somebody_was_not_given_and_studies_that_are_not_
     assert running.ask("POST", "/v1/studies/00000000/next", {"rater": "eve"}).status == 404
     assert running.ask("GET", "/studies/00000000").status == 404
     assert running.ask("GET", "/studies/00000000/result").status == 404
-
-
-@pytest.mark.kill
-def test_every_vote_that_was_acknowledged_survives_a_kill(tmp_path):
-    file = make_study(tmp_path / "study.sqlite", pairs=40)
-    said, left = 0, None
-    for judged in (7, 11):
-        server = Running(tmp_path / "data", "--study", str(file))
-        study = Study(server, addresses(server)[0])
-        turn = study.post("next", "ann")
-        assert (turn["judged"], left) == (said, left and turn["pair"])  # the pair that was open comes again
-        for _ in range(judged):
-            turn = study.post("votes", "ann", pair=turn["pair"]["number"], answer="a")
-            said += 1
-        left = turn["pair"]
-        server.kill()
-        assert progress(file).of_rater == {"ann": said}
 
 
 def test_what_is_no_study_is_said_at_the_start(tmp_path):
