@@ -32,7 +32,7 @@ def scene(seed: int, size: tuple[int, int] = (320, 240), kind: str = "PNG", **mo
 
 
 def test_a_hash_hardly_depends_on_size_and_quality():
-    hashes = [hash_of(scene(seed)) for seed in range(20)]
+    hashes = [hash_of(scene(seed)) for seed in range(8)]
     for seed, known in enumerate(hashes):
         for copy in (scene(seed, (1600, 1200)), scene(seed, (200, 150)), scene(seed, kind="JPEG", quality=40)):
             assert (hash_of(copy) ^ known).bit_count() <= 3

@@ -35,51 +35,6 @@ def processes_of_ray():
     return [line for line in found.splitlines() if f"iconotext-of-{os.getpid()}" in line]
 
 
-@pytest.fixture(params=["local", "ray"])
-def engine(request, monkeypatch, tmp_path):
-    """Makes an engine of some workers."""
-    if request.param == "local":
-        yield lambda work, workers: Processes(work, workers=workers, memory=MEMORY)
-        assert multiprocessing.active_children() == []
-        return
-    pytest.importorskip("ray", reason="ray is not installed")
-    own = partial(TemporaryDirectory, prefix=f"iconotext-of-{os.getpid()}-")
-    monkeypatch.setattr("iconotext.scale.on_ray.TemporaryDirectory", lambda prefix, **more: own(**more))
-    yield lambda work, workers: OnRay(work, address=None, workers=workers, memory=MEMORY)
-    assert processes_of_ray() == []
-    assert list(Path(gettempdir()).glob(f"iconotext-of-{os.getpid()}-*")) == []
-
-
-def done(engine, work, *, workers=2, tries=3, numbers=range(6)):
-    with closing(engine(work, workers)) as running:
-        return dict(worked(numbers, running, tries=tries))
-
-
-def test_what_a_dead_process_had_is_done_by_another_and_at_last_given_up(tmp_path, engine):
-    found = done(engine, Trouble(tmp_path, die_at=(5, 0), deaths=(2, 99)), workers=3)
-    lost = found.pop(0)
-    assert found == {**{n: (n * n, 1) for n in range(1, 5)}, 5: (25, 3)}
-    assert lost.reason.startswith("its process was ")
-    assert lost.reason.endswith(", 3 times")
-
-
-def test_memory_is_bounded(tmp_path, engine):
-    found = done(engine, Trouble(tmp_path, large=1, fault=2), workers=1, tries=1)
-    assert found.pop(1) == Lost("took more than 0.1 GB beyond its models")
-    assert str(found.pop(2)).startswith("Lost(reason='RuntimeError: a fault (work.py:")
-    assert sorted(found) == [0, 3, 4, 5]
-
-
-def test_what_would_befall_every_item_ends_the_run(tmp_path, engine):
-    with pytest.raises(OutputError, match="the disk is full"):
-        done(engine, Trouble(tmp_path, full=3))
-
-
-def test_workers_that_die_as_they_start_end_the_run(tmp_path, engine):
-    with pytest.raises(IconotextError, match="die as they start: its process was "):
-        done(engine, Trouble(tmp_path, unready=True), tries=1)
-
-
 @contextmanager
 def node(*options: str):
     """A machine of a cluster, as far as Ray can tell; its process."""
@@ -98,17 +53,71 @@ def node(*options: str):
             process.communicate()
 
 
-@pytest.fixture
-def cluster(monkeypatch):
+@pytest.fixture(scope="module")
+def cluster():
     """The address of a cluster of somebody else, which has a token of its own."""
     pytest.importorskip("ray", reason="ray is not installed")
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "b" * 64)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     own = TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True)
-    with own as folder, node("--head", "--port", str(port), "--temp-dir", folder, "--include-dashboard", "false"):
-        yield f"127.0.0.1:{port}"
+    with pytest.MonkeyPatch.context() as patch, own as folder:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", "b" * 64)
+        with node("--head", "--port", str(port), "--temp-dir", folder, "--include-dashboard", "false"):
+            yield f"127.0.0.1:{port}"
+
+
+@pytest.fixture
+def engine(request, monkeypatch, tmp_path):
+    """Makes an engine of some workers."""
+    if request.param == "local":
+        yield lambda work, workers: Processes(work, workers=workers, memory=MEMORY)
+        assert multiprocessing.active_children() == []
+        return
+    if request.param == "cluster":
+        address = request.getfixturevalue("cluster")
+        yield lambda work, workers: OnRay(work, address=address, workers=workers, memory=MEMORY)
+        return
+    pytest.importorskip("ray", reason="ray is not installed")
+    own = partial(TemporaryDirectory, prefix=f"iconotext-of-{os.getpid()}-")
+    monkeypatch.setattr("iconotext.scale.on_ray.TemporaryDirectory", lambda prefix, **more: own(**more))
+    yield lambda work, workers: OnRay(work, address=None, workers=workers, memory=MEMORY)
+    assert processes_of_ray() == []
+    assert list(Path(gettempdir()).glob(f"iconotext-of-{os.getpid()}-*")) == []
+
+
+def done(engine, work, *, workers=2, tries=3, numbers=range(6)):
+    with closing(engine(work, workers)) as running:
+        return dict(worked(numbers, running, tries=tries))
+
+
+@pytest.mark.parametrize("engine", ["local", "ray"], indirect=True)
+def test_what_a_dead_process_had_is_done_by_another_and_at_last_given_up(tmp_path, engine):
+    found = done(engine, Trouble(tmp_path, die_at=(5, 0), deaths=(2, 99)), workers=3)
+    lost = found.pop(0)
+    assert found == {**{n: (n * n, 1) for n in range(1, 5)}, 5: (25, 3)}
+    assert lost.reason.startswith("its process was ")
+    assert lost.reason.endswith(", 3 times")
+
+
+@pytest.mark.parametrize("engine", ["local", "cluster"], indirect=True)
+def test_memory_is_bounded(tmp_path, engine):
+    found = done(engine, Trouble(tmp_path, large=1, fault=2), workers=1, tries=1)
+    assert found.pop(1) == Lost("took more than 0.1 GB beyond its models")
+    assert str(found.pop(2)).startswith("Lost(reason='RuntimeError: a fault (work.py:")
+    assert sorted(found) == [0, 3, 4, 5]
+
+
+@pytest.mark.parametrize("engine", ["local", "cluster"], indirect=True)
+def test_what_would_befall_every_item_ends_the_run(tmp_path, engine):
+    with pytest.raises(OutputError, match="the disk is full"):
+        done(engine, Trouble(tmp_path, full=3))
+
+
+@pytest.mark.parametrize("engine", ["local", "cluster"], indirect=True)
+def test_workers_that_die_as_they_start_end_the_run(tmp_path, engine):
+    with pytest.raises(IconotextError, match="die as they start: its process was "):
+        done(engine, Trouble(tmp_path, unready=True), tries=1)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for processes in /proc")

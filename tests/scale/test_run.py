@@ -25,6 +25,7 @@ from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
 from tests.scale.conftest import LINKING, png, row, write_jsonl, write_tar
+from tests.scale.work import Here
 
 
 def make(folder: Path, shards: int = 3, documents: int = 4) -> Path:
@@ -48,7 +49,9 @@ def link(shards: Path | str, output: Path | str, workers: int = 1, engine: str =
 
 
 @pytest.mark.slow
-def test_the_same_run_again_does_only_what_is_missing(tmp_path):
+def test_the_same_run_again_does_only_what_is_missing(tmp_path, linked_stage, monkeypatch):
+    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
+    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
     shards, output = make(tmp_path / "in"), tmp_path / "out"
     done = link(shards, output)
     assert (done["shards"], done["made"], done["lost"], done["damaged"]) == (3, 3, {}, {})
@@ -240,9 +243,9 @@ def test_ctrl_c_ends_all_with_one_line_and_the_next_run_goes_on(tmp_path, engine
 @pytest.mark.kill
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks for workers in /proc")
-@pytest.mark.parametrize(("engine", "kills"), [("local", 8), ("ray", 2)])
+@pytest.mark.parametrize(("engine", "kills"), [("local", 4), ("ray", 2)])
 def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, engine, kills):
-    shards, documents = 8, 40 if engine == "local" else 200  # Ray's tasks go on for a while
+    shards, documents = 8, 40 if engine == "local" else 100  # Ray's tasks go on for a while
     make(tmp_path / "in", shards=shards, documents=documents)
     pytest.importorskip("ray", reason="ray is not installed")
     assert start(tmp_path).wait(300) == 0
