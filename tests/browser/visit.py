@@ -64,7 +64,7 @@ class Visit:
 def accessible_in_every_look(
     visit: Callable[..., Visit], server: Running, path: str, ready: Callable[[Any], object]
 ) -> None:
-    """Open a page at both widths, light and dark, and let axe-core look at it.
+    """Open a page anew at both widths, light and dark, and let axe-core look at it.
 
     Args:
         visit: The fixture.
@@ -72,8 +72,10 @@ def accessible_in_every_look(
         path: Of the page.
         ready: Called with the page; waits for what is to be on it.
     """
+    came = visit(server)
     for width, scheme in LOOKS:
-        came = visit(server, width=width, scheme=scheme)
+        came.page.set_viewport_size({"width": width, "height": 900})
+        came.page.emulate_media(color_scheme=scheme)
         came.go(path)
         ready(came.page)
         came.accessible()

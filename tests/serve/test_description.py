@@ -65,7 +65,7 @@ def test_every_answer_is_one_that_is_declared(described):
     assert all(name in paths for name in ("/v1/link", "/v1/collections", "/v1/search", "/v1/models", "/v1/studies"))
     for mode, operation in product(GenerationMode, operations):
 
-        @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+        @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), database=None)
         @given(case=operation.as_strategy(generation_mode=mode))
         def ask(case: Case[Any]) -> None:
             case.call_and_validate(excluded_checks=[positive_data_acceptance])  # rules that no schema can say

@@ -28,7 +28,8 @@ def test_kills_lose_nothing_that_was_answered_and_the_next_server_goes_on(tmp_pa
     server = Running(tmp_path / "data", "--study", str(file))
     made, document = dropped(server, tmp_path / "trip")
     keys = [one["key"] for one in described(server, document)["pictures"]]
-    home, numbers, reviewers, votes = f"/v1/collections/{made}", count(), [], 0
+    home, numbers, votes = f"/v1/collections/{made}", count(), 0
+    reviewers: list[int] = []
     texts: dict[str, int] = {}
     pair = None
 
