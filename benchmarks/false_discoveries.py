@@ -1,24 +1,34 @@
-"""What passes at a share of false ones, for all candidates at once; ``links.promise`` has the thresholds."""
+"""What passes at a share of false ones, for all candidates at once; the thresholds are those of the package."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.links.promise import largest_p_value, smallest_score
+from iconotext.links.competition import Competition
+from iconotext.links.promise import largest_p_value
 
 
-def competition(own: NDArray[np.float64], decoy: NDArray[np.float64], max_false: float) -> NDArray[np.bool_]:
+def competition(
+    own: NDArray[np.float64],
+    decoy: NDArray[np.float64],
+    max_false: float,
+    collections: Sequence[str | None] | None = None,
+) -> NDArray[np.bool_]:
     """Which images win against their decoys clearly enough.
 
     Args:
         own: (n,) scores of the images.
         decoy: (n,) those of their decoys.
         max_false: Share of them that may be foreign.
+        collections: (n,) theirs; all are of one by default.
     """
-    won = own > decoy
-    passed: NDArray[np.bool_] = won & (own >= smallest_score(np.sort(own[won]), np.sort(decoy[~won]), max_false))
-    return passed
+    names = collections or [None] * len(own)
+    with Competition() as all_of_them:
+        all_of_them.add(names, own, decoy)
+        return all_of_them.bars(max_false).passed(names, own, decoy)
 
 
 def benjamini_hochberg(p_values: NDArray[np.float64], max_false: float) -> NDArray[np.bool_]:

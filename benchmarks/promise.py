@@ -390,7 +390,7 @@ def rivals(own: Sequence[Source], decoys: Sequence[Source], encode: Encode, seed
         )
         linked = choose_links(both, weighed, select="best", min_confidence=0.0)
         best = {link.image: link.score for link in linked.links}
-        found += [(best[j], best[k], j not in foreign) for j, k in pairs.items()]
+        found += [(best[j], best[k], j not in foreign) for j, (k, _) in pairs.items()]
     return np.array(found, np.float32).reshape(-1, 3)
 
 

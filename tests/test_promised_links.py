@@ -159,7 +159,7 @@ def test_every_output_says_what_is_promised():
     found = json_object(linked)["promises"]
     assert found[1] == {
         "claim": "paragraph", "max_false": 0.1, "tested": 12, "kept": 3, "calibration": 412, "untested": 0,
-        "refused": None, "decides": True, "pictures": [0],
+        "refused": None, "decides": True, "collections": 0, "pictures": [0],
     }  # fmt: skip
     assert "promises" not in json_object(plain)
     assert 0 < json_object(plain)["links"][0]["paragraph"] <= 1

@@ -245,6 +245,7 @@ class Promise:
         refused: Why not; None where all were tested.
         images: The images of this document that passed.
         decides: Whether the links of images that did not pass are dropped.
+        collections: How many collections have a threshold of their own; the promise is of all together, not of each.
     """
 
     claim: Claim
@@ -256,6 +257,7 @@ class Promise:
     refused: str | None = None
     images: frozenset[int] = frozenset()
     decides: bool = False
+    collections: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -85,7 +85,7 @@ def shelf(name: str, number: int, **fields: object) -> Document:
 def test_decoys_come_with_their_captions_from_other_documents_and_each_once():
     documents = [shelf("a", 5), shelf("b", 3), shelf("c", 4)]
     mixed, pairs = pool_of(*documents).with_decoys(documents[0])
-    decoys = [mixed.images[j] for j in pairs.values()]
+    decoys = [mixed.images[j] for j, _ in pairs.values()]
     assert list(pairs) == [0, 1, 2, 3, 4]
     assert len({decoy.caption for decoy in decoys}) == 5
     assert all(str(decoy.caption).startswith(decoy.source[0]) and decoy.source[0] in "bc" for decoy in decoys)
@@ -93,14 +93,15 @@ def test_decoys_come_with_their_captions_from_other_documents_and_each_once():
 
 
 def test_decoys_come_from_the_documents_own_collection_where_that_has_any():
-    one, two = ({"collection": name} for name in ("one", "two"))
+    one, two, three = ({"collection": name} for name in ("one", "two", "three"))
     documents = [shelf("a", 2, meta=one), shelf("b", 1, meta=one), *(shelf(name, 30, meta=two) for name in "cde")]
+    documents.append(shelf("f", 2, meta=three))
     mixed, pairs = pool_of(*documents).with_decoys(documents[0])
-    drawn = [mixed.images[j].source[0] for j in pairs.values()]
-    assert drawn[0] == "b"  # the only one there is
-    assert drawn[1] in "cde"
+    assert {own: (mixed.images[j].source[0], of) for own, (j, of) in pairs.items()} == {0: ("b", "one")}  # the only one
     mixed, pairs = pool_of(*documents).with_decoys(documents[2])
-    assert {mixed.images[j].source[0] for j in pairs.values()} <= set("de")
+    assert {(mixed.images[j].source[0], of) for j, of in pairs.values()} == {("d", "two"), ("e", "two")}
+    mixed, pairs = pool_of(*documents).with_decoys(documents[5])
+    assert [(mixed.images[j].source[0] in "abcde", of) for j, of in pairs.values()] == [(True, None)] * 2
 
 
 def test_decoys_have_words_of_the_same_kind_and_look_like_none_of_the_document():
@@ -109,7 +110,7 @@ def test_decoys_have_words_of_the_same_kind_and_look_like_none_of_the_document()
     own = replace(shelf("a", 1), images=(logo, wordless, broken))
     other = replace(shelf("b", 2), images=(logo, Image("3.jpg", position=0), replace(broken, source="y.jpg")))
     mixed, pairs = pool_of(own, other).with_decoys(own)
-    assert {mixed.images[i].source: mixed.images[j].source for i, j in pairs.items()} == {"2.jpg": "3.jpg"}
+    assert {mixed.images[i].source: mixed.images[j].source for i, (j, _) in pairs.items()} == {"2.jpg": "3.jpg"}
 
 
 def test_the_order_of_documents_does_not_matter_and_the_pool_is_bounded():

@@ -12,38 +12,13 @@ from scipy.stats import false_discovery_control
 from iconotext.links.calibration import Figure
 from iconotext.links.promise import Candidate, conformal_p_values, make_promises, rule_of
 from iconotext.types import Document, Link, LinkedDocument
+from tests.links.test_competition import mean_false, share
 
-SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30)
 KIND = "en, caption, layout, by caption+layout"
 
 
 def figure(score: float, right: bool) -> Figure:
     return Figure(score, right, score, right)
-
-
-def test_threshold_of_the_competition_by_hand():
-    # Winners from the top: own 9, own 8, own 7, decoy 6, own 5, own 4. (1 + 0)/3 is 33 %, then (1 + 1)/5 is 40 %.
-    own, decoy = np.array([9.0, 8, 7, 1, 5, 4]), np.array([0.0, 0, 0, 6, 2, 3])
-    assert competition(own, decoy, 0.3).tolist() == [False] * 6
-    assert competition(own, decoy, 1 / 3).tolist() == [True, True, True, False, False, False]
-    assert competition(own, decoy, 0.4).tolist() == [True, True, True, False, True, True]
-
-
-def test_equal_scores_are_the_decoys():
-    assert not competition(np.ones(50), np.ones(50), 0.5).any()
-    assert competition(np.ones(50), np.zeros(50), 0.5).all()
-
-
-@given(SCORES, st.sampled_from([0.05, 0.1, 0.25, 0.5]))
-def test_competition_takes_the_smallest_threshold(pairs, alpha):
-    best: set[int] = set()
-    for threshold in sorted({max(pair) for pair in pairs}, reverse=True):
-        taken = {n for n, (own, decoy) in enumerate(pairs) if own > decoy and own >= threshold}
-        lost = sum(decoy >= own and decoy >= threshold for own, decoy in pairs)
-        if (1 + lost) / max(1, len(taken)) <= alpha:
-            best = taken
-    own, decoy = np.array(pairs, np.float64).reshape(-1, 2).T
-    assert set(np.flatnonzero(competition(own, decoy, alpha))) == best
 
 
 def test_p_values_by_hand():
@@ -66,30 +41,6 @@ def test_benjamini_hochberg_as_scipy_has_it(twentieths, alpha):
     p = np.minimum(np.array(twentieths, np.float64) / 400, 1)
     expected = false_discovery_control(p) <= alpha + 1e-9 if len(p) else np.zeros(0, bool)
     assert benjamini_hochberg(p, alpha).tolist() == expected.tolist()
-
-
-def mean_false(shares: list[float]) -> tuple[float, float]:
-    """The mean, and twice its Monte Carlo error."""
-    return float(np.mean(shares)), 2 * float(np.std(shares)) / len(shares) ** 0.5
-
-
-def share(kept, false) -> float:
-    return float(false[kept].mean()) if kept.any() else 0.0
-
-
-@pytest.mark.parametrize("foreign", [0.2, 0.5, 1.0])
-def test_competition_keeps_its_promise_and_not_with_easier_decoys(foreign):
-    rng = np.random.default_rng(3)
-    fair, unfair = [], []
-    for _ in range(300):
-        is_foreign = rng.random(150) < foreign
-        own, decoy = rng.normal(2.5 * ~is_foreign), rng.normal(size=150)
-        fair.append(share(competition(own, decoy, 0.1), is_foreign))
-        unfair.append(share(competition(own, decoy - 1, 0.1), is_foreign))
-    mean, error = mean_false(fair)
-    assert mean <= 0.1 + error
-    mean, error = mean_false(unfair)
-    assert mean > 0.12 + error
 
 
 def made_up(rng, documents: int, *, wrong: float = 0.0) -> list[list[Figure]]:
@@ -217,6 +168,7 @@ def test_images_in_batches_are_promised_as_all_at_once():
                 kind=rng.choice([KIND, KIND, KIND, "few", "fr"]),
                 own=rng.randrange(40),
                 decoy=rng.choice([None, rng.randrange(12), rng.randrange(12)]),
+                collection=rng.choice([None, "one", "two"]),
                 sentence=rng.random(),
                 paragraph=rng.choice([None, 0.5 + rng.random() / 2]),
             )
@@ -227,7 +179,7 @@ def test_images_in_batches_are_promised_as_all_at_once():
         rule = rule_of(batches, table, 0.3, "paragraph")
         pairs = [each for each in tested if each.decoy is not None]
         scores = np.array([(each.own, each.decoy) for each in pairs], np.float64).reshape(-1, 2).T
-        good = competition(scores[0], scores[1], 0.3)
+        good = competition(scores[0], scores[1], 0.3, [each.collection for each in pairs])
         wanted = {"document": {each.document for each, passed in zip(pairs, good, strict=True) if passed}}
         for claim in ("paragraph", "sentence"):
             known = [each for each in tested if each.kind == KIND and getattr(each, claim) is not None]

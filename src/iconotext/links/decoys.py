@@ -79,26 +79,32 @@ class DecoyPool:
         for decoy in sorted(self._heap, reverse=True):
             yield decoy.document, decoy.collection, decoy.number, decoy.image
 
-    def with_decoys(self, document: Document) -> tuple[Document, dict[int, int]]:
+    def with_decoys(self, document: Document) -> tuple[Document, dict[int, tuple[int, str | None]]]:
         """The document with a decoy behind its own images for each that can have one; layout must not be looked at.
 
         Returns:
-            The document, and the number of each image to that of its decoy. An image has none if it has a problem, or
-            if no image of another document with the same kinds of words is left.
+            The document, and the number of each image to that of its decoy, and the collection of both. An image has no
+            decoy if it has a problem, or if no image of another document with the same kinds of words is left. Where
+            the pool had none of the document's collection to begin with, the decoy is of another one, and None says so.
         """
         seen, collection = {_looks(image) for image in document.images}, collection_of(document)
         left = sorted(decoy for decoy in self._heap if decoy.document != document.id)
-        images, pairs = list(document.images), {}
+        there = {decoy.words for decoy in left if decoy.collection == collection}
+        images, pairs = list(document.images), dict[int, tuple[int, str | None]]()
         for number, image in enumerate(document.images):
             words = _words(image)
-            fitting = [n for n, decoy in enumerate(left) if decoy.words == words and _looks(decoy.image) not in seen]
-            fitting = [n for n in fitting if left[n].collection == collection] or fitting
+            of = collection if words in there else None
+            fitting = [
+                n
+                for n, decoy in enumerate(left)
+                if decoy.words == words and of in (None, decoy.collection) and _looks(decoy.image) not in seen
+            ]
             if image.problem is not None or not fitting:
                 continue
             rng = np.random.default_rng(digest_of(document.id, number))
             drawn = left.pop(fitting[rng.integers(len(fitting))]).image
             seen.add(_looks(drawn))
-            pairs[number] = len(images)
+            pairs[number] = len(images), of
             images.append(replace(drawn, position=image.position, block=image.block))
         return replace(document, images=tuple(images)), pairs
 

@@ -3,7 +3,7 @@
 Three claims of an image's best link, each weaker than the next, each tested once for every image:
 
 - *document*, the image belongs to this document: target-decoy competition. Each image competes with its decoy for the
-  sentences of the document (``decoys``). Above a threshold, the decoys that won tell how many images won by chance.
+  sentences of the document (``decoys``), and the decoys that win tell how many images win by chance (``competition``).
 - *paragraph* and *sentence*, the link leads to the right one: conformal selection (Jin and Candès 2023, arXiv
   2210.01408) with calibration figures whose right sentences are known (``calibration``), and Benjamini-Hochberg.
 
@@ -18,21 +18,18 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, NamedTuple
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from iconotext.links.competition import Bars, Competition
 from iconotext.types import CLAIMS, Claim, LinkedDocument, Promise, Required
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.links.calibration import Calibration, Figure
-
-
-AT_ONCE = 1_000_000
-"""Scores that are looked at together."""
 
 
 class Candidate(NamedTuple):
@@ -44,6 +41,7 @@ class Candidate(NamedTuple):
         paragraph: ``paragraph`` of that link.
         own: Score of its best link where decoys compete.
         decoy: That of its decoy; None where it has none.
+        collection: That which both are of; None where the decoy is of another one.
     """
 
     document: str
@@ -53,6 +51,7 @@ class Candidate(NamedTuple):
     paragraph: float | None
     own: float = 0.0
     decoy: float | None = None
+    collection: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,22 +89,24 @@ class Rule:
     """What an image of a run needs to pass.
 
     Attributes:
-        bars: Of ``document`` the smallest score of an image that wins, of the other claims the largest p value.
+        bars: The smallest scores, for ``document``.
+        p_values: The largest one, for each other claim.
         required: See ``Promises``.
     """
 
     made: tuple[Promise, ...]
-    bars: Mapping[Claim, float]
+    bars: Bars
+    p_values: Mapping[Claim, float]
     required: Required
 
     def promises(self, tested: Sequence[Candidate], calibration: Calibration) -> Promises:
         """The promises with those images, of some of the run, that passed."""
-        passed = {"document": _winners(tested) >= self.bars["document"]}
+        rivals = [each for each in tested if each.decoy is not None]
+        passed = {"document": _by_document(rivals, self.bars.passed(*_rivals(rivals)))}
         usable = _usable(calibration, self.made[0].max_false)
-        for claim in ("paragraph", "sentence"):
-            passed[claim] = _p_values(tested, usable, claim) <= self.bars[claim]
-        chosen = {claim: [each for each, good in zip(tested, passed[claim], strict=True) if good] for claim in CLAIMS}
-        return Promises(self.made, {claim: _by_document(some) for claim, some in chosen.items()}, self.required)
+        for claim, largest in self.p_values.items():
+            passed[claim] = _by_document(tested, _p_values(tested, usable, claim) <= largest)
+        return Promises(self.made, passed, self.required)
 
 
 def make_promises(
@@ -127,20 +128,18 @@ def rule_of(
 ) -> Rule:
     """The rule for a run whose images come in batches; arguments as in ``make_promises``.
 
-    Memory does not grow with their number: there are no more p values than calibration figures, and of images with a
-    decoy the higher score lies in a temporary file.
+    Memory does not grow with their number: there are no more p values than calibration figures, and scores beside
+    decoys lie in a temporary file.
     """
     usable = _usable(calibration, max_false)
     p_values: dict[Claim, Counter[float]] = {"paragraph": Counter(), "sentence": Counter()}
     untested = {claim: Counter[str]() for claim in p_values}
     kinds = {claim: set[str]() for claim in p_values}
     images = 0
-    with TemporaryFile(prefix="iconotext-") as won, TemporaryFile(prefix="iconotext-") as lost:
+    with Competition() as competition:
         for tested in batches:
             images += len(tested)
-            own, decoy = _rivals(tested)
-            won.write(own[own > decoy].tobytes())
-            lost.write(decoy[own <= decoy].tobytes())
+            competition.add(*_rivals([each for each in tested if each.decoy is not None]))
             for claim, counted in p_values.items():
                 found = _p_values(tested, usable, claim)
                 values, numbers = np.unique(found[~np.isnan(found)], return_counts=True)
@@ -150,41 +149,21 @@ def rule_of(
                         untested[claim][each.kind] += 1
                     else:
                         kinds[claim].add(each.kind)
-        document, bar = _document_promise(_sorted(won), _sorted(lost), images, max_false)
-    made: dict[Claim, Promise] = {"document": document}
-    bars: dict[Claim, float] = {"document": bar}
+        bars = competition.bars(max_false)
+    made: dict[Claim, Promise] = {"document": _document_promise(bars, images, max_false)}
+    largest: dict[Claim, float] = {}
     for claim, counted in p_values.items():
         values = np.array(sorted(counted))
         numbers = np.array([counted[value] for value in values.tolist()], np.int64)
-        bars[claim] = largest_p_value(values, numbers, max_false)
+        largest[claim] = largest_p_value(values, numbers, max_false)
         unknown, refused = untested[claim], None
         if unknown:
             common = min(unknown, key=lambda kind: (-unknown[kind], kind))
             refused = f"not enough calibration data of this kind ({common})"
         documents = [each for kind in kinds[claim] for some in usable[kind].values() for each in some]
-        kept, figures = int(numbers[values <= bars[claim]].sum()), sum(map(len, documents))
+        kept, figures = int(numbers[values <= largest[claim]].sum()), sum(map(len, documents))
         made[claim] = Promise(claim, max_false, counted.total(), kept, figures, unknown.total(), refused)
-    return Rule(tuple(replace(made[claim], decides=claim == required) for claim in CLAIMS), bars, required)
-
-
-def smallest_score(won: NDArray[np.float64], lost: NDArray[np.float64], max_false: float) -> float:
-    """The least score with which an image passes that wins against its decoy; infinite where nobody does.
-
-    The smallest of a winner at or above which (1 + decoys that won) / images that won is at most ``max_false``. Where
-    both score the same, the decoy has won.
-
-    Args:
-        won: (n,) scores of images that won, ascending.
-        lost: (m,) those of decoys that won, ascending.
-        max_false: Share of the images that may be foreign.
-    """
-    for begin in range(0, len(won), AT_ONCE):
-        scores = won[begin : begin + AT_ONCE]
-        above = 1 + len(lost) - np.searchsorted(lost, scores)
-        good = np.flatnonzero(above <= max_false * (len(won) - np.searchsorted(won, scores)) + 1e-12)
-        if len(good):
-            return float(scores[good[0]])
-    return math.inf
+    return Rule(tuple(replace(made[claim], decides=claim == required) for claim in CLAIMS), bars, largest, required)
 
 
 def conformal_p_values(
@@ -227,50 +206,32 @@ def largest_p_value(values: NDArray[np.float64], numbers: NDArray[np.int64], max
     return float(values[low[-1]]) if len(low) else -1.0
 
 
-def _by_document(passed: Iterable[Candidate]) -> dict[str, frozenset[int]]:
+def _by_document(tested: Sequence[Candidate], passed: NDArray[np.bool_]) -> dict[str, frozenset[int]]:
     images: dict[str, set[int]] = {}
-    for each in passed:
+    for each in compress(tested, passed):
         images.setdefault(each.document, set()).add(each.image)
     return {name: frozenset(numbers) for name, numbers in images.items()}
 
 
-def _rivals(tested: Sequence[Candidate]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(n,) the scores of the images that have a decoy, and those of their decoys."""
-    pairs = [(each.own, each.decoy) for each in tested if each.decoy is not None]
-    own, decoy = np.array(pairs, np.float64).reshape(-1, 2).T
-    return own, decoy
+def _rivals(
+    tested: Sequence[Candidate],
+) -> tuple[list[str | None], NDArray[np.float64], NDArray[np.float64]]:
+    """Of images with decoys the collections, and the scores of both."""
+    pairs = np.array([(each.own, each.decoy) for each in tested], np.float64).reshape(-1, 2)
+    return [each.collection for each in tested], pairs[:, 0], pairs[:, 1]
 
 
-def _winners(tested: Sequence[Candidate]) -> NDArray[np.float64]:
-    """(n,) the score of each image that wins against its decoy; not a number for the others."""
-    return np.array([e.own if e.decoy is not None and e.own > e.decoy else math.nan for e in tested], np.float64)
-
-
-def _sorted(file: IO[bytes]) -> NDArray[np.float64]:
-    """The scores of a file, sorted in it."""
-    file.flush()
-    if not file.tell():
-        return np.empty(0)
-    scores = np.memmap(file, np.float64, "r+")
-    scores.sort()
-    return scores
-
-
-def _document_promise(
-    won: NDArray[np.float64], lost: NDArray[np.float64], images: int, max_false: float
-) -> tuple[Promise, float]:
-    needed, rivals = math.ceil(1 / max_false - 1e-9), len(won) + len(lost)
+def _document_promise(bars: Bars, images: int, max_false: float) -> Promise:
+    needed, rivals = math.ceil(1 / max_false - 1e-9), bars.tested
     refused = None
     if not rivals:
         refused = "no decoys: link several documents with pictures together, by picture or caption"
     elif rivals < needed:
         refused = f"too few pictures: at least {needed} are needed, each with a decoy"
     if refused:
-        return Promise("document", max_false, 0, 0, 0, images, refused), math.inf
-    bar = smallest_score(won, lost, max_false)
-    kept = len(won) - int(np.searchsorted(won, bar))
+        return Promise("document", max_false, 0, 0, 0, images, refused)
     why = "no decoy with words of the same kind" if images > rivals else None
-    return Promise("document", max_false, rivals, kept, rivals, images - rivals, why), bar
+    return Promise("document", max_false, rivals, bars.kept, rivals, images - rivals, why, collections=bars.collections)
 
 
 def _usable(calibration: Calibration, max_false: float) -> Calibration:

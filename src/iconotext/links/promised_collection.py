@@ -71,11 +71,11 @@ def candidates(
 
 def _rivals(
     documents: Iterable[Document | Failure], pool: DecoyPool, link_all: LinkAll, evidence: tuple[Evidence, ...]
-) -> dict[tuple[str, int], tuple[float, float]]:
-    """Id of the document and number of each image that has a decoy, to the best score of both."""
+) -> dict[tuple[str, int], tuple[float, float, str | None]]:
+    """Id of the document and number of each image that has a decoy, to the best score of both and their collection."""
     content = tuple(kind for kind in evidence if kind not in ("layout", "reference"))
-    found: dict[tuple[str, int], tuple[float, float]] = {}
-    pairs: dict[str, dict[int, int]] = {}
+    found: dict[tuple[str, int], tuple[float, float, str | None]] = {}
+    pairs: dict[str, dict[int, tuple[int, str | None]]] = {}
 
     def joined() -> Iterator[Document]:
         for document in documents:
@@ -86,7 +86,7 @@ def _rivals(
     for linked in link_all(joined(), content) if content else ():
         if isinstance(linked, LinkedDocument):
             best = {link.image: link.score for link in linked.links}
-            for own, decoy in pairs.pop(linked.document.id).items():
+            for own, (decoy, collection) in pairs.pop(linked.document.id).items():
                 if own in best and decoy in best:
-                    found[linked.document.id, own] = best[own], best[decoy]
+                    found[linked.document.id, own] = best[own], best[decoy], collection
     return found

@@ -242,7 +242,7 @@ def write_candidates(path: Path, candidates: Iterable[Candidate]) -> None:
     import pyarrow as pa
 
     types = {str: pa.string(), int: pa.int32(), float: pa.float64()}
-    kinds = [str, int, str, float, float, float, float]
+    kinds = [str, int, str, float, float, float, float, str]
     schema = pa.schema([(name, types[kind]) for name, kind in zip(Candidate._fields, kinds, strict=True)])
     write_tuples(candidates, schema, path, at_once=ROWS_AT_ONCE)
 

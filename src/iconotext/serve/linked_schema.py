@@ -74,6 +74,7 @@ class PromiseOut(Described):
     refused: str | None
     pictures: list[int]
     decides: bool
+    collections: int
 
 
 class LinkedOut(Described):
