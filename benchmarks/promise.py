@@ -71,6 +71,13 @@ RESAMPLINGS = 500
 SEEDS, MOST = 10, 40
 SHARD = 50
 NOTHING = np.zeros((0, 1), np.float32)
+COLLECTIONS = {
+    "19 collections of 8 to 300": (19, 8, 300, 0.5, 0),
+    "60 collections of 3 to 20": (60, 3, 20, 0.5, 0),
+    "19 collections, 85 % foreign": (19, 8, 300, 0.85, 0),
+    "19 collections, 9 of which tell nothing": (19, 8, 300, 0.5, 9),
+}
+"""Their number, the least and the largest number of pictures, share of the foreign, how many tell nothing."""
 CLAIMS: tuple[Claim, ...] = ("paragraph", "sentence")
 ALL = LinkSettings().evidence
 BLIND: tuple[Evidence, ...] = ("caption", "layout", "reference")
@@ -476,6 +483,18 @@ def simulate(runs: int = 2000) -> None:
     for name, (shift, classes) in kinds.items():
         shares = np.array([simulated_selection(rng, shift, classes) for _ in range(runs)])
         print(f"| sentence, {name} | " + " | ".join(map(mean, shares.T)) + " |")
+    simulate_collections(runs // 20)
+
+
+def simulate_collections(runs: int) -> None:
+    """The same of pictures of several collections, with the power, by rules for all and for each."""
+    rng = np.random.default_rng(0)
+    for scene in COLLECTIONS:
+        drawn = [simulated_collections(rng, scene) for _ in range(runs)]
+        for rule in drawn[0]:
+            shares, powers = np.moveaxis(np.array([run[rule] for run in drawn]), 2, 0)
+            cells = [f"{mean(a)} [{b.mean():.0%}]" for a, b in zip(shares.T, powers.T, strict=True)]
+            print(f"| {scene}, {rule} | {' | '.join(cells)} |", flush=True)
 
 
 def mean(shares: NDArray[np.float64]) -> str:
@@ -487,6 +506,26 @@ def simulated_competition(rng: np.random.Generator, shift: float) -> list[float]
     own = rng.random(200) < 0.5
     score, decoy = rng.normal(2.0 * own), rng.normal(shift, size=200)
     return [false_share(competition(score, decoy, alpha), own.astype(np.float64)) for alpha in ALPHAS]
+
+
+def simulated_collections(rng: np.random.Generator, scene: str) -> dict[str, list[tuple[float, float]]]:
+    """Rule to share of the false and power, for each promise, of one draw of collections."""
+    number, low, high, foreign, nothing = COLLECTIONS[scene]
+    sizes = rng.integers(low, high, number)
+    names = np.repeat([str(n) for n in range(number)], sizes)
+    level = np.repeat(rng.normal(0, 2, number), sizes)
+    apart = np.where(np.arange(number) < nothing, 0.0, rng.uniform(1, 4, number))
+    own = rng.random(len(names)) >= foreign
+    score, decoy = rng.normal(level + np.repeat(apart, sizes) * own), rng.normal(level)
+    found: dict[str, list[tuple[float, float]]] = {"one threshold": [], "each alone": [], "all together": []}
+    for alpha in ALPHAS:
+        alone = np.zeros(len(names), np.bool_)
+        for some in (names == name for name in np.unique(names)):
+            alone[some] = competition(score[some], decoy[some], alpha)
+        together = competition(score, decoy, alpha, names.tolist())
+        for rule, kept in zip(found, (competition(score, decoy, alpha), alone, together), strict=True):
+            found[rule].append((false_share(kept, own.astype(np.float64)), (kept & own).sum() / own.sum()))
+    return found
 
 
 def simulated_selection(rng: np.random.Generator, shift: float, classes: int) -> list[float]:

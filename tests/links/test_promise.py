@@ -189,7 +189,7 @@ def test_images_in_batches_are_promised_as_all_at_once():
         assert {each.claim: each.kept for each in rule.made} == {claim: len(some) for claim, some in wanted.items()}
         found: dict[str, set[str]] = {claim: set() for claim in wanted}
         for batch in batches:
-            for claim, images in rule.promises(batch, table).passed.items():
+            for claim, images in rule.promises(batch).passed.items():
                 found[claim] |= set(images)
         assert found == wanted
         assert number < 150 or all(wanted.values())

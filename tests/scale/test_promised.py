@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from iconotext.errors import OutputError
+from iconotext.corpus.store import read_corpus
+from iconotext.errors import OutputError, SettingError
 from iconotext.links.decoys import POOL, DecoyPool
 from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
@@ -61,19 +62,33 @@ def shards(tmp_path_factory):
     return folder
 
 
-def link(shards, output, *, to="jsonl", engine="local", unlinked="keep", workers=1, **linking):
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    """Twelve documents, each with the link that is right."""
+    folder = tmp_path_factory.mktemp("known")
+    for number in range(20):
+        (folder / f"{number}.png").write_bytes(png(number))
+    rows = [made_up(n, foreign=False) | {"links": [[2, 0]]} for n in range(60, 72)]
+    write_jsonl(folder / "known.jsonl", rows)
+    return folder / "known.jsonl"
+
+
+def link(shards, output, *, to="jsonl", engine="local", unlinked="keep", workers=1, calibration=None, **linking):
     return link_shards(
         [str(shards)],
         str(output),
         linking=LinkSettings(**{"max_false": 0.2, "promise": "document", **HABIT, **linking}),
         settings=ShardSettings(to=to, unlinked=unlinked),
         engine=EngineSettings(workers=workers, engine=engine, tries=1),
+        calibration=calibration,
     )
 
 
-def together(shards, **linking):
+def together(shards, calibration=None, **linking):
     """What linking makes of the documents of all shards as one collection."""
     linker = Linker.load("default", LinkSettings(**{"max_false": 0.2, "promise": "document", **HABIT, **linking}))
+    if calibration is not None:
+        linker.calibrate(read_corpus(calibration))
     stage = Stage("", "")
     documents = [
         document
@@ -128,7 +143,24 @@ def test_shards_keep_the_links_that_one_collection_keeps(
 
 
 @pytest.mark.slow
-def test_any_engine_goes_on_and_a_shard_more_changes_the_promise_of_all(shards, tmp_path, monkeypatch):
+def test_links_that_are_known_promise_sentences_and_belong_to_the_settings(shards, known, tmp_path, monkeypatch):
+    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
+    output, chosen = tmp_path / "out", {"promise": "sentence", "calibration": known}
+    done = link(shards, output, **chosen)
+    assert [each["calibration"] for each in done["promises"][1:]] == [12, 12]
+    alone = together(shards, **chosen)
+    assert done["links"] == sum(len(each.links) for each in alone) > 20
+    assert written(output) == [json.loads(json.dumps(json_object(each))) for each in alone]
+    for other in (None, known.with_name("fewer.jsonl")):
+        known.with_name("fewer.jsonl").write_text("".join(known.read_text().splitlines(keepends=True)[:-1]))
+        with pytest.raises(OutputError, match="calibration"):
+            link(shards, output, **{**chosen, "calibration": other})
+    with pytest.raises(SettingError, match="max_false"):
+        link(shards, tmp_path / "no promise", max_false=None, promise="sentence", calibration=known)
+
+
+@pytest.mark.slow
+def test_any_engine_goes_on_and_a_shard_more_changes_the_promise_of_all(shards, known, tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="ray is not installed")
     inputs, output = tmp_path / "in", tmp_path / "out"
     inputs.mkdir()
@@ -141,24 +173,25 @@ def test_any_engine_goes_on_and_a_shard_more_changes_the_promise_of_all(shards, 
     add("001")
     with monkeypatch.context() as quick:
         quick.setattr("iconotext.scale.run.Processes", Here)
-        first = link(inputs, output)
+        first = link(inputs, output, calibration=known)
         assert (first["made"], first["promises"][0]["tested"]) == (2, 53)
         whole = contents(output)
         (output / "001.jsonl").unlink()
         (output / "_promises/pools/001.parquet").unlink()
-        assert link(inputs, output) == first | {"made": 1}
+        assert link(inputs, output, calibration=known) == first | {"made": 1}
     (output / "_promises/linked/_manifests/000.json").unlink()
-    assert link(inputs, output, engine="ray", workers=2) == first | {"made": 0}
+    assert link(inputs, output, calibration=known, engine="ray", workers=2) == first | {"made": 0}
     assert contents(output) == whole
     add("002")
-    more = link(inputs, output, workers=2)
+    assert [each["calibration"] for each in first["promises"]] == [53, 12, 12]
+    more = link(inputs, output, calibration=known, workers=2)
     assert (more["made"], more["promises"][0]["tested"]) == (3, 90)
     monkeypatch.setattr("iconotext.scale.run.Processes", Here)
-    assert link(inputs, output) == more | {"made": 0}
-    link(inputs, tmp_path / "at once")
+    assert link(inputs, output, calibration=known) == more | {"made": 0}
+    link(inputs, tmp_path / "at once", calibration=known)
     assert contents(tmp_path / "at once") == contents(output)
     with pytest.raises(OutputError, match=r"linking\.max_false was 0\.2 and is 0\.3"):
-        link(inputs, output, max_false=0.3)
+        link(inputs, output, calibration=known, max_false=0.3)
 
 
 def test_the_pool_of_all_is_that_of_each(tmp_path):

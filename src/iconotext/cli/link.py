@@ -17,7 +17,17 @@ import typer
 from iconotext import __version__
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors, show_log
-from iconotext.cli.options import Download, Linking, Reading, Runtime, Threads, argument, option, settings_options
+from iconotext.cli.options import (
+    CalibrationCorpus,
+    Download,
+    Linking,
+    Reading,
+    Runtime,
+    Threads,
+    argument,
+    option,
+    settings_options,
+)
 from iconotext.cli.output import as_typed, say
 from iconotext.errors import OutputError, SettingError
 from iconotext.pipeline import Linker, LinkSettings
@@ -67,14 +77,7 @@ def link(
             autocompletion=complete.models,
         ),
     ] = "default",
-    calibration: Annotated[
-        Path | None,
-        option(
-            metavar="CORPUS",
-            help="Documents whose links you know are right, to make the promise of --max-false from.",
-            exists=True,
-        ),
-    ] = None,
+    calibration: CalibrationCorpus = None,
     threads: Threads = None,
     runtime: Runtime = None,
     download: Download = False,

@@ -52,6 +52,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes; the result is the same for any number.", show_default="all cores")
 ]
+CalibrationCorpus = Annotated[
+    Path | None,
+    option(
+        "--calibration",
+        metavar="CORPUS",
+        help="Documents whose links you know are right, to make the promise of --max-false from.",
+        exists=True,
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
 Download = Annotated[
     bool, typer.Option("--download", help="Fetch a model that is named and not here from the Hugging Face hub.")

@@ -13,6 +13,7 @@ from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.options import (
     LINKING,
+    CalibrationCorpus,
     Download,
     Json,
     Runtime,
@@ -62,6 +63,7 @@ def link(
         str,
         typer.Option(help="Name or folder of a model, or a dual encoder such as CLIP.", autocompletion=complete.models),
     ] = "default",
+    calibration: CalibrationCorpus = None,
     threads: Threads = None,
     runtime: Runtime = None,
     download: Download = False,
@@ -78,13 +80,23 @@ def link(
     - `iconotext scale link shards/ --output linked/`
     - `iconotext scale link mmc4/ -o linked/ --min-confidence 0.5 --unlinked drop`
     - `iconotext scale link mmc4/ -o linked/ --max-false 0.1 --promise document`
+    - `iconotext scale link books/ -o linked/ --max-false 0.1 --promise paragraph --calibration mine.jsonl`
     - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --workers 32 --sample 0.01`
     - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --engine ray --address 10.0.0.1:6379`
     """
     with known_errors(download=download, goes_on=True):
         from iconotext.scale.run import link_shards
 
-        done = link_shards(shards, output, model=model, linking=linking, settings=settings, engine=work, watch=_watch)
+        done = link_shards(
+            shards,
+            output,
+            model=model,
+            linking=linking,
+            settings=settings,
+            engine=work,
+            calibration=calibration,
+            watch=_watch,
+        )
         _say(output, done, json)
 
 

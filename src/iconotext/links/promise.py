@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
@@ -89,23 +89,23 @@ class Rule:
     """What an image of a run needs to pass.
 
     Attributes:
-        bars: The smallest scores, for ``document``.
-        p_values: The largest one, for each other claim.
+        bars: The smallest scores beside decoys, for ``document``.
+        least: The smallest probability, for each other claim and each kind that can be tested.
         required: See ``Promises``.
     """
 
     made: tuple[Promise, ...]
     bars: Bars
-    p_values: Mapping[Claim, float]
+    least: Mapping[Claim, Mapping[str, float]]
     required: Required
 
-    def promises(self, tested: Sequence[Candidate], calibration: Calibration) -> Promises:
+    def promises(self, tested: Sequence[Candidate]) -> Promises:
         """The promises with those images, of some of the run, that passed."""
         rivals = [each for each in tested if each.decoy is not None]
         passed = {"document": _by_document(rivals, self.bars.passed(*_rivals(rivals)))}
-        usable = _usable(calibration, self.made[0].max_false)
-        for claim, largest in self.p_values.items():
-            passed[claim] = _by_document(tested, _p_values(tested, usable, claim) <= largest)
+        for claim, least in self.least.items():
+            good = (score is not None and score >= least.get(e.kind, math.inf) for e, score in _scored(tested, claim))
+            passed[claim] = _by_document(tested, good)
         return Promises(self.made, passed, self.required)
 
 
@@ -120,7 +120,7 @@ def make_promises(
         max_false: Share, above 0 and below 1.
         required: See ``Promises``.
     """
-    return rule_of([tested], calibration, max_false, required).promises(tested, calibration)
+    return rule_of([tested], calibration, max_false, required).promises(tested)
 
 
 def rule_of(
@@ -151,19 +151,20 @@ def rule_of(
                         kinds[claim].add(each.kind)
         bars = competition.bars(max_false)
     made: dict[Claim, Promise] = {"document": _document_promise(bars, images, max_false)}
-    largest: dict[Claim, float] = {}
+    least: dict[Claim, dict[str, float]] = {}
     for claim, counted in p_values.items():
         values = np.array(sorted(counted))
         numbers = np.array([counted[value] for value in values.tolist()], np.int64)
-        largest[claim] = largest_p_value(values, numbers, max_false)
+        largest = largest_p_value(values, numbers, max_false)
+        least[claim] = {kind: _least(classes, claim, largest) for kind, classes in sorted(usable.items())}
         unknown, refused = untested[claim], None
         if unknown:
             common = min(unknown, key=lambda kind: (-unknown[kind], kind))
             refused = f"not enough calibration data of this kind ({common})"
         documents = [each for kind in kinds[claim] for some in usable[kind].values() for each in some]
-        kept, figures = int(numbers[values <= largest[claim]].sum()), sum(map(len, documents))
+        kept, figures = int(numbers[values <= largest].sum()), sum(map(len, documents))
         made[claim] = Promise(claim, max_false, counted.total(), kept, figures, unknown.total(), refused)
-    return Rule(tuple(replace(made[claim], decides=claim == required) for claim in CLAIMS), bars, largest, required)
+    return Rule(tuple(replace(made[claim], decides=claim == required) for claim in CLAIMS), bars, least, required)
 
 
 def conformal_p_values(
@@ -206,7 +207,21 @@ def largest_p_value(values: NDArray[np.float64], numbers: NDArray[np.int64], max
     return float(values[low[-1]]) if len(low) else -1.0
 
 
-def _by_document(tested: Sequence[Candidate], passed: NDArray[np.bool_]) -> dict[str, frozenset[int]]:
+def _least(classes: Mapping[str, Sequence[Sequence[Figure]]], claim: Claim, largest: float) -> float:
+    """The smallest score that has such a p value, or less; infinite where none has."""
+    figures = [figure for documents in classes.values() for some in documents for figure in some]
+    # Above the score of each figure, and nowhere else, p values may fall.
+    above = np.nextafter([f.paragraph if claim == "paragraph" else f.sentence for f in figures], math.inf)
+    scores = np.append(-math.inf, np.unique(above))
+    low = np.flatnonzero(conformal_p_values(scores, classes, claim) <= largest)
+    return float(scores[low[0]]) if len(low) else math.inf
+
+
+def _scored(tested: Iterable[Candidate], claim: Claim) -> Iterator[tuple[Candidate, float | None]]:
+    return ((each, each.paragraph if claim == "paragraph" else each.sentence) for each in tested)
+
+
+def _by_document(tested: Iterable[Candidate], passed: Iterable[bool]) -> dict[str, frozenset[int]]:
     images: dict[str, set[int]] = {}
     for each in compress(tested, passed):
         images.setdefault(each.document, set()).add(each.image)
@@ -244,12 +259,12 @@ def _usable(calibration: Calibration, max_false: float) -> Calibration:
 
 def _p_values(tested: Sequence[Candidate], usable: Calibration, claim: Claim) -> NDArray[np.float64]:
     """(n,) p values; not a number for images that cannot be tested."""
-    scores = [each.paragraph if claim == "paragraph" else each.sentence for each in tested]
-    rows: dict[str, list[int]] = {}
-    for n, (each, score) in enumerate(zip(tested, scores, strict=True)):
+    rows: dict[str, list[tuple[int, float]]] = {}
+    for n, (each, score) in enumerate(_scored(tested, claim)):
         if score is not None and each.kind in usable:
-            rows.setdefault(each.kind, []).append(n)
+            rows.setdefault(each.kind, []).append((n, score))
     found = np.full(len(tested), np.nan)
     for kind, some in rows.items():
-        found[some] = conformal_p_values(np.array([scores[n] for n in some], np.float64), usable[kind], claim)
+        places, scores = zip(*some, strict=True)
+        found[list(places)] = conformal_p_values(np.array(scores, np.float64), usable[kind], claim)
     return found

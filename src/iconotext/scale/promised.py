@@ -21,7 +21,7 @@ from typing import Any
 
 from iconotext.corpus.formats.table import write_tuples
 from iconotext.features.cores import in_threads
-from iconotext.links.calibration import load_calibration
+from iconotext.links.calibration import Calibration
 from iconotext.links.decoys import POOL, DecoyPool, digest_of
 from iconotext.links.promise import Candidate, Promises, Rule, rule_of
 from iconotext.links.settings import LinkSettings
@@ -115,7 +115,7 @@ class Promised(Stage):
         linked = is_done(folder, shard, setup)
         if linked is None or self.rule is None:
             raise FileNotFoundError(f"{shard.file.address}: has changed, or its links in {folder}, since it was linked")
-        promises = self.rule.promises(read_candidates(folder, linked), load_calibration())
+        promises = self.rule.promises(read_candidates(folder, linked))
         counts = Counts()
         forget(self.output, shard)
         with (
@@ -256,13 +256,13 @@ def read_candidates(output: str, manifest: Manifest) -> list[Candidate]:
     return [Candidate(*row) for row in zip(*columns.values(), strict=True)]
 
 
-def rule_of_all(output: str, manifests: Sequence[Manifest], settings: LinkSettings) -> Rule:
+def rule_of_all(output: str, manifests: Sequence[Manifest], calibration: Calibration, settings: LinkSettings) -> Rule:
     """The rule of all shards that are linked."""
     if settings.max_false is None:
         raise ValueError("max_false is not set")
     read = partial(read_candidates, output)
     with closing(in_threads(read, manifests, threads=FETCHED, ahead=FETCHED)) as batches:
-        return rule_of(batches, load_calibration(), settings.max_false, settings.promise)
+        return rule_of(batches, calibration, settings.max_false, settings.promise)
 
 
 def _keep_lines(source: Path, path: Path, promises: Promises, counts: Counts, *, drop: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict
@@ -13,10 +14,12 @@ from filelock import FileLock, Timeout
 
 from iconotext import __version__
 from iconotext.corpus.in_order import Watch, unwatched
+from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.extras import require
 from iconotext.features.cores import in_threads, usable_cores
 from iconotext.features.fingerprint import content_name
+from iconotext.links.calibration import Calibration
 from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.plain_text import json_text
@@ -47,6 +50,7 @@ def link_shards(
     linking: LinkSettings | None = None,
     settings: ShardSettings | None = None,
     engine: EngineSettings | None = None,
+    calibration: Path | None = None,
     watch: Watch = unwatched,
 ) -> dict[str, Any]:
     """Link the documents of shards: each gives a shard of results, which is there whole or not at all.
@@ -58,6 +62,8 @@ def link_shards(
         model: As for ``Linker.load``.
         linking: How documents are linked. With ``max_false`` the promise is of the documents of all shards together.
         settings: What becomes of documents.
+        calibration: A corpus whose links are right and complete: what is promised of sentences and paragraphs is made
+            from it, instead of the calibration figures that ship. It is linked anew by each call, before the shards.
 
     Returns:
         Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``, and ``damaged``, by shard
@@ -74,13 +80,20 @@ def link_shards(
     if linking.explain:
         raise SettingError("explain is not for shards: link such documents by themselves")
     promised = linking.max_false is not None
+    if calibration is not None and not promised:
+        raise SettingError("calibration is for promises: say with max_false which share of the links may be wrong")
     if settings.to == "parquet" or settings.without is not None or promised:
         require("parquet", purpose="a table of Parquet")
     if settings.without is not None and not settings.without.is_file():
         raise CorpusError(f"{settings.without}: no such table of duplicates")
-    setup = setup_of(model, linking, settings)
+    linker = Linker.load(model, linking)
+    setup = setup_of(linker, settings)
+    if calibration is not None:
+        linker.calibrate(read_corpus(calibration))
+        setup["calibration"] = hashlib.sha256(repr(linker.calibration).encode()).hexdigest()
     if promised:
-        return _link_promised(addresses, output, setup, Stage(output, "", model, linking, settings), engine, watch)
+        stage = Stage(output, "", model, linking, settings)
+        return _link_promised(addresses, output, setup, stage, linker.calibration, engine, watch)
     manifests, done = run_shards(
         addresses,
         output,
@@ -148,7 +161,13 @@ def _made(
 
 
 def _link_promised(
-    addresses: Sequence[str], output: str, setup: dict[str, Any], asked: Stage, engine: EngineSettings, watch: Watch
+    addresses: Sequence[str],
+    output: str,
+    setup: dict[str, Any],
+    asked: Stage,
+    calibration: Calibration,
+    engine: EngineSettings,
+    watch: Watch,
 ) -> dict[str, Any]:
     """Link shards with a promise over all of them: what decoys are drawn from, candidates, and what passes."""
     inner = joined(output, INNER)
@@ -166,7 +185,7 @@ def _link_promised(
         drawn, first = run(pools, setup, lambda each: Pool(pools, each, settings=as_table), label="Drawing decoys")
         whole = {**setup, "pool": merge_pools(pools, drawn, pool)}
         linked, second = run(folder, whole, candidates, label="Linking shards")
-        rule = rule_of_all(folder, linked, asked.linking)
+        rule = rule_of_all(folder, linked, calibration, asked.linking)
         digest, made = digest_of_setup({"run": begun, "rule": repr(rule)}), (folder, digest_of_setup(whole))
         stage = Promised(output, digest, asked.model, asked.linking, asked.settings, made=made, rule=rule)
         there = {each.shard for each in linked}
@@ -192,9 +211,9 @@ def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractCon
     return closing(Processes(stage, workers=min(settings.workers or usable_cores(), max(1, shards)), memory=memory))
 
 
-def setup_of(model: str, linking: LinkSettings, settings: ShardSettings) -> dict[str, Any]:
+def setup_of(linker: Linker, settings: ShardSettings) -> dict[str, Any]:
     """All that shapes a result but its shard: version, models with their weights, and settings."""
-    encoder = Linker.load(model, linking).encoder
+    encoder, linking = linker.encoder, linker.settings
     promises = {"max_false", "promise"} if linking.max_false is None else set()
     return {
         "iconotext": __version__,
