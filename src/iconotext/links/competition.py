@@ -8,11 +8,11 @@ than own ones do elsewhere. Therefore each has a threshold of its own, and all a
     leave out the image with the smallest score of the collection where, of late, decoys have won most often
 
 Of an image the larger one of its score and its decoy's counts. "Of late" is a mean that forgets: it begins with a half,
-and each image that is left out counts one tenth of it. Where the next one is left out thus depends on who won among
-those that are out already, and never on who won among those that are left. So any foreign image that is left has still
-won as often as lost, and the share of foreign images among all that are kept, of all collections together, is at most
-what is promised, in the mean over runs: see Lei and Fithian 2018 (arXiv 1609.06035), and Ren and Candès 2023
-(arXiv 2001.07835). It is not promised of each collection.
+and each image that is left out counts one tenth of it, or more where the collection is small. Where the next one is
+left out thus depends on who won among those that are out already, and never on who won among those that are left. So
+any foreign image that is left has still won as often as lost, and the share of foreign images among all that are kept,
+of all collections together, is at most what is promised, in the mean over runs: see Lei and Fithian 2018
+(arXiv 1609.06035), and Ren and Candès 2023 (arXiv 2001.07835). It is not promised of each collection.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MEMORY = 10
-"""Images that the share of decoys that won of late is of. Collections with fewer share one threshold."""
+"""Images, or steps, that the share of decoys that won of late is of, at most. Collections with fewer images share one
+threshold."""
 
 STEPS = 200
 """Parts in which the images of a collection are left out: single ones, where it does not have more."""
@@ -147,12 +148,13 @@ class Competition:
 def _steps(keys: NDArray[np.uint64], collection: int, begin: int, end: int) -> Iterator[_Step]:
     """The images of a collection in the order in which they are left out, and when."""
     late = level = 0.5
+    memory = min(MEMORY, 1 + (end - begin) / 5)
     part = max(1, math.ceil((end - begin) / STEPS))
     while begin < end:
         until = int(np.searchsorted(keys, keys[min(begin + part, end) - 1] | 1, side="right"))  # none alike is left
         lost = int((keys[begin:until] & 1).sum())
         yield _Step((-level, collection, begin), begin, until, lost)
-        late += (lost / (until - begin) - late) / MEMORY
+        late += (lost / (until - begin) - late) / memory
         level, begin = min(level, late), until
 
 
