@@ -57,6 +57,7 @@ from iconotext.links.select import Selection
 from iconotext.links.settings import LinkSettings
 from iconotext.links.weighing import gathered_places, weigh_evidence
 from iconotext.pipeline import Linker
+from iconotext.scale.promised import INNER
 from iconotext.scale.run import link_shards
 from iconotext.scale.settings import ShardSettings
 from iconotext.types import Claim, Document, Evidence, Image, LinkedDocument
@@ -430,8 +431,8 @@ def report_shards(documents: Sequence[Document]) -> None:
         mixed.append(replace(document, images=tuple(images)))
     own = sum(len(document.images) for document in documents)
     print(f"{len(documents)} documents, {own} pictures of their own, {sum(map(len, foreign.values()))} put in\n")
-    print("| promised | kept over shards | false | power | documents of which one collection keeps others |")
-    print("|---" * 5 + "|")
+    print("| promised | kept over shards | false | power | documents kept otherwise without shards | each by itself |")
+    print("|---" * 6 + "|")
     with TemporaryDirectory() as name:
         folder = Path(name)
         for first in range(0, len(mixed), SHARD):
@@ -453,7 +454,23 @@ def report_shards(documents: Sequence[Document]) -> None:
             wrong = sum(len(images & foreign[document]) for document, images in kept.items())
             other = sum(alone[document] != images for document, images in kept.items())
             share = f"{wrong / max(1, number):.1%} | {(number - wrong) / own:.0%}"
-            print(f"| {alpha:.0%} | {number} | {share} | {other} of {len(kept)} |", flush=True)
+            each = each_by_itself(output / INNER / "linked" / "_candidates", foreign, own, alpha)
+            print(f"| {alpha:.0%} | {number} | {share} | {other} of {len(kept)} | {each} |", flush=True)
+
+
+def each_by_itself(folder: Path, foreign: Mapping[str, Collection[int]], own: int, alpha: float) -> str:
+    """Share of the false and power, if each collection had a promise of its own and those were put together."""
+    import pyarrow.parquet as pq
+
+    rows = [row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+    rows = [row for row in rows if row["decoy"] is not None]
+    names = np.array([str(row["collection"]) for row in rows])
+    score, decoy = np.array([(row["own"], row["decoy"]) for row in rows]).T
+    right = np.array([row["image"] not in foreign[row["document"]] for row in rows], np.float64)
+    kept = np.zeros(len(rows), np.bool_)
+    for some in (names == name for name in np.unique(names)):
+        kept[some] = competition(score[some], decoy[some], alpha)
+    return f"{false_share(kept, right):.1%} [{right[kept].sum() / own:.0%}]"
 
 
 def entrapped(runs: Iterable[FloatMatrix], alpha: float) -> str:

@@ -102,6 +102,7 @@ class Rule:
     def promises(self, tested: Sequence[Candidate]) -> Promises:
         """The promises with those images, of some of the run, that passed."""
         rivals = [each for each in tested if each.decoy is not None]
+        passed: dict[Claim, dict[str, frozenset[int]]]
         passed = {"document": _by_document(rivals, self.bars.passed(*_rivals(rivals)))}
         for claim, least in self.least.items():
             good = (score is not None and score >= least.get(e.kind, math.inf) for e, score in _scored(tested, claim))
