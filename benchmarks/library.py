@@ -1,22 +1,26 @@
 """How quickly a large library is searched, how much of what is nearest it finds, and what adding costs.
 
     python benchmarks/library.py [--count 1000000] [--dim 1152] [--images FOLDER] [--serve 3000] [--add 512]
-        [--folder TEMP] [--json]
+        [--grow 0] [--folder TEMP] [--json]
 
 FOLDER holds pictures, by default ``captions/flickr8k/images`` in $ICONOTEXT_DATA, else in shared/data beside the
 checkout; without pictures, only searching is measured. Printed:
 
-- search: a library of ``count`` made-up pictures (default: a million; with 1,152 numbers each 10 GB under TEMP while it
-  runs), each with a caption of eight words out of 20,736, common and rare, and the vector of that. Vectors are a
-  mixture of 2,000 clusters of unequal size and width on 160 of the ``dim`` dimensions, with noise on all of them.
-  Queries are such vectors with more noise, moved away from the pictures in a direction of their own, as sentences are:
-  their nearest picture has a cosine of about 0.5. Seconds, and seconds of the processor, to draw and write (all in one
-  go, with exact search by brute force beside it), to bring in order, to index and try out, and to add 10,000 more.
-  Then, in a process of its own, for which nothing of the files is in memory: the first search; time and recall against
-  exact search (of queries that the index was not tuned on) of the 10 and of the 100 nearest; the time of the ten
-  nearest of the newer half, of a search in one folder, of full-text search for five words, and of a whole search by
-  picture, text and words (without encoding the sentence); the same from 20 threads at once; and the peak of its memory,
-  with and without the models that encode a sentence;
+- search: a library of ``count`` made-up pictures (default: a million; with 1,152 numbers each 10 GB under TEMP while
+  it runs) of shards of 25,000, each with a caption of 3 to 20 words out of 20,736, as common and rare as in captions
+  of photographs, its vector, and the odds of 13 relations. Vectors are a mixture of 2,000 clusters of unequal size
+  and width on 160 of the ``dim`` dimensions, with noise on all of them. Queries are such vectors with more noise,
+  moved away from the pictures in a direction of their own, as sentences are: their nearest picture has a cosine of
+  about 0.5. Seconds, and seconds of the processor, to draw and write (all in one go, with exact search by brute force
+  beside it), to bring in order, to index and try out, and to add 10,000 more. Then, in a process of its own, for
+  which nothing of the files is in memory: the first search; time and recall against exact search (of queries that the
+  index was not tuned on) of the 10 and of the 100 nearest; the time of the ten nearest of the newer half, of a search
+  in one shard, of full-text search for five words, and for one; of a whole search by picture, text and words with ten
+  results and their relations (without encoding the sentence), and of one that a relation is wanted in; the same from
+  20 threads at once; and the peak of its memory, with and without the models that encode a sentence;
+- grow: a library of an eighth of ``grow`` made-up pictures is indexed and grows to all of them, with pictures of the
+  same clusters, or of others only: recall with the index it began with, and seconds of the processor, for queries near
+  either; then the index made anew, and 24 runs more that add 500 pictures each;
 - serve: a library of ``serve`` of these pictures behind ``iconotext serve --library``, asked for sentences by one
   client and by twenty at once: times of ``POST /v1/search`` for 24 pictures, of the page, and of its small pictures;
   how many searches a second twenty get; how long the processor works for one, and the memory of the process;
@@ -36,29 +40,31 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from iconotext.embed.relation_model import RelationModel
 from iconotext.encoder import Encoder, load_encoder
 from iconotext.features import imagenet_classes, load_image_backbone
 from iconotext.library.candidates import WITH_WORDS
-from iconotext.library.index import build_index
+from iconotext.library.index import build_index, exact_nearest, recall
 from iconotext.library.ranking import asked_words
 from iconotext.library.rows import schema
 from iconotext.library.search import Query, search
-from iconotext.library.settings import Background, LibrarySettings
+from iconotext.library.settings import Background, IndexSettings, LibrarySettings
 from iconotext.library.store import create_library, open_library
 from iconotext.library.update import add_paths
+from iconotext.relations import RELATIONS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -67,16 +73,17 @@ from tests.serve.conftest import Running
 
 TOP, MOST = 10, 100
 MORE = 10_000
-QUERIES = 100
+QUERIES = 200
 CHUNK = 10_000
-FOLDERS = 400
+SHARD = 25_000
 BEGIN = datetime(2010, 1, 1)
 CLUSTERS, RANK = 2000, 160
+RELATED = tuple(relation.name for relation in RELATIONS)
 _WORDS = [
     "".join(pair)
     for pair in itertools.product(["ba", "du", "ki", "lo", "me", "no", "pa", "ru", "so", "ti", "vo", "zu"], repeat=4)
 ]
-_STEM = {word: asked_words(word) for word in _WORDS}
+_STEMS = [asked_words(word) for word in _WORDS]
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
 
 
@@ -108,10 +115,21 @@ class Mixture:
         return _unit(rows)
 
 
+class _Relations:
+    """A relation model that knows nothing of a sentence, beside what the library knows of the pictures."""
+
+    name, relations = "made-up", RELATED
+
+    @staticmethod
+    def text_logits(texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.zeros((len(texts), len(RELATED)), np.float32)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     data = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
     parser.add_argument("--count", type=int, default=1_000_000, help="made-up pictures; 0 for none")
+    parser.add_argument("--grow", type=int, default=0, help="made-up pictures of a library that grows; 0 for none")
     parser.add_argument("--dim", type=int, default=1152)
     parser.add_argument("--images", type=Path, default=data / "captions" / "flickr8k" / "images")
     parser.add_argument("--add", type=int, default=512, help="pictures that are added; 0 for none")
@@ -129,6 +147,10 @@ def main() -> int:
             for name, values in measure_search(Path(folder), arguments.count, arguments.dim):
                 found[name] = values
                 _show(name, values)
+    if arguments.grow:
+        for name, values in measure_growth(arguments.folder, arguments.grow, arguments.dim):
+            found[name] = values
+            _show(name, values)
     every = sorted(f for f in arguments.images.rglob("*") if f.suffix.lower() in SUFFIXES)
     if served := every[: arguments.serve]:
         found["serve"] = measure_server(served, arguments.folder)
@@ -144,7 +166,7 @@ def main() -> int:
 def measure_search(folder: Path, count: int, dim: int) -> Iterator[tuple[str, dict[str, Any]]]:
     """Make a library, index it, add to it, and have another process search it."""
     mixture, draw = Mixture(dim), np.random.default_rng(1)
-    library = create_library(folder / "lib", LibrarySettings("default", "made-up", dim, "made-up"))
+    library = create_library(folder / "lib", LibrarySettings("default", "made-up", dim, _Relations.name, RELATED))
     queries = mixture.draw(QUERIES, np.random.default_rng(3), query=True)
     nearest = Nearest(queries, MOST)
 
@@ -172,6 +194,51 @@ def measure_search(folder: Path, count: int, dim: int) -> Iterator[tuple[str, di
     _forget(folder)
     command = [sys.executable, __file__, "--ask", str(folder)]
     yield from json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout).items()
+
+
+def measure_growth(place: Path | None, count: int, dim: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What is found, and what it costs, when a library grows eightfold beside its index, and in many small runs."""
+    for kind in ("same", "other"):
+        first, later, draw = Mixture(dim), Mixture(dim), np.random.default_rng(1)
+        if kind == "other":
+            mine = np.random.default_rng(9).permutation(CLUSTERS) < CLUSTERS // 2
+            first.shares, later.shares = (_share(first.shares * some) for some in (mine, ~mine))
+        with tempfile.TemporaryDirectory(dir=place) as folder:
+            library = create_library(Path(folder) / "lib", LibrarySettings("default", "made-up", dim))
+            for name, mixture, to, anew in _growing(count):
+                for start in range(library.count(), to, CHUNK):
+                    vectors = (later if mixture else first).draw(min(CHUNK, to - start), draw)
+                    library.table.add(rows(start, vectors))
+                clock = Clock()
+                library.tidy()
+                asked = [m.draw(QUERIES, np.random.default_rng(2), query=True) for m in (first, later)]
+                if anew:
+                    build_index(library, np.vstack([asked[0], asked[mixture]])[:: 1 + mixture])
+                if not name:
+                    continue
+                found = clock.lap() | {"pieces": library.pieces("vector")}
+                for what, mix in (("first", first), ("later", later)):
+                    queries = mix.draw(QUERIES, np.random.default_rng(5), query=True)
+                    index, exact = cast(IndexSettings, library.settings.index), exact_nearest(library, queries, TOP)
+                    found[f"recall, {what}"] = recall(library, index, queries, exact)
+                    clock.lap()
+                    _timed(partial(library.nearest, n=MOST), queries)
+                    found[f"nearest {MOST}, {what}, processor_ms"] = 1000 * clock.lap()["processor_s"] / QUERIES
+                yield f"{kind} kind, {name}", found
+
+
+def _growing(count: int) -> Iterator[tuple[str, bool, int, bool]]:
+    """Steps of a library's growth: what they are called if they are measured, of what, to how many, index made anew."""
+    yield "at first", False, count // 8, True
+    for times in (2, 4, 8):
+        yield f"{times} times as many", True, times * count // 8, False
+    yield "made anew", True, count, True
+    for run in range(1, 25):
+        yield f"{run} runs more" if run % 8 == 0 else "", True, count + 500 * run, False
+
+
+def _share(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(weights / weights.sum())
 
 
 class Nearest:
@@ -227,23 +294,29 @@ def ask(folder: Path) -> dict[str, Any]:
         processor = 1000 * clock.lap()["processor_s"] / len(queries)
         found[f"nearest {n}"] = {**_milliseconds(times), "recall": hits / (n * len(queries)), "processor_ms": processor}
     half = f"date >= TIMESTAMP '{(BEGIN + timedelta(minutes=library.count() // 2)).isoformat(sep=' ')}'"
-    folder_of = f"array_has(folders, '/photos/{FOLDERS // 2}')"
-    for name, condition, exact in (("newer half", half, False), ("in a folder", folder_of, True)):
+    shard = f"array_has(folders, '/shards/{library.count() // SHARD // 2}.parquet')"
+    for name, condition, exact in (("newer half", half, False), ("in a shard", shard, True)):
         near_to = partial(library.nearest, n=TOP, where=condition, exact=exact)
         found[name] = _milliseconds(_timed(near_to, queries[:10]))
     draw = np.random.default_rng(4)
-    sentences = captions(draw, QUERIES, 5)
-    found["full text"] = _milliseconds(_timed(lambda text: library.matching(asked_words(text), WITH_WORDS), sentences))
+    sentences, single = (captions(draw, np.full(QUERIES, words))[0] for words in (5, 1))
+    for name, texts in (("five words", sentences), ("one word", single)):
+        times = _timed(lambda text: library.matching(asked_words(text), WITH_WORDS), texts)
+        found[name] = _milliseconds(times)
     library.save(background=Background((0.0, 0.1), (0.0, 0.1)))
     asked = dict(zip(sentences, queries, strict=True))
     encoder = MadeUpEncoder("made-up", queries.shape[1], lambda texts: np.stack([asked[t] for t in texts]), _none)
 
-    def whole(sentence: str) -> None:
-        search(library, Query(sentence, anyway=True), encoder)
+    def whole(sentence: str, relation: str | None = None) -> None:
+        results = search(
+            library, Query(sentence, relation=relation, anyway=True), encoder, cast(RelationModel, _Relations)
+        )
+        assert [len(result.relations) for result in results] == [len(RELATED)] * TOP
 
-    clock = Clock()
-    found["whole search"] = _milliseconds(_timed(whole, sentences))
-    found["whole search"]["processor_ms"] = 1000 * clock.lap()["processor_s"] / QUERIES
+    for name, relation in (("whole search", None), ("a relation wanted", RELATED[0])):
+        clock = Clock()
+        found[name] = _milliseconds(_timed(partial(whole, relation=relation), sentences))
+        found[name]["processor_ms"] = 1000 * clock.lap()["processor_s"] / QUERIES
     with ThreadPoolExecutor(20) as clients:
         for name, work, asks in (("nearest 10", partial(library.nearest, n=TOP), queries), ("whole", whole, sentences)):
             start = time.perf_counter()
@@ -347,38 +420,61 @@ def measure_add(files: list[Path]) -> dict[str, Any]:
 
 
 def rows(first: int, vectors: NDArray[np.float32]) -> Any:
-    """Made-up pictures as rows of a library: one place each, with a caption whose vector is that of the picture."""
+    """Made-up pictures of shards as rows of a library: one place each, with a caption whose vector is the picture's."""
     count, dim = vectors.shape
-    texts, vary = captions(np.random.default_rng(first), count, 8), np.random.default_rng((first, 1))
+    vary = np.random.default_rng((first, 1))
+    texts, words = captions(np.random.default_rng(first), vary.integers(3, 21, (count,)))
     numbers = range(first, first + count)
-    files = [f"/photos/{number % FOLDERS}/IMG_{number % 10_000:04}.jpg" for number in numbers]
+    shards = [f"/shards/{number // SHARD}.parquet" for number in numbers]
     ends = pa.array(np.arange(count + 1, dtype=np.int32))
 
     def each(values: Any, many: int = 1) -> Any:
         return pa.ListArray.from_arrays(pa.array(np.arange(count + 1, dtype=np.int32) * many), values)
 
-    folders = [name for number in numbers for name in ("/", "/photos", f"/photos/{number % FOLDERS}")]
+    places = [
+        f'[{{"document":"{shard}","id":"d{number}","part":{number % SHARD >> 8},"number":0,"source":"{number:08}.jpg",'
+        f'"caption":"{text}","relations":{odds},"member":["{shard}.tar",{number << 14},16384]}}]'
+        for number, shard, text, odds in zip(
+            numbers,
+            shards,
+            texts,
+            itertools.cycle(vary.normal(0, 2, (997, len(RELATED))).round(4).tolist()),
+            strict=False,
+        )
+    ]
+    folders = [name for shard in shards for name in ("/", "/shards", shard)]
     columns = {
         "digest": [f"{number:032x}"[::-1] for number in numbers],  # whose beginnings are as good as random
         "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
-        "places": [f'[{{"file":"{file}","caption":"{text}"}}]' for file, text in zip(files, texts, strict=True)],
-        "owners": pa.ListArray.from_arrays(ends, pa.array(files)),
+        "places": places,
+        "owners": pa.ListArray.from_arrays(
+            ends, pa.array([f"{shard}#{n % SHARD >> 8}" for n, shard in zip(numbers, shards, strict=True)])
+        ),
         "folders": each(pa.array(folders), 3),
         "date": pa.array(np.datetime64(BEGIN, "s") + np.arange(first, first + count) * 60),
         "relation_model": ["made-up"] * count,
-        "offsets": each(pa.array(vary.random(13 * count, dtype=np.float32)), 13),  # of zeros a row takes long to read
+        "offsets": each(pa.array(vary.normal(0, 1, len(RELATED) * count).astype(np.float32)), len(RELATED)),
         "thumbnail": pa.nulls(count, pa.string()),
-        "words": [" ".join([_STEM[word] for word in text.split()]) + " img" for text in texts],
+        "words": words,
         "said": each(pa.array(vectors.astype(np.float16).ravel()), dim),
         "taken": pa.array(vary.random(count) < 0.5),
     }
     return pa.table(columns, schema=schema(dim))
 
 
-def captions(draw: np.random.Generator, count: int, words: int) -> list[str]:
-    """Texts of made-up words, the n-th about 1 / n as common as the first."""
-    ranks = np.minimum(draw.zipf(1.2, (count, words)), len(_WORDS) - 1)
-    return [" ".join([_WORDS[rank] for rank in some]) for some in ranks.tolist()]
+def captions(draw: np.random.Generator, lengths: NDArray[np.int64]) -> tuple[list[str], list[str]]:
+    """Texts of so many made-up words each, and their stems.
+
+    The n-th word is as common as 1 / (n + 5): among captions of 3 to 20 words, the first stands in a quarter and the
+    hundredth in 1.3 %, as in captions of photographs and of textbooks.
+    """
+    shares = np.cumsum(1 / (np.arange(len(_WORDS)) + 5.0))
+    ranks = np.searchsorted(shares, draw.random(int(lengths.sum())) * shares[-1])
+    ends = np.cumsum(lengths).tolist()
+    texts = [ranks[start:end].tolist() for start, end in itertools.pairwise([0, *ends])]
+    return [" ".join([_WORDS[rank] for rank in some]) for some in texts], [
+        " ".join([_STEMS[rank] for rank in some]) for some in texts
+    ]
 
 
 def _forget(folder: Path) -> None:

@@ -98,8 +98,28 @@ def test_pictures_added_and_removed_after_the_index_was_made(library, monkeypatc
     library.remove([late[7].digest])
     assert open_library(library.path).nearest(late[7].vector, 1)[0].digest != late[7].digest
     assert not needs_index(library)
-    library.insert(items(2000, seed=3))
-    assert needs_index(library)  # it has grown by more than half
+    library.insert(items(8900, seed=3))
+    assert not needs_index(library)
+    library.insert(items(300, seed=4))
+    assert needs_index(library)  # it has grown to more than four times what it was
+
+
+def test_an_index_in_many_pieces_is_made_anew(library, monkeypatch):
+    monkeypatch.setattr(module, "ABOVE", 2000)
+    monkeypatch.setattr(module, "PIECES", 3)
+    assert library.pieces("vector") == 0
+    build_index(library, unit(queries(40)))
+    assert library.pieces("vector") == 1
+    for run in range(20):  # LanceDB joins the first ones
+        library.insert(items(50, seed=20 + run))
+        library.tidy()
+        if library.pieces("vector") > 3:
+            break
+        assert not needs_index(library)
+    assert needs_index(library)
+    build_index(library, unit(queries(40)))
+    assert library.pieces("vector") == 1
+    assert not needs_index(library)
 
 
 def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, monkeypatch):

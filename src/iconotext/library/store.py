@@ -124,6 +124,11 @@ class Library:
         """Make an index of LanceDB on a column, instead of one that is there."""
         self._attempt(lambda: self.table.create_index(column, config=config, replace=True))
 
+    def pieces(self, column: str) -> int:
+        """In how many pieces the index on a column is: 0 without one."""
+        found = self._attempt(lambda: self.table.index_stats(f"{column}_idx"))
+        return 0 if found is None else int(found.num_indices)
+
     def column(self, name: str) -> Iterator[Any]:
         """One column of all pictures."""
         for batch in self._batches([name]):
