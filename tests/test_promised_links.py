@@ -147,6 +147,14 @@ def test_promises_in_words():
     ]
 
 
+def test_a_promise_of_several_collections_says_so():
+    (line,) = promise_lines([Promise("document", 0.1, 30, 20, 30, collections=2)])
+    assert line.replace("\u00a0", " ") == (
+        "Right document: 20 of 30 pictures of this run, at most 10 % of them belong to another document, "
+        "all collections together (promise from 30 decoys)"
+    )
+
+
 def test_every_output_says_what_is_promised():
     plain = next(linker(max_false=None).link_all(STORIES))
     linked = LinkedDocument(plain.document, (), plain.similarity, "m", MADE)
