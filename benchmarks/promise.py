@@ -16,7 +16,8 @@ the publisher's documents. *Own*: calibrated by every second document of the sam
 
 ``entrap``: as many pictures of other documents as a document has are put into it, with the weights that ship; mean of
 ten draws with its 95 % interval. At most 40 documents of a publisher. ``shards``: one such draw of all documents with
-pictures, as shards of 50, linked whole by the commands' own functions; the promise is of all of them together.
+pictures, as shards of 50, linked whole by the commands' own functions; the promise is of all of them together. Beside
+it what would be kept if each collection had a promise of its own.
 """
 
 from __future__ import annotations

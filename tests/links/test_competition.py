@@ -74,6 +74,18 @@ def test_thresholds_of_collections_as_the_slow_walk_has_them(images, alpha):
     assert set(np.flatnonzero(competition(own, decoy, alpha, names))) == slowly(pairs, names, alpha)
 
 
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.3])
+def test_in_a_large_collection_too_each_image_may_be_the_last(alpha):
+    rng = np.random.default_rng(2)
+    own, decoy = np.array([rng.normal(1.5, size=900), rng.normal(size=900)]).round(2)
+    lasts = [least for least in sorted({*own, *decoy}) if estimated_share(own, decoy, least) <= alpha]
+    assert competition(own, decoy, alpha).sum() == ((own > decoy) & (own >= lasts[0])).sum() > 0
+
+
+def estimated_share(own, decoy, least) -> float:
+    return (1 + ((decoy >= own) & (decoy >= least)).sum()) / max(1, ((own > decoy) & (own >= least)).sum())
+
+
 def test_a_hard_collection_is_left_out_and_an_easy_one_stays_by_hand():
     # Of "hard" every second decoy wins, with high scores; of "easy" none does, with low ones. Images count a fifth. Two of
     # "easy" go, until its share of late, from 50 over 40 to 32 %, is below all that of "hard" ever has (40 to 55.6 %).
