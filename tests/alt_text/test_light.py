@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from iconotext.alt_text.light import main
+
 ROOT = Path(__file__).parents[2]
 MEGABYTE = 1e6
 
@@ -30,15 +32,14 @@ def write_documents(folder):
     (folder / "docs/b.html").write_text("<html><body><main><p>B</p><img src='b.png'></main></body></html>")
 
 
-def test_the_program_has_the_options_of_the_command(tmp_path):
+def test_the_program_has_the_options_of_the_command(tmp_path, monkeypatch, capsys):
     write_documents(tmp_path)
-    program = [sys.executable, "-m", "iconotext.alt_text.light"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    monkeypatch.chdir(tmp_path)
 
     def ends(*arguments):
-        done = subprocess.run([*program, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stdout
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        return ended.value.code, capsys.readouterr().out
 
     status, printed = ends("docs", "--json", "--skip", "missing")
     assert (status, [row["rule"] for row in json.loads(printed)]) == (1, ["placeholder"])
