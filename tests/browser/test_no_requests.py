@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.papers.render import report_page
+from tests import program
 
 pytestmark = pytest.mark.browser
 
@@ -54,9 +53,7 @@ def asked(browser):
         context.close()
 
 
-def run(*arguments: object) -> None:
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
+run = program.run
 
 
 def test_reading_views_their_index_and_a_search(tmp_path, picture, asked, monkeypatch):

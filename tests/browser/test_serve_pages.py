@@ -6,9 +6,8 @@ import json
 import zipfile
 
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
+from tests import program
 from tests.browser.visit import accessible_in_every_look
 from tests.serve.conftest import Running
 
@@ -106,8 +105,7 @@ def test_review_undo_export_evaluate(visit, running, tmp_path):
         page.click("text=Take the corpus")
     with zipfile.ZipFile(download.value.path()) as packed:
         packed.extractall(tmp_path)
-    done = CliRunner().invoke(app, ["evaluate", "default", str(tmp_path / "corpus.jsonl"), "--json"])
-    assert done.exit_code == 0, done.output
+    done = program.run("evaluate", "default", tmp_path / "corpus.jsonl", "--json")
     assert json.loads(done.stdout)["documents"] == 1
     verdicts = server.ask("GET", f"/v1/collections/{made['id']}/review").json["pictures"]
     assert all(picture["verdicts"]["Ada"] == [picture["best"]] for picture in verdicts)

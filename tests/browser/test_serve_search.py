@@ -6,9 +6,8 @@ import shutil
 import time
 
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
+from tests import program
 from tests.browser.visit import accessible_in_every_look
 from tests.serve.conftest import Running, png
 
@@ -37,8 +36,7 @@ def running(tmp_path_factory, article):
     (home / "photos").mkdir()
     for number in range(28):
         (home / "photos" / f"photo-{number}.png").write_bytes(png((8 * number, 200 - 5 * number, 90), home))
-    done = CliRunner().invoke(app, ["library", "add", str(home / "lib"), str(home / "docs"), str(home / "photos")])
-    assert done.exit_code == 0, done.output
+    program.run("library", "add", home / "lib", home / "docs", home / "photos")
     with Running(home / "data", "--library", str(home / "lib"), "--root", str(home / "docs")) as made:
         made.open("trip")
         yield made, home

@@ -6,10 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.papers.studies import progress
+from tests import program
 from tests.browser.visit import Visit, accessible_in_every_look
 from tests.serve.conftest import Running
 from tests.serve.test_study import addresses, make_study
@@ -82,7 +81,7 @@ def test_two_raters_a_kill_and_the_result(visit, tmp_path):
         ben.page.click("text=See the result")
         ben.page.wait_for_selector("table")
         assert ben.page.locator("table").count() == 2
-        printed = CliRunner().invoke(app, ["analyze", "votes", str(file)]).output
+        printed = program.run("analyze", "votes", file).output
         for row in ben.page.locator("tbody tr").all_inner_texts():
             for cell in row.split("\t"):
                 assert cell.replace("\xa0", " ") in printed.replace("\xa0", " ")

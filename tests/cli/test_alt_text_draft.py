@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
 from iconotext.alt_text.drafts import Draft, row
 from iconotext.alt_text.writing import digest
-from iconotext.cli.app import app
+from tests import program
 
 ARTICLE = """# Trams
 
@@ -30,12 +30,7 @@ A cat sleeps on the roof. Nobody wakes it.
 DRAFT = "A red tram at a stop beside the river"
 
 
-def run(*arguments: object, status: int = 0, **more):
-    result = CliRunner().invoke(app, ["alt-text", "draft", *(str(a) for a in arguments)], **more)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
-    return result
+run = partial(program.run, "alt-text", "draft")
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 from PIL import Image as Pillow
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
+from tests import program
 
 
 @pytest.fixture
@@ -44,14 +44,12 @@ def source(tmp_path):
     return folder
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["corpus", "build", "diy", *[str(argument) for argument in arguments]])
+run = partial(program.run, "corpus", "build", "diy")
 
 
 def test_writes_corpus_and_report_and_compares(source, tmp_path):
     output = tmp_path / "diy.jsonl"
     result = run("--source", source, "--output", output, "--workers", 1)
-    assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row["id"] for row in rows] == ["Alb1", "Alb2", "Alb3"]
     assert rows[0]["links"] == [[0, 0], [1, 1]]
@@ -69,16 +67,13 @@ def test_writes_corpus_and_report_and_compares(source, tmp_path):
 
 def test_settings_and_errors(source, tmp_path):
     output = tmp_path / "diy.jsonl"
-    assert run("-s", source, "-o", output, "--workers", 1, "--min-score", "0").exit_code == 0
+    run("-s", source, "-o", output, "--workers", 1, "--min-score", "0")
     assert len(output.read_text().splitlines()) == 4
-    again = run("-s", source, "-o", output, "--workers", 1)
-    assert again.exit_code == 1
+    again = run("-s", source, "-o", output, "--workers", 1, status=1)
     assert "--force" in again.output
-    wrong = run("-s", source, "-o", output, "--force", "--first", "2013")
-    assert wrong.exit_code == 2
+    wrong = run("-s", source, "-o", output, "--force", "--first", "2013", status=2)
     assert "first" in wrong.output
     (source / "RS_2013-01.jsonl").unlink()
-    missing = run("-s", source, "-o", output, "--force")
-    assert missing.exit_code == 1
+    missing = run("-s", source, "-o", output, "--force", status=1)
     assert "RS_2013-01.zst" in missing.output
     assert len(missing.output.strip().splitlines()) == 1

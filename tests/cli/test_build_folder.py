@@ -1,17 +1,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
 from iconotext import read_corpus
-from iconotext.cli.app import app
+from tests import program
 from tests.read.test_epub import book
 
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["corpus", "build", "folder", *map(str, arguments)])
+run = partial(program.run, "corpus", "build", "folder")
 
 
 @pytest.mark.slow
@@ -28,12 +26,10 @@ def test_a_site_becomes_a_corpus(tmp_path, picture):
     output = tmp_path / "out/c.parquet"
     command = ["--source", tmp_path / "site/pages", "-o", output, "--root", tmp_path / "site", "--test", "0.2"]
     result = run(*command)
-    assert result.exit_code == 0, result.output
     assert result.stdout == ""
     assert "not found" not in result.stderr  # /img/a.png is what the site serves from static/
     command[5] = tmp_path / "site/static"
     result = run(*command, "--allow-outside", "--force")
-    assert result.exit_code == 0, result.output
     lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
     assert lines[-9:] == [
         "dropped:",
@@ -57,15 +53,13 @@ def test_a_site_becomes_a_corpus(tmp_path, picture):
     found = {document.id: document for document in read_corpus(output)}
     assert found["root"].images[0].source == "../site/static/img/a.png"
     assert {document.links for document in found.values()} == {None}
-    again = run(*command)
-    assert again.exit_code == 1
+    again = run(*command, status=1)
     assert "--force" in again.stderr
 
 
 def test_pictures_inside_documents(tmp_path):
     (tmp_path / "a.epub").write_bytes(book())
     result = run("--source", tmp_path / "a.epub", "-o", tmp_path / "c.jsonl", "--language", "de")
-    assert result.exit_code == 0, result.output
     said = f"{tmp_path}/c_images has 1 pictures that came inside documents, or from the web: keep it beside the corpus"
     assert f"note: {said}" in result.stderr
     (document,) = read_corpus(tmp_path / "c.jsonl")
@@ -75,8 +69,7 @@ def test_pictures_inside_documents(tmp_path):
 def test_links_on_request(tmp_path, picture):
     picture("a.png")
     (tmp_path / "a.md").write_text("1. Cut the wood.\n2. Sand it.\n\n   ![](a.png)\n")
-    result = run("--source", tmp_path / "a.md", "-o", tmp_path / "c.jsonl", "--links", "step", "--validation", 0)
-    assert result.exit_code == 0, result.output
+    run("--source", tmp_path / "a.md", "-o", tmp_path / "c.jsonl", "--links", "step", "--validation", 0)
     (document,) = read_corpus(tmp_path / "c.jsonl")
     assert [document.sentences[s].text for s, _ in document.links] == ["Sand it."]
 
@@ -102,7 +95,6 @@ def test_what_cannot_be_done_is_said_and_leaves_nothing(tmp_path, monkeypatch, a
     monkeypatch.chdir(tmp_path)
     (tmp_path / "words.md").write_text("Only words.")
     (tmp_path / "empty").mkdir()
-    result = run("--source", *arguments)
-    assert result.exit_code in (1, 2)
+    result = run("--source", *arguments, status=None)
     assert message in result.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "words.md"]

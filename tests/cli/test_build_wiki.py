@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 from PIL import Image as Pillow
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
+from tests import program
 
 
 @pytest.fixture
@@ -27,14 +27,12 @@ def source(tmp_path):
     return folder
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["corpus", "build", "wiki", *[str(argument) for argument in arguments]])
+run = partial(program.run, "corpus", "build", "wiki")
 
 
 def test_writes_corpus_and_report_and_compares(source, tmp_path):
     output = tmp_path / "wiki.jsonl"
     result = run("--source", source, "--output", output, "--workers", 1)
-    assert result.exit_code == 0, result.output
     (row,) = [json.loads(line) for line in output.read_text().splitlines()]
     assert (row["id"], len(row["sentences"]), len(row["images"])) == ("1/1", 12, 3)
     assert "237,434" in result.output
@@ -43,11 +41,9 @@ def test_writes_corpus_and_report_and_compares(source, tmp_path):
 
 def test_settings_and_errors(source, tmp_path):
     output = tmp_path / "wiki.parquet"
-    assert run("-s", source, "-o", output, "--workers", 1, "--max-sentences", "10").exit_code == 0
-    wrong = run("-s", source, "-o", output, "--force", "--pictures", "3")
-    assert wrong.exit_code == 2
+    run("-s", source, "-o", output, "--workers", 1, "--max-sentences", "10")
+    wrong = run("-s", source, "-o", output, "--force", "--pictures", "3", status=2)
     assert "--pictures" in wrong.output
-    missing = run("-s", source / "images", "-o", tmp_path / "other.jsonl")
-    assert missing.exit_code == 1
+    missing = run("-s", source / "images", "-o", tmp_path / "other.jsonl", status=1)
     assert "all_metadata.zip" in missing.output
     assert "imageclef.org/wikidata" in missing.output

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.features import FeatureCache
+from tests import program
 
 
 @pytest.fixture
@@ -23,9 +22,7 @@ def filled() -> Path:
 
 
 def run(*arguments: str, status: int = 0) -> str:
-    result = CliRunner().invoke(app, ["cache", *arguments])
-    assert result.exit_code == status, result.output
-    return result.output
+    return program.run("cache", *arguments, status=status).output
 
 
 def test_where_how_large_and_what(filled):

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from iconotext.cli.app import app
 from iconotext.cli.config import OF_A_PROJECT, configured
 from iconotext.errors import SettingError
+from tests import program
 
 PROGRAM = typer.main.get_command(app)
 
@@ -65,12 +65,10 @@ def test_the_command_line_comes_first(own, tmp_path, monkeypatch):
     corpus.write_text("".join(json.dumps(document) + "\n" for document in documents))
     monkeypatch.setenv("ICONOTEXT_CORPUS_SPLIT_TEST", "0.5")
     monkeypatch.setenv("ICONOTEXT_CORPUS_SPLIT_OUTPUT", str(tmp_path / "by-environment.jsonl"))
-    first = CliRunner().invoke(app, ["corpus", "split", str(corpus)])
+    first = program.run("corpus", "split", corpus)
     assert "5 test" in first.stderr, first.output
     assert (tmp_path / "by-environment.jsonl").is_file()
-    second = CliRunner().invoke(
-        app, ["corpus", "split", str(corpus), "--test", "0.2", "--output", str(tmp_path / "2.jsonl")]
-    )
+    second = program.run("corpus", "split", corpus, "--test", "0.2", "--output", tmp_path / "2.jsonl")
     assert "2 test" in second.stderr, second.output
 
 
@@ -208,13 +206,12 @@ def test_what_a_project_may_set_exists_and_is_no_path():
 
 def test_an_error_is_one_line(own, project):
     project.write_text("[link]\nfetch = true")
-    result = CliRunner().invoke(app, ["link", "a.md"])
-    assert result.exit_code == 1
+    result = program.run("link", "a.md", status=1)
     assert result.output.count("\n") == 1
     assert result.output.startswith("iconotext: iconotext.toml: link.fetch: ")
 
 
 def test_the_help_says_where_options_may_come_from():
-    text = CliRunner().invoke(app, ["--help"]).output
+    text = program.run("--help").output
     assert "ICONOTEXT_LINK_MODEL" in text
     assert "iconotext.toml" in text

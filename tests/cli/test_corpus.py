@@ -2,19 +2,17 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from iconotext import read_corpus
-from iconotext.cli.app import app
 from iconotext.cli.corpus_build import COMMANDS
 from iconotext.features.feature_table import load_feature_table
+from tests import program
 
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["corpus", *map(str, arguments)])
+run = partial(program.run, "corpus")
 
 
 def corpus(path, *rows):
@@ -29,8 +27,7 @@ def row(name, *images, **more):
 
 @pytest.mark.parametrize(("command", "shown"), [([], "Commands"), (["build"], "Data sets of Hessel 2019")])
 def test_without_a_command_there_is_help(command, shown):
-    result = run(*command)
-    assert result.exit_code == 2
+    result = run(*command, status=2)
     assert shown in result.output
 
 
@@ -45,27 +42,24 @@ def test_every_data_set_has_a_builder():
 @pytest.mark.parametrize("command", ["check", "stats", "convert", "split", *(f"build {name}" for name in COMMANDS)])
 def test_help_shows_examples(command):
     result = run(*command.split(), "--help")
-    assert result.exit_code == 0
     assert f"iconotext corpus {command}" in " ".join(result.output.split())
 
 
 def test_check_of_a_good_corpus(tmp_path, picture):
     picture("a.png")
     result = run("check", corpus(tmp_path / "c.jsonl", row("a", "a.png")))
-    assert result.exit_code == 0, result.output
     assert "1 document, nothing wrong" in result.stdout
 
 
 def test_check_shows_twenty_problems_and_counts_the_rest(tmp_path):
     path = corpus(tmp_path / "c.jsonl", *(row(f"d{i}", f"{i}.png") for i in range(25)))
-    result = run("check", path)
-    assert result.exit_code == 1
+    result = run("check", path, status=1)
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"{path}, line 1, field images.0: not found")
     assert len([line for line in lines if "not found" in line]) == 20
     assert "and 5 more" in lines[20]
     assert lines[-1].endswith("25 documents, 25 problems")
-    found = json.loads(run("check", path, "--json").stdout)
+    found = json.loads(run("check", path, "--json", status=1).stdout)
     assert len(found["problems"]) == 25
     assert found["problems"][0].keys() == {"place", "field", "message"}
     assert (found["documents"], found["format"]) == (25, "jsonl")
@@ -75,7 +69,7 @@ def test_check_shows_twenty_problems_and_counts_the_rest(tmp_path):
 def test_check_finds_the_same_with_any_number_of_processes(tmp_path):
     rows = [{"id": f"{i % 7}", "sentences": ["A." * 9000], "images": [f"gone/{i % 5}.png"]} for i in range(900)]
     (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    one, two = (run("check", tmp_path / "c.jsonl", "--json", "--workers", number) for number in (1, 2))
+    one, two = (run("check", tmp_path / "c.jsonl", "--json", "--workers", number, status=1) for number in (1, 2))
     assert len(json.loads(one.output)["problems"]) == 893 + 5
     assert one.output == two.output
 
@@ -83,15 +77,14 @@ def test_check_finds_the_same_with_any_number_of_processes(tmp_path):
 def test_check_may_leave_pictures_closed(tmp_path):
     (tmp_path / "a.png").write_text("no picture")
     path = corpus(tmp_path / "c.jsonl", row("a", "a.png"))
-    assert run("check", path).exit_code == 1
-    assert run("check", path, "--no-pictures").exit_code == 0
+    run("check", path, status=1)
+    run("check", path, "--no-pictures")
 
 
 @pytest.mark.parametrize("command", ["check", "stats", "convert", "split"])
 def test_a_corpus_that_is_not_there(tmp_path, command):
     more = {"convert": [tmp_path / "x.jsonl"], "split": ["--output", tmp_path / "x.jsonl"]}.get(command, [])
-    result = run(command, tmp_path / "gone.jsonl", *more)
-    assert result.exit_code == 1
+    result = run(command, tmp_path / "gone.jsonl", *more, status=1)
     assert "gone.jsonl: no such file" in result.stderr
     assert "Traceback" not in result.output
     assert list(tmp_path.iterdir()) == []
@@ -102,7 +95,6 @@ def test_stats(tmp_path, monkeypatch):
     first = corpus(tmp_path / "[bold]a.jsonl", row("a", "x", "y", split="train"), row("b", "x", split="test"))
     second = corpus(tmp_path / "b.jsonl", row("a", "x") | {"links": None})
     result = run("stats", first, second)
-    assert result.exit_code == 0, result.output
     assert "[bold]a.jsonl" in result.stdout
     assert "1/0/1" in result.stdout
     assert "2/1.5" in result.stdout
@@ -119,21 +111,17 @@ def test_convert_between_all_formats(tmp_path, picture):
     picture("img/a.png")
     path = corpus(tmp_path / "c.jsonl", row("a", "img/a.png", split="train", captions=["C"]))
     result = run("convert", path, tmp_path / "out/c.parquet")
-    assert result.exit_code == 0, result.output
     assert result.stdout == ""
     result = run("convert", tmp_path / "out/c.parquet", tmp_path / "released")
     assert "released has no place for captions: left out" in result.stderr
     assert "--features computes them" in result.stderr
     result = run("convert", tmp_path / "released", tmp_path / "shard.jsonl", "--to", "mmc4")
-    assert result.exit_code == 0, result.output
     (document,) = read_corpus(tmp_path / "shard.jsonl")
     assert (document.id, document.links) == ("a", ((0, 0),))
-    again = run("convert", path, tmp_path / "out/c.parquet")
-    assert again.exit_code == 1
+    again = run("convert", path, tmp_path / "out/c.parquet", status=1)
     assert "--force" in again.stderr
-    assert run("convert", path, tmp_path / "out/c.parquet", "--force").exit_code == 0
-    wrong = run("convert", path, tmp_path / "c.csv")
-    assert wrong.exit_code == 1
+    run("convert", path, tmp_path / "out/c.parquet", "--force")
+    wrong = run("convert", path, tmp_path / "c.csv", status=1)
     assert "c.csv: name a file .jsonl or .parquet; `iconotext corpus convert` and `split` also" in wrong.stderr
 
 
@@ -146,13 +134,12 @@ def test_features_travel_with_the_corpus(tmp_path):
     np.save(released / "features.npy", np.ones((1, 3), np.float32))
     (released / "id2row.json").write_text('{"x": 0}')
     result = run("convert", released, tmp_path / "out/mscoco.jsonl")
-    assert result.exit_code == 0, result.output
     assert "copied too" in result.stderr
     (document,) = read_corpus(tmp_path / "out/mscoco.jsonl")
     assert [(image.source, image.problem) for image in document.images] == [("x", None)]
     table = load_feature_table(tmp_path / "out/features.npy")
     assert table.look_up([image.source for image in document.images])[0].shape == (1, 3)
-    assert run("check", tmp_path / "out/mscoco.jsonl").exit_code == 0
+    run("check", tmp_path / "out/mscoco.jsonl")
 
 
 def test_features_of_another_corpus_are_not_taken_along(tmp_path, picture):
@@ -161,7 +148,6 @@ def test_features_of_another_corpus_are_not_taken_along(tmp_path, picture):
     np.save(tmp_path / "in/features.npy", np.ones((1, 3), np.float32))
     (tmp_path / "in/id2row.json").write_text('{"x": 0}')
     result = run("convert", path, tmp_path / "out/c.parquet")
-    assert result.exit_code == 0, result.output
     assert "copied too" not in result.stderr
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["c.parquet"]
 
@@ -172,14 +158,12 @@ def test_convert_looks_for_room_for_features_before_it_writes(tmp_path):
         np.save(tmp_path / name / "features.npy", np.full((1, 3), len(name + "o" * (name == "two")), np.float32))
         (tmp_path / name / "id2row.json").write_text(json.dumps({f"http://x.example/{name}": 0}))
     out = tmp_path / "out"
-    assert run("convert", tmp_path / "one/c.jsonl", out / "one.parquet").exit_code == 0
-    again = run("convert", tmp_path / "one/c.jsonl", out / "again.parquet")  # the same features
-    assert again.exit_code == 0, again.output
-    result = run("convert", tmp_path / "two/c.jsonl", out / "two.parquet")
-    assert result.exit_code == 1
+    run("convert", tmp_path / "one/c.jsonl", out / "one.parquet")
+    run("convert", tmp_path / "one/c.jsonl", out / "again.parquet")  # the same features
+    result = run("convert", tmp_path / "two/c.jsonl", out / "two.parquet", status=1)
     assert "features.npy: is there already, of another data set" in result.stderr
     assert not (out / "two.parquet").exists()
-    assert run("convert", tmp_path / "two/c.jsonl", out / "two.parquet", "--force").exit_code == 0
+    run("convert", tmp_path / "two/c.jsonl", out / "two.parquet", "--force")
     assert load_feature_table(out / "features.npy").row_of == {"http://x.example/two": 0}
 
 
@@ -187,8 +171,7 @@ def test_check_tells_images_that_are_no_file_and_no_row(tmp_path):
     path = corpus(tmp_path / "c.jsonl", row("a", "x", "y"))
     np.save(tmp_path / "features.npy", np.ones((1, 3), np.float32))
     (tmp_path / "id2row.json").write_text('{"x": 0}')
-    result = run("check", path)
-    assert result.exit_code == 1
+    result = run("check", path, status=1)
     message = f"not found: {tmp_path / 'y'}, and id2row.json beside the corpus has no row for it"
     assert f"line 1, field images.1: {message}" in result.stdout
     assert "2 problems" not in result.stdout
@@ -199,15 +182,14 @@ def test_several_corpora_are_checked(tmp_path, picture):
     picture("a.png")
     good = corpus(tmp_path / "good.jsonl", row("a", "a.png"))
     bad = corpus(tmp_path / "bad.jsonl", row("a", "b.png"))
-    result = run("check", bad, good)
-    assert result.exit_code == 1
+    result = run("check", bad, good, status=1)
     assert result.stdout.splitlines()[-2:] == [
         f"{bad} (jsonl): 1 document, 1 problem",
         f"{good} (jsonl): 1 document, nothing wrong",
     ]
-    found = [json.loads(line) for line in run("check", good, bad, "--json").stdout.splitlines()]
+    found = [json.loads(line) for line in run("check", good, bad, "--json", status=1).stdout.splitlines()]
     assert [len(each["problems"]) for each in found] == [0, 1]
-    assert run("check", good, good).exit_code == 0
+    run("check", good, good)
 
 
 def test_a_shard_made_of_a_shard_names_the_pictures_where_they_are(tmp_path, picture):
@@ -217,14 +199,13 @@ def test_a_shard_made_of_a_shard_names_the_pictures_where_they_are(tmp_path, pic
     line = {"url": "https://x.example/", "text_list": ["A."], "image_info": infos}
     corpus(tmp_path / "in/shard.jsonl", line)
     shard = tmp_path / "in/shard.jsonl"
-    assert run("convert", shard, tmp_path / "mid/c.parquet").exit_code == 0
+    run("convert", shard, tmp_path / "mid/c.parquet")
     (tmp_path / "new").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "new/again_images").symlink_to(tmp_path / "elsewhere")
     for target in ("out/shard.jsonl", "in/other.jsonl", "in/shard.jsonl", "new/again.jsonl", "new/c.jsonl"):
-        result = run("convert", tmp_path / "mid/c.parquet", tmp_path / target, "--to", "mmc4", "--force")
-        assert result.exit_code == 0, result.output
-        assert run("check", tmp_path / target).exit_code == 0, target
+        run("convert", tmp_path / "mid/c.parquet", tmp_path / target, "--to", "mmc4", "--force")
+        run("check", tmp_path / target)
         written = json.loads((tmp_path / target).read_text())["image_info"]
         assert written[0]["raw_url"] == "https://x.example/a"
         names = [info["image_name"] for info in written]
@@ -239,7 +220,7 @@ def test_features_are_found_under_the_new_paths_of_their_pictures(tmp_path, pict
     corpus(tmp_path / "in/c.jsonl", row("a", "a.png"))
     np.save(tmp_path / "in/features.npy", np.ones((1, 3), np.float32))
     (tmp_path / "in/id2row.json").write_text('{"a.png": 0}')
-    assert run("convert", tmp_path / "in/c.jsonl", tmp_path / "out/c.parquet").exit_code == 0
+    run("convert", tmp_path / "in/c.jsonl", tmp_path / "out/c.parquet")
     (document,) = read_corpus(tmp_path / "out/c.parquet")
     assert document.images[0].source in load_feature_table(tmp_path / "out/features.npy").row_of
 
@@ -249,14 +230,12 @@ def test_features_are_computed_for_the_released_code(tmp_path, picture):
     picture("b.png", seed=1)
     path = corpus(tmp_path / "c.jsonl", row("a", "a.png", "b.png", split="test"), row("b", "a.png", split="test"))
     result = run("convert", path, tmp_path / "out", "--features", "efficientnet-lite0")
-    assert result.exit_code == 0, result.output
     table = load_feature_table(tmp_path / "out/features.npy")
     assert table.array.shape == (2, 1280)
     found = [image.source for document in read_corpus(tmp_path / "out") for image in document.images]
     assert np.ptp(table.look_up(found)[0][[0, 2]], axis=0).max() == 0
     (tmp_path / "b.png").write_text("no picture")
-    result = run("convert", path, tmp_path / "other", "--features", "efficientnet-lite0")
-    assert result.exit_code == 1
+    result = run("convert", path, tmp_path / "other", "--features", "efficientnet-lite0", status=1)
     assert "b.png" in result.stderr
 
 
@@ -267,13 +246,11 @@ def test_split(tmp_path, picture):
         rows.append(row(f"d{i}", f"{i // 2}.png", split="train"))
     path = corpus(tmp_path / "c.jsonl", *rows)
     result = run("split", path, "--output", tmp_path / "out/s.jsonl", "--validation", "0.2", "--test", "0.2")
-    assert result.exit_code == 0, result.output
     assert "30 documents (18 train, 6 validation, 6 test)" in result.stderr
-    assert run("check", tmp_path / "out/s.jsonl").exit_code == 0
+    run("check", tmp_path / "out/s.jsonl")
     assert [d.id for d in read_corpus(tmp_path / "out/s.jsonl")] == [f"d{i}" for i in range(30)]
-    again = run("split", path, "--output", tmp_path / "out/s.jsonl")
-    assert again.exit_code == 1
-    assert run("split", path, "--output", tmp_path / "x.jsonl", "--validation", "1").exit_code == 1
+    run("split", path, "--output", tmp_path / "out/s.jsonl", status=1)
+    run("split", path, "--output", tmp_path / "x.jsonl", "--validation", "1", status=1)
 
 
 def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
 from iconotext import read_corpus
-from iconotext.cli.app import app
 from iconotext.read.web import polite
+from tests import program
 from tests.corpus.builders.test_fetched_pictures import png
 from tests.papers.datasets.test_labelled_pairs import cite, cite_row, clue, clue_row
 from tests.read.web import serving
 
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["corpus", *map(str, arguments)])
+run = partial(program.run, "corpus")
 
 
 def report(path):
@@ -29,7 +27,6 @@ def test_cite_with_a_folder_of_pictures(tmp_path, picture):
     source = cite(tmp_path, cite_row(0), cite_row(1, image="CAKE_1_0.png"), cite_row(2, image="pie.jpg"), "3|short")
     output = tmp_path / "out/cite.jsonl"
     result = run("build", "cite", "--source", source, "-o", output, "--images", tmp_path / "recipeqa")
-    assert result.exit_code == 0, result.output
     assert result.stdout == ""
     assert "row left out: wrong number of columns" in result.stderr
     assert "recipeqa:pie.jpg: not found in recipeqa" in result.stderr
@@ -40,22 +37,21 @@ def test_cite_with_a_folder_of_pictures(tmp_path, picture):
     ]  # fmt: skip
     assert documents[0].images[0].file.samefile(file)
     assert report(output)["dropped"]["picture that is not there"] == 1
-    assert run("check", output).exit_code == 0
+    run("check", output)
 
 
 def test_the_same_command_writes_the_same_bytes_and_nothing_is_replaced(tmp_path):
     source = cite(tmp_path, *(cite_row(i, text=f"Step {i}.") for i in range(30)))
     arguments = ["build", "cite", "--source", source]
     for name in ("a", "b"):
-        assert run(*arguments, "-o", tmp_path / f"{name}.jsonl").exit_code == 0
+        run(*arguments, "-o", tmp_path / f"{name}.jsonl")
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
     assert (tmp_path / "a.report.json").read_bytes() == (tmp_path / "b.report.json").read_bytes()
-    again = run(*arguments, "-o", tmp_path / "a.jsonl", "--seed", 5)
-    assert again.exit_code == 1
+    again = run(*arguments, "-o", tmp_path / "a.jsonl", "--seed", 5, status=1)
     assert "--force" in again.stderr
     (tmp_path / "a.jsonl").unlink()
-    assert "a.report.json exists" in run(*arguments, "-o", tmp_path / "a.jsonl").stderr
-    assert run(*arguments, "-o", tmp_path / "a.jsonl", "--seed", 5, "--force").exit_code == 0
+    assert "a.report.json exists" in run(*arguments, "-o", tmp_path / "a.jsonl", status=1).stderr
+    run(*arguments, "-o", tmp_path / "a.jsonl", "--seed", 5, "--force")
     assert (tmp_path / "a.jsonl").read_bytes() != (tmp_path / "b.jsonl").read_bytes()
 
 
@@ -72,8 +68,7 @@ def test_the_same_command_writes_the_same_bytes_and_nothing_is_replaced(tmp_path
 def test_what_is_refused(tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     cite(tmp_path, cite_row(0))
-    result = run("build", "cite", "--source", "cite.csv", *arguments)
-    assert result.exit_code == 1
+    result = run("build", "cite", "--source", "cite.csv", *arguments, status=1)
     assert message in result.stderr
     assert "Traceback" not in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["cite.csv"]
@@ -82,8 +77,7 @@ def test_what_is_refused(tmp_path, monkeypatch, arguments, message):
 def test_another_file_is_told_what_was_expected_and_where_it_is(tmp_path):
     source = tmp_path / "other.csv"
     source.write_text("a,b\n1,2\n")
-    result = run("build", "clue", "--source", source, "-o", tmp_path / "c.jsonl")
-    assert result.exit_code == 1
+    result = run("build", "clue", "--source", source, "-o", tmp_path / "c.jsonl", status=1)
     assert "does not name the columns caption, url, visible" in result.stderr
     assert "github.com/malihealikhani/Cross-modal_Coherence_Modeling" in result.stderr
 
@@ -97,22 +91,19 @@ def test_clue_fetches_its_pictures_and_goes_on(tmp_path, monkeypatch):
         )
         output = tmp_path / "clue.jsonl"
         arguments = ["build", "clue", "--source", source, "--interval", "0.1", "--images", tmp_path / "pictures"]
-        refused = run(*arguments[:-2], "--fetch", "-o", output)
-        assert refused.exit_code == 1
+        refused = run(*arguments[:-2], "--fetch", "-o", output, status=1)
         assert "--fetch needs --images" in refused.stderr
         result = run(*arguments, "--fetch", "-o", output)
-        assert result.exit_code == 0, result.output
         counts = {count["what"]: count["found"] for count in report(output)["counts"]}
         assert (counts["pictures fetched now"], counts["pictures that are there"]) == (3, 3)
         assert "answered 404" in result.stderr
         first = output.read_bytes()
         asked = dict(web.asked)
-        assert run(*arguments, "--fetch", "-o", output, "--force").exit_code == 0
+        run(*arguments, "--fetch", "-o", output, "--force")
         assert web.asked == asked
         assert output.read_bytes() == first
-        assert run("check", output).exit_code == 0
-        without = run(*arguments, "-o", output, "--only-found", "--force")
-        assert without.exit_code == 0
+        run("check", output)
+        run(*arguments, "-o", output, "--only-found", "--force")
         assert web.asked == asked
         assert [document.images[0].file.read_bytes() for document in read_corpus(output)] == [png(i) for i in range(3)]
 
@@ -131,7 +122,7 @@ def test_clue_without_pictures_and_its_rates(tmp_path, monkeypatch):
     assert numbers["relations"]["Irrelevant"] == {"positive": 3, "answered": 8, "rate": 0.375}
     assert "Action" in table
     cited = cite(tmp_path, cite_row(0, answers=("", *("True",) * 6)))
-    assert run("build", "cite", "--source", cited, "-o", tmp_path / "cite.jsonl").exit_code == 0
+    run("build", "cite", "--source", cited, "-o", tmp_path / "cite.jsonl")
     both = run("stats", output, tmp_path / "cite.jsonl").stdout
     needed = next(line for line in both.splitlines() if line.strip().startswith("ImageNeeded"))
     assert needed.split() == ["ImageNeeded", "100.0", "%", "of", "1", "11.5", "%"]

@@ -8,17 +8,13 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
+from tests import program
 
 
 def run(*arguments: object, status: int = 0) -> str:
     """Run a command; what it printed."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "200"})
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
+    result = program.run(*arguments, status=status)
     return result.output if status else result.stdout
 
 
@@ -157,7 +153,7 @@ def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
     row = {"id": "d", "sentences": ["A.", "B."], "images": ["a.png", "gone.png"], "links": [[0, 0]]}
     (tmp_path / "c.jsonl").write_text(json.dumps(row))
     for model in ("no-training", "object-detection"):
-        result = CliRunner().invoke(app, ["evaluate", model, str(tmp_path / "c.jsonl"), "--json"])
+        result = program.run("evaluate", model, tmp_path / "c.jsonl", "--json")
         assert json.loads(result.stdout)["documents"] == 1
         assert "'d': 1 of 2 pictures cannot be seen and still count: not found" in result.stderr
 

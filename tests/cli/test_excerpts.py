@@ -6,9 +6,8 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
+from tests import program
 
 ARTICLE = """# Trams
 
@@ -27,12 +26,7 @@ A cat sleeps on the roof of the depot. Nobody wakes it.
 """
 
 
-def run(*arguments: object, status: int = 0):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
-    return result
+run = program.run
 
 
 @pytest.fixture

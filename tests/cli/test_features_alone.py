@@ -8,9 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.embed.folder import save_model
 from iconotext.embed.inputs import Inputs
 from iconotext.embed.model import JointModel
@@ -18,6 +16,7 @@ from iconotext.features import load_text_backbone
 from iconotext.features.feature_table import write_feature_table
 from iconotext.recipe import load_recipe
 from iconotext.train import train
+from tests import program
 from tests.cli.test_evaluate import run
 from tests.train.synthetic import DIM, regional_recipe, small_recipe, write_regional, write_synthetic
 
@@ -58,7 +57,7 @@ def test_bias(folder):
     asked = run("analyze", "bias", corpus, "--json", "--image", folder / "data/features.npy")
     assert run("analyze", "bias", corpus, "--json") == asked
     arguments = ["analyze", "bias", str(corpus), "--json"]
-    said = CliRunner().invoke(app, arguments, env={"COLUMNS": "300"}).stderr
+    said = program.run(*arguments, env={"COLUMNS": "300"}).stderr
     assert f"{folder / 'data/features.npy'} stands for the pictures, of which corpus.jsonl has no files" in said
 
 

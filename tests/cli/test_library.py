@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image as Pillow
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.embed import relation_model
 from iconotext.relations import RELATIONS
+from tests import program
 from tests.cli.test_link import run
 
 NAMES = tuple(relation.name for relation in RELATIONS)
@@ -81,7 +80,7 @@ def test_a_broken_picture_of_a_document_is_named_once(photos, tmp_path):
     (photos / "walk" / "cut.jpg").write_bytes((photos / "walk" / "cut.jpg").read_bytes()[:3000])
     document = photos / "walk" / "walk.md"
     document.write_text(document.read_text() + "\n![A cut](cut.jpg)\n")
-    done = CliRunner().invoke(app, ["library", "add", str(tmp_path / "lib"), str(document)])
+    done = program.run("library", "add", tmp_path / "lib", document)
     assert done.stderr.startswith(f"iconotext: {document}: cut.jpg: cut off")
     assert "1 new picture, 1 document read, 1 picture left out" in done.stdout
 

@@ -9,18 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from iconotext import __version__
-from iconotext.cli.app import app
+from tests import program
 
 
 def run(*arguments: object, status: int = 0) -> str:
     """Run a command; what it printed."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
+    result = program.run(*arguments, status=status)
     return result.output if status else result.stdout
 
 
@@ -51,7 +47,7 @@ def test_a_language_that_the_model_does_not_know_is_told_once(tmp_path, picture)
     for name in ("eins", "zwei"):
         text = f"Das {name} Brett wird zuerst zugesägt und danach geschliffen, bis alle seine Kanten wirklich glatt und ganz sauber sind. "
         (tmp_path / f"{name}.md").write_text(f"{text}Abbildung 1 zeigt es.\n\n![Abbildung 1: Brett](a.png)\n")
-    result = CliRunner().invoke(app, ["link", str(tmp_path), "--to", "json"])
+    result = program.run("link", tmp_path, "--to", "json")
     told = [line for line in result.stderr.splitlines() if "does not know" in line]
     assert [line.partition(" (")[0] for line in told] == [
         f"iconotext: {tmp_path / 'eins.md'}: the text is in a language that the model does not know",
@@ -61,7 +57,7 @@ def test_a_language_that_the_model_does_not_know_is_told_once(tmp_path, picture)
         assert linked["language"] == "de"
         assert "pictures and captions were not compared" in linked["notes"][0]
         assert linked["links"][0]["sentence"] == 1
-    quiet = CliRunner().invoke(app, ["link", str(tmp_path), "--to", "json", "--quiet"])
+    quiet = program.run("link", tmp_path, "--to", "json", "--quiet")
     assert quiet.stderr == ""
     assert quiet.stdout == result.stdout
 
@@ -158,8 +154,7 @@ def test_the_status_says_whether_what_was_asked_for_is_there(tmp_path, monkeypat
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(text)
     command = ["link", "--to", to, *(["-o", "out"] if to == "html" else [])]
-    told = CliRunner().invoke(app, [*command, "docs"])
-    assert told.exit_code == 0  # one of a folder
+    told = program.run(*command, "docs")
     assert "iconotext: docs/empty.md: the file is empty\niconotext: 1 of 2 documents failed" in told.stderr
     run(*command, "docs/good.md", "docs/empty.md", status=1)  # one that was named
     run(*command, "none", status=1)  # all
@@ -173,7 +168,7 @@ def test_problems_are_listed(tmp_path, monkeypatch):
     Path("docs/=a.md").write_text(f"A sentence.\n\n{pictures}![](=1+2.png)\n\n<img src='\x1b[31mx.png'>")
     Path("docs/b.md").write_text("")
     Path("docs/c.md").write_text("Nothing wrong here.")
-    told = CliRunner().invoke(app, ["link", "docs", "-o", "out"])
+    told = program.run("link", "docs", "-o", "out")
     lines = told.stderr.splitlines()
     assert lines[1] == "iconotext: docs/b.md: the file is empty"
     assert lines[2] == "iconotext: docs/=a.md: gone0.png: not found beside the document"
@@ -197,7 +192,7 @@ def test_problems_are_listed(tmp_path, monkeypatch):
 def test_what_the_extra_would_read_is_told(article, tmp_path, monkeypatch):
     (tmp_path / "a.org").write_text("Words.")
     monkeypatch.setattr(import_module("iconotext.read.format"), "has", lambda _extra: False)
-    said = CliRunner().invoke(app, ["link", str(tmp_path), "-o", str(tmp_path / "pages")]).stderr
+    said = program.run("link", tmp_path, "-o", tmp_path / "pages").stderr
     assert "Not read: 1 .org\n" in said
     assert 'pip install "iconotext[formats]"' in said
 
@@ -209,7 +204,7 @@ def test_files_that_are_not_read_are_counted(article, tmp_path):
         (tmp_path / name).write_text("x")
     (tmp_path / "t.html").write_text("{% extends 'base' %}")
     command = ["link", str(tmp_path), "-o", str(tmp_path / "pages"), "--exclude", "drafts/"]
-    (told,) = (line for line in CliRunner().invoke(app, command).stderr.splitlines() if line.startswith("Not read"))
+    (told,) = (line for line in program.run(*command).stderr.splitlines() if line.startswith("Not read"))
     assert set(told.removeprefix("Not read: ").split(", ")) == {
         "2 .txt", "1 .pages", "drafts/", "_layouts/", "1 HTML template",
     }  # fmt: skip
@@ -220,7 +215,7 @@ def test_files_that_are_not_read_are_counted(article, tmp_path):
     assert f"iconotext: {tmp_path / 'd.css'}: not read (.css)" in verbose
     assert f"iconotext: {article}: unchanged" in verbose
     assert "2 iconotext pages" in verbose
-    assert CliRunner().invoke(app, [*command, "--quiet"]).output == ""
+    assert program.run(*command, "--quiet").output == ""
 
 
 @pytest.mark.slow

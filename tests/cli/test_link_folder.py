@@ -15,10 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import iconotext.cli.link
-from iconotext.cli.app import app
 from iconotext.links.habit import Habit
 from iconotext.links.layout import PLACES
 from iconotext.pipeline import Linker, LinkSettings
@@ -26,6 +24,7 @@ from iconotext.read import Failure
 from iconotext.read.spool import given_or_failure
 from iconotext.report.manifest import NAME as MANIFEST
 from iconotext.types import Document, Link, LinkedDocument
+from tests import program
 from tests.cli.test_link import run
 from tests.read.test_epub import book
 
@@ -354,7 +353,7 @@ def test_pages_name_options_where_a_picture_has_a_problem(quick, tmp_path):
 def test_a_file_for_pages_is_refused_and_the_place_of_data_told(quick, docs, tmp_path):
     assert "pages go into a folder" in run("link", docs, "-o", tmp_path / "out.txt", status=1)
     assert not (tmp_path / "out.txt").exists()
-    result = CliRunner().invoke(app, ["link", str(docs / "a.md"), "--to", "json", "-o", str(tmp_path / "x.json")])
+    result = program.run("link", docs / "a.md", "--to", "json", "-o", tmp_path / "x.json")
     assert f"Wrote {tmp_path / 'x.json'}" in result.stderr
 
 
@@ -394,7 +393,7 @@ def test_killed_and_interrupted_runs_go_on(many, tmp_path):
     assert "Traceback" not in said
     for folder in (out, tmp_path / "other"):
         there = times(folder)
-        result = CliRunner().invoke(app, ["link", str(many), "-o", str(folder)])
+        result = program.run("link", many, "-o", folder)
         (unchanged,) = re.findall(r"(\d+) of 12 unchanged", result.stderr)
         assert int(unchanged) >= len(there) - 1  # the last page may not have come into the manifest
         assert sum(times(folder)[name] == before for name, before in there.items()) >= int(unchanged)

@@ -3,31 +3,29 @@ from __future__ import annotations
 import io
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
 from iconotext.cli import reproduce as command
-from iconotext.cli.app import app
 from iconotext.cli.grids import fitted
 from iconotext.errors import SettingError
 from iconotext.papers.render import Bold, Grid
 from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.runner import Reproduction
+from tests import program
 from tests.train.synthetic import write_synthetic
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=4", "training.epochs=1", "training.batch=12"]
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "200"})
+run = partial(program.run, "reproduce")
 
 
 def test_help_shows_examples():
     result = run("--help")
-    assert result.exit_code == 0
     said = " ".join(result.stdout.split())
     assert "iconotext reproduce 3 --corpus rqa/" in said
     assert "fine-tuning (supplement" in said
@@ -42,10 +40,10 @@ def test_the_folder_has_the_name_of_the_table(tmp_path, monkeypatch):
         raise SettingError("enough")
 
     monkeypatch.setattr(module, "check_state", keep)
-    run("hessel2019/S1", "--corpus", "c")
-    run("li2021/4", "--corpus", "c", "--from", "d", "--seeds", "3", "--output", "o")
-    run("li2021/bias", "--corpus", "c")
-    run("alikhani2021/7", "--corpus", write_synthetic(tmp_path / "c", 5))
+    run("hessel2019/S1", "--corpus", "c", status=1)
+    run("li2021/4", "--corpus", "c", "--from", "d", "--seeds", "3", "--output", "o", status=1)
+    run("li2021/bias", "--corpus", "c", status=1)
+    run("alikhani2021/7", "--corpus", write_synthetic(tmp_path / "c", 5), status=1)
     assert asked == [
         ("reproduced/S1", "S1", "none"), ("o", "li2021/4", "d"), ("reproduced/li2021/bias", "li2021/bias", "none"),
         ("reproduced/alikhani2021", "alikhani2021", "none"),
@@ -59,7 +57,6 @@ def test_a_table_is_printed_and_its_progress_goes_to_stderr(tmp_path, monkeypatc
     settings = [part for each in SMALL for part in ("--set", each)]
     arguments = ["2", "--corpus", corpus, "--only", "random", "--only", "DC", "--jobs", "1", *settings]
     result = run(*arguments)
-    assert result.exit_code == 0, result.output
     assert result.stdout == (tmp_path / "reproduced/2/table.md").read_text()
     assert "dense: started" in result.stderr
     assert "dense: epoch 1, validation loss " in result.stderr
@@ -80,11 +77,11 @@ def test_no_folder_is_left_where_it_refuses(tmp_path, monkeypatch):
     before = sorted(tmp_path.rglob("*"))
     settings = [part for each in SMALL for part in ("--set", each)]
     for output in ([], ["--output", "a/b"]):
-        result = run("2", "--corpus", corpus, *settings, *output)
+        result = run("2", "--corpus", corpus, *settings, *output, status=1)
         assert "no test documents with gold links" in result.stderr
         assert sorted(tmp_path.rglob("*")) == before
     (tmp_path / "mine").mkdir()
-    run("2", "--corpus", corpus, *settings, "--output", "mine")
+    run("2", "--corpus", corpus, *settings, "--output", "mine", status=1)
     assert (tmp_path / "mine").is_dir()  # was there before
 
 
@@ -116,8 +113,7 @@ def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
         return Reproduction(tmp_path, [], {"rows": []}, {"dense": "out of memory"}, None)
 
     monkeypatch.setattr(module, "reproduce", failing)
-    result = run("2", "--corpus", "c.jsonl")
-    assert result.exit_code == 1
+    result = run("2", "--corpus", "c.jsonl", status=1)
     assert result.stdout == "the table\n"
     assert "iconotext: dense: out of memory" in result.stderr
     assert "the same command tries these again" in result.stderr
@@ -146,17 +142,16 @@ def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
 )
 def test_errors_are_one_line(tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
-    result = run(*arguments)
-    assert result.exit_code == 1
+    result = run(*arguments, status=1)
     assert said in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
 
 
 def test_wrong_usage(tmp_path):
-    assert run("2").exit_code == 2
-    assert run("2", "--corpus", "c", "--jobs", "0").exit_code == 2
-    assert run("2", "--corpus", "c", "--seeds", "0").exit_code == 2
+    run("2", status=2)
+    run("2", "--corpus", "c", "--jobs", "0", status=2)
+    run("2", "--corpus", "c", "--seeds", "0", status=2)
 
 
 def test_an_interruption_is_told(monkeypatch):
@@ -164,8 +159,7 @@ def test_an_interruption_is_told(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "reproduce", stopped)
-    result = run("2", "--corpus", "c.jsonl")
-    assert result.exit_code == 130
+    result = run("2", "--corpus", "c.jsonl", status=130)
     assert "the same command goes on from there" in result.stderr
 
 

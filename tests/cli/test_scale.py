@@ -3,22 +3,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.recipe import dump_recipe
 from iconotext.train import train as train_model
+from tests import program
 from tests.train.synthetic import small_recipe, write_synthetic
 
 MISSING = ("7-0", "7-2", "12-0", "12-1", "12-2")
 
 
-def run(*arguments, status=0):
-    result = CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "200"})
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
-    return result
+run = program.run
 
 
 @pytest.fixture

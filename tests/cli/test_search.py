@@ -6,11 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from iconotext.cli import output
-from iconotext.cli.app import app
 from iconotext.embed import relation_model
+from tests import program
 from tests.cli.test_library import NAMES, Told, _relation_model, write_photos
 from tests.cli.test_link import run
 
@@ -92,7 +91,7 @@ def test_errors_are_one_line(lib, tmp_path):
 
 def test_a_question_without_a_good_match_says_so_and_does_not_fill_the_places(lib):
     asked = ["search", str(lib), "Parliament debates the budget"]
-    shown = CliRunner().invoke(app, asked)
+    shown = program.run(*asked)
     assert shown.stderr == "No picture matches well; the nearest:\n"
     assert shown.stdout.count("weak") == 3
     assert [result["match"] for result in json.loads(run(*asked, "--json"))] == ["weak"] * 3

@@ -1,22 +1,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.recipe import dump_recipe, load_recipe, shipped_recipes
 from iconotext.train import train as train_model
+from tests import program
 from tests.train.synthetic import small_recipe, write_synthetic
 
-
-def run(*arguments, status=0):
-    result = CliRunner().invoke(app, ["train", *map(str, arguments)], env={"COLUMNS": "200"})
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
-    return result
+run = partial(program.run, "train")
 
 
 @pytest.fixture

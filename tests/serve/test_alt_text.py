@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
+from tests import program
 from tests.serve.conftest import Running, wait_for
 
 pytestmark = pytest.mark.slow
@@ -79,10 +78,10 @@ def test_it_finds_what_the_command_finds_and_drafts_the_same(writer, folder):
     assert [tram["missing"], boat["missing"], bridge["missing"]] == [True, False, False]
     assert [[each["rule"] for each in one["findings"]] for one in found["pictures"]] == [["empty"], ["file-name"], []]
     assert tram["where"] == "line 5, column 1"
-    checked = CliRunner().invoke(app, ["alt-text", "check", str(folder)]).output
+    checked = program.run("alt-text", "check", folder, status=1).output
     for one in (tram, boat):
         assert " ".join(one["findings"][0]["message"].split()) in " ".join(checked.split())
-    drafted = CliRunner().invoke(app, ["alt-text", "draft", str(folder), "--quiet", "--json"]).stdout
+    drafted = program.run("alt-text", "draft", folder, "--quiet", "--json").stdout
     assert [one["draft"] for one in found["pictures"]] == ["A red tram at a stop beside the river", None, None]
     assert '"text": "A red tram at a stop beside the river"' in drafted
     assert drafted.count('"draft"') == 1

@@ -7,9 +7,8 @@ import json
 import zipfile
 
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
+from tests import program
 from tests.serve.conftest import wait_for
 
 pytestmark = pytest.mark.slow
@@ -92,12 +91,8 @@ def test_the_corpus_is_one_that_evaluate_takes(server, opened, tmp_path):
     assert row["links"] == [[1, 0], [2, 1]]
     assert all((tmp_path / name).is_file() for name in row["images"])
     corpus = str(tmp_path / "corpus.jsonl")
-    checked = CliRunner().invoke(app, ["corpus", "check", corpus])
-    assert checked.exit_code == 0, checked.output
-    done = CliRunner().invoke(
-        app, ["evaluate", "default", corpus, "--json", "--evidence", "picture,caption,layout,reference"]
-    )
-    assert done.exit_code == 0, done.output
+    program.run("corpus", "check", corpus)
+    done = program.run("evaluate", "default", corpus, "--json", "--evidence", "picture,caption,layout,reference")
     assert json.loads(done.stdout)["image@1"] == 1
     assert not list((server.data / "exports").iterdir())
 
@@ -123,8 +118,7 @@ def test_label_studio_gets_tasks_that_come_back_as_the_corpus(server, opened, tm
     assert [r for r in task["predictions"][0]["result"] if r["type"] == "relation"]
     (tmp_path / "export.json").write_bytes(answer.body)
     arguments = ["corpus", "build", "label-studio", "--source", str(tmp_path / "export.json")]
-    built = CliRunner().invoke(app, [*arguments, "--output", str(tmp_path / "gold.jsonl")])
-    assert built.exit_code == 0, built.output
+    program.run(*arguments, "--output", tmp_path / "gold.jsonl")
     (row,) = map(json.loads, (tmp_path / "gold.jsonl").read_text().splitlines())
     assert row["links"] == [[2, 0], [3, 0]]
     assert (tmp_path / row["images"][0]).is_file()

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.library.files import digest_of
+from tests import program
 from tests.serve.conftest import Running, png
 
 pytestmark = pytest.mark.slow
@@ -22,9 +21,7 @@ QUESTION = "A red boat in the harbour"
 
 
 def cli(*arguments: object) -> str:
-    done = CliRunner().invoke(app, [str(each) for each in arguments])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return program.run(*arguments).stdout
 
 
 @pytest.fixture(scope="module")
@@ -285,7 +282,6 @@ def test_without_a_library_there_is_no_search(server):
 
 def test_a_folder_that_is_no_library_is_refused_before_anything_begins(tmp_path):
     data = tmp_path / "data"
-    done = CliRunner().invoke(app, ["serve", "--library", str(tmp_path), "--data", str(data), "--no-browser"])
-    assert done.exit_code == 1
+    done = program.run("serve", "--library", tmp_path, "--data", data, "--no-browser", status=1)
     assert "not a library; make one with" in done.stderr
     assert not data.exists()

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.papers.studies import Contenders, create_study
+from tests import program
 from tests.serve.conftest import Running
 
 SIDES = {"first": (200, 30, 30), "second": (30, 30, 200)}
@@ -125,7 +124,7 @@ def test_the_page_has_the_numbers_that_the_command_prints(study, files, monkeypa
     turn = study.judge_all("ben")
     assert (turn["finished"], turn["votes"], turn["wanted"], turn["judged"]) == (True, 6, 6, 3)
     page = study.server.ask("GET", f"/studies/{study.address}/result").body.decode()
-    printed = " ".join(CliRunner().invoke(app, ["analyze", "votes", str(files[1])]).output.split())
+    printed = " ".join(program.run("analyze", "votes", files[1]).output.split())
     shares, *rows = [row for row in table_cells(page) if row]
     assert shares[:3] == ["Relation", "Pairs", "Better"]
     assert ["Story", "2", "100 %", "0 %", "0 %", "0 %", "0 %", "40 / 10 / 33 / 17"] in rows  # published beside ours
@@ -135,7 +134,7 @@ def test_the_page_has_the_numbers_that_the_command_prints(study, files, monkeypa
     for note in re.findall("<p>(.*?)</p>", page):
         if "majority of 2" in note or "votes by" in note:
             assert " ".join(unescape(note).split()) in printed
-    told = json.loads(CliRunner().invoke(app, ["analyze", "votes", str(files[1]), "--json"]).output)
+    told = json.loads(program.run("analyze", "votes", files[1], "--json").output)
     assert (told["votes"], told["of_rater"], told["rows"][-1]["alpha"]) == (6, {"ann": 3, "ben": 3}, 1)
 
 
@@ -208,7 +207,6 @@ def test_what_is_no_study_is_said_at_the_start(tmp_path):
         (tmp_path / "gone.sqlite", "there is no such study"),
         (made, "1 of its 2 pictures are not there"),
     ):
-        done = CliRunner().invoke(app, ["serve", "--study", str(path), "--data", str(tmp_path / "data")])
-        assert done.exit_code == 1
+        done = program.run("serve", "--study", path, "--data", tmp_path / "data", status=1)
         assert message in " ".join(done.output.split())
     assert not (tmp_path / "data").exists()

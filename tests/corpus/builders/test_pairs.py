@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.corpus.builders.pairs import build_pairs
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
+from tests import program
 
 
 @pytest.fixture
@@ -115,10 +114,7 @@ def test_a_hostile_first_line_is_told(tmp_path: Path):
 
 def test_command_writes_a_corpus(corpus: Path, photos: Path, tmp_path: Path):
     target = tmp_path / "pairs.jsonl"
-    result = CliRunner().invoke(
-        app, ["corpus", "build", "pairs", "-s", str(corpus), "-s", str(photos), "-o", str(target)]
-    )
-    assert result.exit_code == 0, result.output
+    result = program.run("corpus", "build", "pairs", "-s", corpus, "-s", photos, "-o", target)
     assert "pairs.jsonl: 4 documents (1 train, 3 validation)" in result.stderr
     assert len(list(read_corpus(target))) == 4
     assert all(document.images[0].file for document in read_corpus(target))
@@ -128,9 +124,6 @@ def test_command_says_when_there_is_nothing(tmp_path: Path, picture):
     picture("a.png")
     path = tmp_path / "bare.jsonl"
     path.write_text(json.dumps({"id": "d", "sentences": ["x"], "images": ["a.png"]}) + "\n")
-    result = CliRunner().invoke(
-        app, ["corpus", "build", "pairs", "--source", str(path), "-o", str(tmp_path / "pairs.jsonl")]
-    )
-    assert result.exit_code == 1
+    result = program.run("corpus", "build", "pairs", "--source", path, "-o", tmp_path / "pairs.jsonl", status=1)
     assert "no picture has a caption" in result.stderr
     assert not (tmp_path / "pairs.jsonl").exists()

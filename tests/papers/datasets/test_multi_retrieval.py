@@ -6,15 +6,14 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from iconotext.cli.app import app
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.features.feature_table import load_feature_table
 from iconotext.papers.datasets import multi_retrieval
+from tests import program
 
 COMMAND = ["corpus", "build", "multi-retrieval"]
 
@@ -108,8 +107,7 @@ def test_wrong_sources_say_what_is_expected(source, tmp_path):
 
 def test_the_command_compares_with_the_paper(source, tmp_path):
     arguments = ["-s", source, "-o", tmp_path / "out/c.jsonl", "--compare", "mscoco"]
-    result = CliRunner().invoke(app, [*COMMAND, *map(str, arguments)])
-    assert result.exit_code == 0, result.output
+    result = program.run(*COMMAND, *arguments)
     assert "25,000" in result.output
 
 
@@ -118,10 +116,9 @@ def test_the_command_refuses_before_any_work(source, tmp_path):
     other.mkdir()
     np.save(other / "features.npy", np.zeros((1, 1)))
     arguments = ["-s", str(source), "-o", str(other / "c.jsonl")]
-    result = CliRunner().invoke(app, [*COMMAND, *arguments])
-    assert result.exit_code == 1
+    result = program.run(*COMMAND, *arguments, status=1)
     assert "features.npy: is there already, of another data set" in result.stderr
     assert [path.name for path in other.iterdir()] == ["features.npy"]
     for more in ("--force", "--force"):
-        assert CliRunner().invoke(app, [*COMMAND, *arguments, more]).exit_code == 0
+        program.run(*COMMAND, *arguments, more)
     assert check_corpus(other / "c.jsonl").problems == ()

@@ -1,0 +1,22 @@
+"""The program, run in this process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from iconotext.cli.app import app
+
+
+def run(*arguments: object, status: int | None = 0, **more: Any) -> Result:
+    """Run the program in a wide terminal; fail unless it ends with a status, None for any that says that it failed.
+
+    An error that nobody foresaw is raised.
+    """
+    result = CliRunner().invoke(app, [str(each) for each in arguments], **{"env": {"COLUMNS": "200"}, **more})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    expected = (1, 2) if status is None else (status,)
+    assert result.exit_code in expected, f"it ended with {result.exit_code}: {result.output}"
+    return result
