@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -156,6 +158,20 @@ def test_a_picture_that_is_missing_counts_and_is_told(tmp_path, picture):
         result = program.run("evaluate", model, tmp_path / "c.jsonl", "--json")
         assert json.loads(result.stdout)["documents"] == 1
         assert "'d': 1 of 2 pictures cannot be seen and still count: not found" in result.stderr
+
+
+@pytest.mark.slow
+def test_shards_give_the_figures_of_their_corpus(corpus, tmp_path):
+    known = json.loads(run("evaluate", "no-training", corpus, "--split", "test", "--json"))
+    with tarfile.open(tmp_path / "00000.tar", "w") as tar:
+        for number in range(4):
+            tar.add(corpus.parent / f"img/{number}.png", f"img/{number}.png")
+    run("corpus", "convert", corpus, tmp_path / "shards", "--to", "shards")
+    beside = corpus.rename(tmp_path / "00000.jsonl")
+    shutil.rmtree(corpus.parent / "img")
+    for shard in (beside, tmp_path / "shards/00000.parquet"):
+        found = json.loads(run("evaluate", "no-training", shard, "--split", "test", "--json"))
+        assert found == {**known, "corpus": str(shard)}
 
 
 @pytest.mark.slow

@@ -124,6 +124,25 @@ def test_samples_of_a_webdataset(run, tmp_path):
     assert (first["id"], len(first["sentences"]), second["id"], len(second["images"])) == ("00/a", 2, "00/b", 2)
 
 
+def test_what_a_sample_says_of_its_images_and_besides(run, tmp_path):
+    said = {"sentences": ["A tram."], "images": ["1.png", "b.0.png"], "url": "https://example.org/", "caption": "C"}
+    members = {
+        "00/b.0.png": png(1),
+        "00/b.1.png": png(2),
+        "00/b.json": json.dumps(said).encode(),
+        "0.jpg": png(3),  # a sample of its own, and no name of an image of the next
+        "00/c.0.jpg": png(4),
+        "00/c.json": json.dumps({"sentences": ["A dog."], "images": ["0.jpg"], "meta": {"sample": 1}, "x": 2}).encode(),
+    }
+    manifest = run(write_tar(tmp_path / "in/a.tar", members))
+    assert manifest.images == {"read": 3, "usable": 3}
+    first, second = results(tmp_path / "out")
+    assert [each["source"] for each in first["images"]] == ["00/b.1.png", "b.0.png"]  # as they are found
+    assert first["meta"] == {"sample": {"url": "https://example.org/", "caption": "C"}}
+    assert [each["source"] for each in second["images"]] == ["0.jpg"]  # a whole name goes before an ending
+    assert second["meta"] == {"sample": 1}
+
+
 def test_two_samples_of_one_id_are_a_broken_row(run, tmp_path):
     said = json.dumps({"id": "same", "sentences": ["A tram."]}).encode()
     members = {"a.jpg": png(0), "a.json": said, "b.jpg": png(1), "b.json": said, "a.txt": b"Once more."}

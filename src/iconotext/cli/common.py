@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from time import monotonic
 from typing import TypeVar
 
 from iconotext.cli.output import complain, output_console
-from iconotext.errors import IconotextError
+from iconotext.errors import IconotextError, SettingError
 from iconotext.extras import missing_package
 from iconotext.plain_text import readable
 from iconotext.write import reporting_full_disk
@@ -55,6 +55,13 @@ def known_errors(*, download: bool = False, goes_on: bool = False, status: int =
     except KeyboardInterrupt:
         complain(f"stopped; what was written is complete{', and the same command goes on from there' * goes_on}")
         sys.exit(130)
+
+
+def check_unused(given: Mapping[str, object], why: str) -> None:
+    """Raise ``SettingError``, which says why, where an option was given that has no place here."""
+    for name, value in given.items():
+        if value:
+            raise SettingError(f"{name} {why}")
 
 
 def _give_up_stdout() -> None:

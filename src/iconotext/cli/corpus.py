@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from iconotext.cli.common import known_errors, progress
+from iconotext.cli.common import check_unused, known_errors, progress
 from iconotext.cli.lazy_group import LazyCommand, lazy_group
 from iconotext.cli.options import CorpusOutput, Download, Force, Json, Seed, Workers, argument, option
 from iconotext.cli.output import say, say_json
@@ -62,6 +62,7 @@ class To(StrEnum):
     RELEASED = "released"
     MMC4 = "mmc4"
     OBELICS = "obelics"
+    SHARDS = "shards"
 
 
 def total(path: Path) -> int:
@@ -148,10 +149,16 @@ def convert(
             help="Link the pictures with this model first (default, photographs, a folder); its links replace others.",
         ),
     ] = None,
+    size: Annotated[
+        int | None,
+        option(min=1, help="With --to shards: documents of a shard (default: 1000)."),
+    ] = None,
     download: Download = False,
     force: Force = False,
 ) -> None:
     """Write a corpus in another format; features of its images that lie beside it are copied along.
+
+    With --to shards it becomes a folder of tables with the pictures in their rows, for `iconotext scale link`.
 
     These are `features.npy` and `id2row.json`, which serve all corpora of a folder: those of another data set that lie
     beside the result are replaced only with --force.
@@ -164,8 +171,15 @@ def convert(
     - `iconotext corpus convert shard.jsonl.zip shard.parquet`
     - `iconotext corpus convert corpus.jsonl train-00000.parquet --to obelics`
     - `iconotext corpus convert shard.jsonl linked.jsonl --to mmc4 --links default`
+    - `iconotext corpus convert corpus.jsonl shards/ --to shards --size 500`
     """
     with known_errors(download=download):
+        others = {"--features": features, "--links": links, "--force": force}
+        if to is To.SHARDS:
+            check_unused(others, "does not go with --to shards: leave it out")
+            _write_shards(source, target, size)
+            return
+        check_unused({"--size": size}, "is for shards: add --to shards")
         from iconotext.corpus.convert import convert_corpus
 
         kind = cast("FormatName | None", to and to.value)
@@ -173,6 +187,9 @@ def convert(
         watch = _watched(source)
         done = convert_corpus(source, target, to=kind, features=features, links=links, force=force, watch=watch)
         say(f"{done.file}: {counted(done.documents, 'document')}", err=True)
+        if done.inside:
+            pictures = counted(done.inside, "picture")
+            say(f"{pictures} in rows or in a tar: named only; --to shards takes them along", err=True)
         if done.left_out:
             say(f"{done.format} has no place for {', '.join(done.left_out)}: left out", err=True)
         table = done.file.parent / "features.npy"
@@ -184,6 +201,18 @@ def convert(
                 say(f"{table}, id2row.json: copied too, for recipes", err=True)
             case "missing":
                 say("the released code also needs features.npy and id2row.json: --features computes them", err=True)
+
+
+def _write_shards(source: Path, target: Path, size: int | None) -> None:
+    from iconotext.corpus.store import read_corpus
+    from iconotext.corpus.to_shards import DOCUMENTS, write_shards
+
+    watched = progress(read_corpus(source), total=total(source), label="Writing")
+    done = write_shards(watched, target, size=size or DOCUMENTS)
+    pictures = counted(done.pictures, "picture")
+    say(f"{target}: {counted(done.documents, 'document')} in {counted(done.shards, 'shard')}, {pictures}", err=True)
+    if done.missing:
+        say(f"{counted(done.missing, 'picture')} not at hand: named only", err=True)
 
 
 def split(

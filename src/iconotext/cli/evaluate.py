@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from iconotext.cli import complete
-from iconotext.cli.common import known_errors, progress
+from iconotext.cli.common import check_unused, known_errors, progress
 from iconotext.cli.evaluate_table import show
 from iconotext.cli.options import (
     LINKING,
@@ -173,13 +173,6 @@ def evaluate(
             say_json(found)
         else:
             show(report, other, comparison, chosen)
-
-
-def check_unused(given: Mapping[str, object], why: str) -> None:
-    """Raise ``SettingError``, which says why, where an option was given that has no place here."""
-    for name, value in given.items():
-        if value:
-            raise SettingError(f"{name} {why}")
 
 
 def check_names(linking: LinkSettings, *models: str) -> None:

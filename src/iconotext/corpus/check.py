@@ -7,8 +7,9 @@ of 64 bits, which two of ten million have in common with a probability of 3 in a
 
 from __future__ import annotations
 
+import hashlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from iconotext.corpus.image_files import ImageFiles, Whereabouts, content_key
 from iconotext.corpus.in_order import Watch, in_order, unwatched
 from iconotext.corpus.row import Part, Problem, Split
 from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, repeated_id
+from iconotext.corpus.tar import tar_beside
 from iconotext.errors import CorpusError, ImageError
 from iconotext.features.cores import in_threads
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
@@ -72,12 +74,15 @@ def check_corpus(
     Raises:
         CorpusError: Nothing of it can be read.
     """
-    name, folder = format_of(path), corpus_folder(path)
+    name, folder, beside = format_of(path), corpus_folder(path), tar_beside(path)
     there = (folder / TABLE_FILE).is_file() or (folder / ROWS_FILE).is_file()
     table = load_feature_table(folder / TABLE_FILE) if there else None
     files = FORMATS[name].files
-    check = _Check(ImageFiles(folder, files=files), folder, table, decode_images, FORMATS[name].has_ids)
-    read = partial(_read, folder, files, secrets.token_hex(8))
+    images = ImageFiles(folder, files=files, tar=beside)
+    check = _Check(images, folder, table, decode_images, FORMATS[name].has_ids)
+    if images.tar is not None and images.tar.problem is not None:
+        check.add(Problem(images.tar.path.name, None, images.tar.problem))
+    read = partial(_read, folder, files, beside, decode_images, secrets.token_hex(8))
     parts = (found for _, found in in_order(FORMATS[name].parts(path), read, workers, few=FEW))
     try:
         for _ in watch((None for part in parts for _ in check.part(part)), total=0, label="Checking"):
@@ -95,6 +100,7 @@ class Checked(NamedTuple):
 
     Attributes:
         id: None for one that cannot be read.
+        inside: Of each image the digest of its bytes in the row, 0 for one that has none there; () where none has.
     """
 
     place: str
@@ -104,6 +110,7 @@ class Checked(NamedTuple):
     pair: bool = False
     images: tuple[tuple[str, Whereabouts], ...] = ()
     sentences: int = 0
+    inside: tuple[int, ...] = ()
 
 
 class PartRead(NamedTuple):
@@ -113,30 +120,50 @@ class PartRead(NamedTuple):
     broken: str | None
 
 
-def _read(folder: Path, files: bool, run: str, part: Part) -> PartRead:
+def _read(folder: Path, files: bool, beside: Path | None, decode_images: bool, run: str, part: Part) -> PartRead:
     """Read a part and look where its images are; in a worker.
 
     Args:
         run: Name of the check; what one saw of the images does not count for the next.
     """
-    look, documents = _look(folder, files, run), []
+    look, documents = _look(folder, files, beside, run), []
     try:
         for record in part():
             if (row := record.row) is None:
                 documents.append(Checked(record.place, record.problems))
                 continue
-            images = tuple((source, look(source)) for source in row.images)
-            about = (row.id, row.split, row.relations is not None, images, len(row.sentences))
-            documents.append(Checked(record.place, record.problems, *about))
+            inside = record.files or (None,) * len(row.images)
+            images = tuple(
+                (source, look(source) if data is None else Whereabouts.ROW)
+                for source, data in zip(row.images, inside, strict=True)
+            )
+            digests = tuple(0 if data is None else _digest(data) for data in record.files)
+            about = (row.id, row.split, row.relations is not None, images, len(row.sentences), digests)
+            broken = tuple(_broken(record.place, record.files)) if decode_images else ()
+            documents.append(Checked(record.place, (*record.problems, *broken), *about))
     except CorpusError as error:
         return PartRead(documents, str(error))
     return PartRead(documents, None)
 
 
 @lru_cache(maxsize=1)
-def _look(folder: Path, files: bool, run: str) -> Callable[[str], Whereabouts]:
+def _look(folder: Path, files: bool, beside: Path | None, run: str) -> Callable[[str], Whereabouts]:
     """Where an image is, as far as this worker has seen it in this run."""
-    return lru_cache(KNOWN)(ImageFiles(folder, files=files).whereabouts)
+    return lru_cache(KNOWN)(ImageFiles(folder, files=files, tar=beside).whereabouts)
+
+
+def _digest(data: bytes) -> int:
+    return int.from_bytes(hashlib.sha256(data).digest()[:8], "little")
+
+
+def _broken(place: str, inside: Sequence[bytes | None]) -> Iterator[Problem]:
+    """The images of a row that lie in it and cannot be decoded."""
+    for number, data in enumerate(inside):
+        if data is not None:
+            try:
+                decode(data, at_least=1)
+            except ImageError as error:
+                yield Problem(place, f"images.{number}", str(error))
 
 
 @dataclass(slots=True)
@@ -190,7 +217,9 @@ class _Check:
         if self.has_ids and (first := self._row_of_id.setdefault(hash(name), row)) != row:
             self.add(repeated_id(document.place, name, self._rows[first][0]))
         for number, (source, where) in enumerate(document.images):
-            if (problem := self._image(source, where, document.split, looked)) is not None:
+            if document.inside and document.inside[number]:
+                self._keys[hash(source)] = document.inside[number]
+            elif (problem := self._image(source, where, document.split, looked)) is not None:
                 self.add(Problem(document.place, f"images.{number}", problem))
         if document.split is not None:
             for number, (source, _) in enumerate(document.images):
@@ -213,7 +242,7 @@ class _Check:
 
     def _must_look(self, name: int, where: Whereabouts, split: Split | None) -> bool:
         """Whether an image must be opened, or its features; without decoding, only files that splits may share."""
-        if name in self._looked_at or where not in (Whereabouts.FILE, Whereabouts.NOWHERE):
+        if name in self._looked_at or where not in (Whereabouts.FILE, Whereabouts.INSIDE, Whereabouts.NOWHERE):
             return False
         return self.table is not None if where == Whereabouts.NOWHERE else self.decode_images or split is not None
 
@@ -236,6 +265,12 @@ class _Check:
                 content = int.from_bytes((content_key(file) or b"")[:8], "little")
                 if self.decode_images:
                     decode(file, at_least=1)
+            elif where == Whereabouts.INSIDE:
+                data, _ = self.files.find(source)
+                if isinstance(data, bytes):
+                    content = _digest(data)
+                    if self.decode_images:
+                        decode(data, at_least=1)
             elif self.table is not None:
                 return content, self.table.look_up([source])[1][0]
         except (CorpusError, ImageError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -40,6 +40,7 @@ class Converted:
     Attributes:
         left_out: Fields that the format has no place for.
         images: Number of the images that features were computed for.
+        inside: Number of images that lie in rows or in a tar beside the source; the result has their names alone.
         features: What became of the table of features beside the file; ``missing``: the released code needs one.
     """
 
@@ -48,6 +49,7 @@ class Converted:
     format: FormatName
     left_out: tuple[str, ...]
     images: int
+    inside: int
     features: Literal["computed", "copied", "missing", "none"]
 
 
@@ -70,7 +72,7 @@ def convert_corpus(
         features: Image backbone to compute ``features.npy`` and ``id2row.json`` with, beside the target.
 
     Raises:
-        CorpusError: The source is damaged, or features are wanted and a picture cannot be read.
+        CorpusError: The source is damaged, or features are wanted and a picture is no file or cannot be read.
         FeatureError: There is no such backbone.
         OutputError: A file is there already, or cannot be written.
     """
@@ -89,13 +91,21 @@ def convert_corpus(
     elif copied:
         feature_table.check_copy(home, folder, force=force)
     lost: set[str] = set()
+    inside = 0
     names: dict[str, str] = {}  # of images: in the source to in the target
     files: dict[str, Path] = {}  # of images, by their names in the target
 
     def noted() -> Iterator[Document]:
+        nonlocal inside
         found = read_corpus(source) if links is None else linked_corpus(read_corpus(source), links, kind)
         for document in watch(found, total=0, label="Converting"):
             lost.update(left_out(document, kind))
+            own = [image.source for image in document.images if isinstance(image.file, bytes)]
+            if own and features is not None:
+                raise CorpusError(f"picture {own[0]}: features need files, and it lies in its row or in a tar")
+            inside += len(own)
+            images = (replace(e, file=None) if isinstance(e.file, bytes) else e for e in document.images)
+            document = replace(document, images=tuple(images))
             for image in document.images:
                 name = names[image.source] = written_source(image, folder)
                 if isinstance(image.file, Path):
@@ -113,7 +123,7 @@ def convert_corpus(
         became = "copied"
     elif kind == "released" and not (folder / TABLE_FILE).is_file():
         became = "missing"
-    return Converted(file, written, kind, tuple(sorted(lost)), len(files), became)
+    return Converted(file, written, kind, tuple(sorted(lost)), len(files), inside, became)
 
 
 def pooled_features(

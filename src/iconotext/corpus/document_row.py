@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,15 +33,19 @@ class FindsImages(Protocol):
         """The image, and why there is none where there should be one."""
 
 
-def document_of(row: Row, image_files: FindsImages) -> Document:
-    """The document that a row describes. An image that is not there gets a ``problem``."""
+def document_of(row: Row, image_files: FindsImages, files: Sequence[bytes | None] = ()) -> Document:
+    """The document that a row describes. An image that is not there gets a ``problem``.
+
+    Args:
+        files: The images that lie in the row itself, see ``Record.files``.
+    """
     meta = dict(row.meta)
     if row.relations is not None:
         meta["relations"] = row.relations
     return Document(
         id=row.id,
         sentences=tuple(_sentences(row)),
-        images=tuple(_images(row, image_files)),
+        images=tuple(_images(row, image_files, files)),
         title=meta.get("title"),
         language=meta.get("language") or "en",
         links=None if row.links is None else tuple(row.links),
@@ -64,9 +68,10 @@ def _kind(code: str) -> tuple[Kind, int | None]:
     return SENTENCE_KINDS.get(code, "paragraph"), None
 
 
-def _images(row: Row, image_files: FindsImages) -> Iterator[Image]:
+def _images(row: Row, image_files: FindsImages, files: Sequence[bytes | None]) -> Iterator[Image]:
     for number, source in enumerate(row.images):
-        file, problem = image_files.find(source)
+        inside = files[number] if files else None
+        file, problem = (inside, None) if inside is not None else image_files.find(source)
         yield Image(
             source=source,
             file=file,

@@ -1,4 +1,4 @@
-"""Where the images are that a corpus names (files, a table of features, the web, nowhere), and which are the same."""
+"""Where the images are that a corpus names (files, a tar, features, the web, nowhere), and which are the same."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from enum import IntEnum
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from iconotext.corpus.tar import Tar
 from iconotext.features.feature_table import ROWS_FILE, read_rows
 from iconotext.types import Image
 
@@ -25,19 +26,29 @@ class Whereabouts(IntEnum):
     Attributes:
         NOWHERE: It needs none: its features are there, or the format has no files.
         WEB: At an address, not at hand.
+        INSIDE: In a tar beside the corpus.
+        ROW: In its row of a table, which only the reader of the table knows.
     """
 
     FILE = 0
     NOWHERE = 1
     WEB = 2
     LOST = 3
+    INSIDE = 4
+    ROW = 5
 
 
 class ImageFiles:
-    """Finds the images that a corpus names; in the released format these are ids and no files."""
+    """Finds the images that a corpus names; in the released format these are ids and no files.
 
-    def __init__(self, folder: Path, *, files: bool = True) -> None:
+    Args:
+        tar: Beside the corpus, with pictures of it, which go before files; opened when the first image is looked for.
+            One that cannot be read at all is a ``CorpusError`` then.
+    """
+
+    def __init__(self, folder: Path, *, files: bool = True, tar: Path | None = None) -> None:
         self._folder = folder
+        self._tar_path = tar
         self._files = files
         self._start = str(folder)
         # One look for a folder spares a look for each of its files: most often there is no folder "https:" at all.
@@ -49,6 +60,11 @@ class ImageFiles:
         path = self._folder / ROWS_FILE
         return frozenset(read_rows(path)) if path.is_file() else frozenset()
 
+    @cached_property
+    def tar(self) -> Tar | None:
+        """The tar beside the corpus."""
+        return None if self._tar_path is None else Tar(self._tar_path)
+
     def whereabouts(self, source: str) -> Whereabouts:
         """Where an image is, by what the corpus calls it.
 
@@ -57,6 +73,8 @@ class ImageFiles:
         """
         if not self._files:
             return Whereabouts.NOWHERE
+        if self.tar is not None and self.tar.find(source):
+            return Whereabouts.INSIDE
         address = named_by_address(source)
         folder = source.partition("/")[0] if address and "/" in source else source.rpartition("/")[0]
         if self._has_folder(folder) and os.path.isfile(os.path.join(self._start, source)):
@@ -65,9 +83,11 @@ class ImageFiles:
             return Whereabouts.NOWHERE
         return Whereabouts.WEB if address else Whereabouts.LOST
 
-    def find(self, source: str) -> tuple[Path | None, str | None]:
-        """The file of an image, and why there is none where there should be one."""
+    def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
+        """The file of an image, or its bytes in a tar, and why there is none where there should be one."""
         match self.whereabouts(source):
+            case Whereabouts.INSIDE if self.tar is not None:
+                return self.tar.read(self.tar.find(source) or source), None
             case Whereabouts.FILE:
                 return self._folder / source, None
             case Whereabouts.WEB:

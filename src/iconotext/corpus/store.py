@@ -24,6 +24,7 @@ from iconotext.corpus.formats.released import (
 from iconotext.corpus.formats.table import count_rows, table_columns
 from iconotext.corpus.image_files import ImageFiles
 from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds
+from iconotext.corpus.tar import tar_beside
 from iconotext.errors import CorpusError, OutputError
 from iconotext.extras import require
 from iconotext.types import Document
@@ -80,8 +81,9 @@ FORMATS: dict[FormatName, Format] = {
 def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Document]:
     """Documents of a corpus in its order, one in memory at a time.
 
-    Image paths are taken relative to the corpus; an image that is not there gets a ``problem``, unless its features
-    lie beside the corpus (``features.npy``, ``id2row.json``).
+    An image may lie in its row (of a table), in a tar of the corpus's name beside it, or be a file: its path is taken
+    relative to the corpus. One that is not there gets a ``problem``, unless its features lie beside the corpus
+    (``features.npy``, ``id2row.json``).
 
     Args:
         path: A file ``.jsonl`` (ours, or a shard of mmc4, also ``.jsonl.zip``) or ``.parquet`` (ours, or a table of
@@ -94,16 +96,26 @@ def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Docum
     if split is not None and split not in SPLITS:
         raise CorpusError(f"split {split!r}: there are {', '.join(SPLITS)}")
     path = Path(path)
-    images = ImageFiles(corpus_folder(path), files=FORMATS[format_of(path)].files)
-    return (document_of(row, images) for row in read_rows(path) if split is None or row.split == split)
+    images = images_of(path)
+    found = _rows_with_files(path)
+    return (document_of(row, images, files) for row, files in found if split is None or row.split == split)
+
+
+def images_of(path: Path) -> ImageFiles:
+    """What finds the images of a corpus that do not lie in its rows; ``CorpusError`` where there is no corpus."""
+    return ImageFiles(corpus_folder(path), files=FORMATS[format_of(path)].files, tar=tar_beside(path))
 
 
 def read_rows(path: Path) -> Iterator[Row]:
     """Rows of a corpus in its order, as ``read_corpus`` reads them, without a look at the images."""
+    return (row for row, _ in _rows_with_files(path))
+
+
+def _rows_with_files(path: Path) -> Iterator[tuple[Row, tuple[bytes | None, ...]]]:
     for record in read_records(path):
         if record.problems or record.row is None:
             raise CorpusError(f"{path}, {record.problems[0]}")
-        yield record.row
+        yield record.row, record.files
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -189,19 +201,33 @@ def format_of(path: Path) -> FormatName:
     """The format of a corpus that is there; ``CorpusError`` where there is nothing to be read."""
     if path.is_dir():
         if not (path / DOCUMENTS_FILE).is_file():
-            raise CorpusError(f"{path}: a folder without {DOCUMENTS_FILE}; name the corpus file in it")
+            raise CorpusError(f"{path}: {_no_corpus(path)}")
         return "released"
     match path.suffix.lower():
         case ".parquet" | ".pq":
             return "obelics" if has_obelics_columns(table_columns(path)) else "parquet"
         case ".json":
             return "released"
+        case ".tar":
+            raise CorpusError(f"{path}: samples in a tar are read by `iconotext scale` alone")
     with lines_of(path) as lines:
         head = [line.lstrip(b"\xef\xbb\xbf \t") for line in islice((line for line in lines if not line.isspace()), 3)]
     if len(head) == 3 and not any(line.startswith(b"{") for line in head):
         raise CorpusError(f"{path}: not a corpus: its first lines are no JSON objects")
     _, first, _ = next(json_lines(path), (0, None, None))
     return "mmc4" if looks_like_mmc4(first) else "jsonl"
+
+
+def _no_corpus(folder: Path) -> str:
+    if (folder / "_manifests").is_dir():
+        return (
+            "made of shards by `iconotext scale`, without their texts; name a shard that it was made of. Figures of "
+            "training on features are in metrics.json of the model"
+        )
+    return (
+        f"a folder without {DOCUMENTS_FILE}; name the corpus file in it. To train on a folder of shards, write their "
+        "features first: `iconotext scale features`"
+    )
 
 
 def target_format(path: Path) -> FormatName:

@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.image_files import ImageFiles, named_by_address
+from iconotext.corpus.tar import LARGEST, Tar
 from iconotext.errors import CorpusError
 from iconotext.scale.store import joined, read_bytes
-from iconotext.scale.tar import LARGEST, Tar
 from iconotext.types import Member
 
 REFUSED = "refused: its name leads out of the folder of the shard"

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from iconotext.corpus.row import Problem, Record, parse_row
+from iconotext.corpus.row import Problem, Record, Row, parse_row
 from iconotext.corpus.store import with_repeated_ids
+from iconotext.corpus.tar import Tar, is_picture
 from iconotext.errors import CorpusError
 from iconotext.read.sentences import split_sentences
-from iconotext.scale.tar import Tar, is_picture
 from iconotext.strict_json import parse_json
 
 
 def sample_records(tar: Tar) -> Iterator[Record]:
     """A record for each sample.
 
-    ``.json`` may be a row of our corpora, in which ``images`` may be left out; else the sentences are those of the
-    ``.txt``. Without ``images`` they are the pictures of the sample, in the order of the archive.
+    ``.json`` may be a row of our corpora, in which ``id`` and ``images`` may be left out; else the sentences are those
+    of the ``.txt``. ``images`` are names of members, or what follows the sample's own name (``0.jpg``); without them
+    they are the pictures of the sample, in the order of the archive. What a row has no field for (``url``,
+    ``caption``) stands in ``meta.sample``.
     """
     yield from with_repeated_ids(_records(tar))
 
@@ -37,7 +39,14 @@ def _values(tar: Tar, key: str, parts: dict[str, str]) -> dict[str, Any]:
         raise ValueError("its .json is no object")
     images = [name for suffix, name in parts.items() if is_picture(suffix)]
     if "sentences" in said:
-        return {"id": key, "images": images, **said}
+        if isinstance(named := said.get("images"), list):
+            images = [parts.get(name, name) if isinstance(name, str) and name not in tar else name for name in named]
+            said = said | {"images": images}
+        others = {name: value for name, value in said.items() if name not in Row.model_fields}
+        known = {name: value for name, value in said.items() if name in Row.model_fields}
+        if others and isinstance(meta := known.get("meta", {}), dict):
+            known["meta"] = {"sample": others, **meta}
+        return {"id": key, "images": images, **known}
     if "txt" not in parts:
         raise ValueError("neither a .txt nor a .json with sentences")
     text = " ".join(tar.read(parts["txt"]).decode().split())

@@ -16,6 +16,7 @@ from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.document_row import document_of
 from iconotext.corpus.row import Record, Row
 from iconotext.corpus.store import FORMATS, format_of, read_records
+from iconotext.corpus.tar import Tar
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features.cores import in_threads
 from iconotext.links.settings import LinkSettings
@@ -29,7 +30,6 @@ from iconotext.scale.samples import sample_records
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import Shard, result_address
 from iconotext.scale.store import absolute, at_hand, is_remote, split_address, target
-from iconotext.scale.tar import Tar
 from iconotext.types import Document, LinkedDocument, Member
 from iconotext.write import write_text
 

@@ -112,8 +112,8 @@ def _illustrations(path: Path, drop: Drop) -> Iterator[Described]:
     for document in read_corpus(path):
         for number, image in enumerate(document.images):
             name = f"{document.id}/{number}"
-            if image.file is None or image.problem is not None:
-                drop("picture that is not there", name, image.problem or f"{image.source}: no file")
+            if not isinstance(image.file, Path) or image.problem is not None:
+                drop("picture that is not there", name, image.problem or f"{image.source}: no file of its own")
                 continue
             texts = dict.fromkeys(" ".join(text.split()) for text in (image.caption, image.alt) if text)
             good = tuple(text for text in texts if len(text.split()) >= MIN_WORDS)

@@ -13,6 +13,9 @@ from iconotext.strict_json import parse_json
 
 REQUIRED = ("id", "sentences", "images")
 
+RELATION = ["relation", "holds"]
+"""The fields of a relation in a table whose relations are no map."""
+
 
 def parquet_parts(path: Path) -> Iterator[Part]:
     """The rows, in parts of a row group each.
@@ -28,23 +31,29 @@ def write_parquet(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     """Write a table; return the number of rows."""
     import pyarrow as pa
 
+    return write_table(((row.id, values_of(row)) for row in rows), schema_of(pa.string()), path, force=force)
+
+
+def schema_of(image: Any, relations: Any = None) -> Any:
+    """The columns of a table whose images, and relations (None: a map), are of these types of pyarrow."""
+    import pyarrow as pa
+
     text, texts, numbers = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
-    schema = pa.schema(
+    return pa.schema(
         {
             "id": text,
             "split": text,
             "sentences": texts,
-            "images": texts,
+            "images": pa.list_(image),
             "links": pa.list_(numbers),
             "blocks": numbers,
             "positions": numbers,
             "captions": texts,
             "alts": texts,
-            "relations": pa.map_(text, pa.bool_()),
+            "relations": relations or pa.map_(text, pa.bool_()),
             "meta": text,
         }
     )
-    return write_table(((row.id, _values(row)) for row in rows), schema, path, force=force)
 
 
 def _check_columns(columns: list[str], path: Path) -> None:
@@ -71,10 +80,13 @@ def _record(values: dict[str, Any], place: str) -> Record:
     relations = values.get("relations")
     if isinstance(relations, list) and all(isinstance(pair, tuple) for pair in relations):  # a map
         values["relations"] = dict(relations)
+    elif isinstance(relations, list) and all(isinstance(each, dict) and [*each] == RELATION for each in relations):
+        values["relations"] = {each["relation"]: each["holds"] for each in relations}
     return parse_row(values, place)
 
 
-def _values(row: Row) -> dict[str, Any]:
+def values_of(row: Row) -> dict[str, Any]:
+    """The columns of a row; ``CorpusError`` where JSON cannot hold its ``meta``."""
     values = {name: getattr(row, name) for name in Row.model_fields}
     relations = None if row.relations is None else list(row.relations.items())
     return values | {"meta": json_of(row, row.meta) if row.meta else None, "relations": relations}

@@ -100,6 +100,10 @@ class Tar:
             return "cut off"
         return "a name that is there already" if str(path) in self._members else None
 
+    def __contains__(self, name: object) -> bool:
+        """Whether a member has just this name."""
+        return name in self._members
+
     def __iter__(self) -> Iterator[str]:
         """Names in the order of the archive."""
         return iter(self._members)
@@ -162,6 +166,16 @@ class Tar:
                 if isinstance(said, dict) and isinstance(address := said.get("url"), str):
                     self._by_address.setdefault(address, images[0])
         return self._by_address
+
+
+def tar_beside(corpus: Path) -> Path | None:
+    """The tar of a corpus file's name beside it, ``00017.tar`` beside ``00017.jsonl.gz``, with its pictures."""
+    name = corpus.name.lower()
+    for packed in (".gz", ".zst", ".zip"):
+        name = name.removesuffix(packed)
+    stem = corpus.name[: len(name) - len(PurePosixPath(name).suffix)]
+    tar = corpus.with_name(f"{stem}.tar") if stem else None
+    return tar if tar is not None and not corpus.is_dir() and tar != corpus and tar.is_file() else None
 
 
 def is_picture(suffix: str) -> bool:
