@@ -11,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from iconotext.corpus.tar import Tar
 from iconotext.scale.manifest import differences
+from iconotext.scale.samples import sample_records
 from iconotext.scale.stage import reason_of, share_of
 from tests.scale.conftest import png, results, row, write_jsonl, write_tar
 
@@ -134,13 +136,16 @@ def test_what_a_sample_says_of_its_images_and_besides(run, tmp_path):
         "00/c.0.jpg": png(4),
         "00/c.json": json.dumps({"sentences": ["A dog."], "images": ["0.jpg"], "meta": {"sample": 1}, "x": 2}).encode(),
     }
-    manifest = run(write_tar(tmp_path / "in/a.tar", members))
+    manifest = run(path := write_tar(tmp_path / "in/a.tar", members))
     assert manifest.images == {"read": 3, "usable": 3}
+    assert [record.row and record.row.meta for record in sample_records(Tar(path))] == [
+        {"sample": {"url": "https://example.org/", "caption": "C"}},
+        None,
+        {"sample": 1},
+    ]
     first, second = results(tmp_path / "out")
     assert [each["source"] for each in first["images"]] == ["00/b.1.png", "b.0.png"]  # as they are found
-    assert first["meta"] == {"sample": {"url": "https://example.org/", "caption": "C"}}
     assert [each["source"] for each in second["images"]] == ["0.jpg"]  # a whole name goes before an ending
-    assert second["meta"] == {"sample": 1}
 
 
 def test_two_samples_of_one_id_are_a_broken_row(run, tmp_path):
