@@ -89,7 +89,7 @@ def test_it_is_all_or_nothing(tmp_path):
 
 @given(st.lists(st.text("ab./\\", min_size=1, max_size=8), unique=True, max_size=12))
 def test_no_name_leads_out_and_none_stands_for_two_pictures(sources):
-    names = {}
+    names: dict[str, str] = {}
     led_out = [source for source in sources if ".." in source.replace("\\", "/").split("/") or source[0] in "/\\"]
     found = [_name(source, names) for source in led_out]
     assert len(set(found)) == len(found)
