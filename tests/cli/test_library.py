@@ -14,6 +14,7 @@ from iconotext.embed import relation_model
 from iconotext.relations import RELATIONS
 from tests import program
 from tests.cli.test_link import run
+from tests.scale.conftest import row, write_jsonl
 
 NAMES = tuple(relation.name for relation in RELATIONS)
 
@@ -100,6 +101,22 @@ def test_errors_are_one_line(photos, tmp_path):
     assert "with other things in it" in run("library", "add", photos, lib.parent, status=1)
     run("library", "add", lib, photos)
     assert "vectors of two models do not compare" in run("library", "add", lib, "--model", "no-training", status=1)
+
+
+def test_shards_are_told_as_shards(tmp_path):
+    lib, shards = tmp_path / "lib", tmp_path / "shards"
+    write_photos(shards)
+    write_jsonl(shards / "0.jsonl", [row(0, ["0.png", "1.png"])])
+    (shards / "notes.jsonl").write_text("nothing\nof\nthe kind\n")
+    output = run("library", "add", lib, shards, "--json")
+    assert [json.loads(output)[name] for name in ("shards", "shards_unchanged", "shards_with_results")] == [1, 0, 0]
+    output = run("library", "add", lib)
+    assert "0 new pictures, 5 files unchanged, 1 shard unchanged, 1 shard left out\n" in output
+    assert "1 (documents in shards are not counted)" in run("library", "list", lib)
+    (shards / "0.jsonl").write_text("nothing\nof\nthe kind\n")
+    output = run("library", "add", lib, status=1)
+    assert f"{shards / '0.jsonl'}: not a corpus: its first lines are no JSON objects\n" in output
+    assert "1 shard left out, 1 failed\n" in output
 
 
 @pytest.mark.slow

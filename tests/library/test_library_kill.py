@@ -127,7 +127,7 @@ def test_a_kill_in_the_midst_of_a_shard_loses_no_part_that_was_brought_in(tmp_pa
     assert describe(open_library(lib))["pictures"] == stored
     report = update(lib, shards, colours=colours, link=EveryLink())
     assert len(colours.looked) == report.added == IMAGES - stored
-    assert update(lib, shards, link=EveryLink()).unchanged == 1
+    assert update(lib, shards, link=EveryLink()).shards_unchanged == 1
     update(tmp_path / "whole", shards, link=EveryLink())
     assert content(lib) == content(tmp_path / "whole")
 

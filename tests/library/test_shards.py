@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tarfile
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from iconotext.errors import ImageError, StoreError
+from iconotext.errors import ImageError, LibraryError, StoreError
 from iconotext.library.content import member_content
 from iconotext.library.filters import make_filters
 from iconotext.library.items import file_of
@@ -18,7 +19,7 @@ from iconotext.library.ledger import Ledger
 from iconotext.library.models import DocumentLinker
 from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page
-from iconotext.library.store import open_library
+from iconotext.library.store import LEDGER, open_library
 from iconotext.library.update import remove_from_library
 from iconotext.scale import store
 from iconotext.scale.manifest import begin
@@ -82,7 +83,7 @@ def test_shards_are_linked_and_their_pictures_found_in_the_tars(shards, tmp_path
     assert library.count(f"array_has(folders, '{shards}')") == 6
     assert library.count(f"array_has(folders, '{shards}/1.jsonl')") == 3
     again = update(lib, shards, link=link)
-    assert (again.unchanged, again.added, again.encoded, len(link.linked)) == (2, 0, 0, 6)
+    assert (again.shards_unchanged, again.added, again.encoded, len(link.linked)) == (2, 0, 0, 6)
 
 
 def test_a_changed_shard_is_read_again_and_one_that_is_gone_goes(shards, tmp_path):
@@ -103,7 +104,7 @@ def test_a_shard_that_becomes_shorter_loses_its_last_parts(shards, tmp_path, mon
     monkeypatch.setattr("iconotext.library.shards.PART", 1)
     lib = tmp_path / "lib"
     update(lib, shards, link=EveryLink())
-    assert update(lib, shards / "0.jsonl", link=EveryLink()).unchanged == 1
+    assert update(lib, shards / "0.jsonl", link=EveryLink()).shards_unchanged == 1
     write_jsonl(shards / "0.jsonl", [row(0, ["0.png"])])
     assert update(lib, shards, link=EveryLink()).removed == 2
     assert len(places(lib)) == 4
@@ -126,7 +127,7 @@ def test_a_run_that_ends_early_goes_on_with_the_next_part(shards, tmp_path, monk
     assert len(places(lib)) == 4
     before = len(colours.looked)
     report = update(lib, shards, link=EveryLink(), colours=colours)
-    assert (report.unchanged, report.added, len(colours.looked) - before) == (1, 2, 2)
+    assert (report.shards_unchanged, report.added, len(colours.looked) - before) == (1, 2, 2)
     whole = tmp_path / "whole"
     update(whole, shards, link=EveryLink())
     assert places(lib) == places(whole)
@@ -186,7 +187,7 @@ def test_results_bring_in_what_was_linked_and_link_nothing(linked, shards, tmp_p
         ("A red", 0.8),
         ("It ra", 0.7),
     ]
-    assert update(lib, results, link=link).unchanged == 2
+    assert update(lib, results, link=link).shards_unchanged == 2
 
 
 def test_results_take_the_place_of_shards_that_were_added(linked, shards, tmp_path):
@@ -199,6 +200,104 @@ def test_results_take_the_place_of_shards_that_were_added(linked, shards, tmp_pa
     library = open_library(lib)
     owners = {file_of(owner) for some in library.column("owners") for owner in some}
     assert owners == {str(results / "0.parquet"), str(results / "1.parquet")}
+
+
+def state(lib: Path) -> dict[str, Any]:
+    """All that a library says of its pictures."""
+    library = open_library(lib)
+    items = library.items(digest for some, _ in library.vectors() for digest in some)
+    return {digest: (item.places, item.date, item.thumbnail, item.words) for digest, item in items.items()}
+
+
+ORDERS = {
+    "results, shards": [["linked"], ["shards"]],
+    "shards, results": [["shards"], ["linked"]],
+    "both": [["shards", "linked"]],
+    "both, results first": [["linked", "shards"]],
+    "results, one shard, shards": [["linked"], ["shards/1.jsonl"], ["shards"]],
+    "shards, one result, results": [["shards"], ["linked/0.parquet"], ["linked"]],
+}
+
+
+@pytest.mark.parametrize("share", [0.5, 1e-9])
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_order_in_which_shards_and_results_are_added_does_not_matter(linked, shards, tmp_path, order, share):
+    """Results of some documents, and of none; a picture that lies beside the shards is added with them."""
+    (shards / "loose.png").write_bytes(shade(0))
+    os.utime(shards / "1.jsonl", (10**9, 10**9))  # a picture is as old as its shard, not as the result
+    linked(sample=share)
+    lib, link = tmp_path / "lib", EveryLink()
+    for names in ORDERS[order]:
+        assert update(lib, *(tmp_path / name for name in names), link=link).failures == []
+    found, calls = state(lib), list(link.linked)
+    again = update(lib, link=link)
+    assert (again.added, again.removed, again.encoded, again.documents, again.shards) == (0, 0, 0, 0, 0)
+    assert (again.unchanged, again.shards_unchanged, again.shards_with_results) == (1, 2, 2)
+    assert (state(lib), link.linked) == (found, calls)
+    assert len(calls) == (
+        6 if ORDERS[order][0] == ["shards"] else 0
+    )  # each is linked before its result is there, or never
+    wanted = tmp_path / "wanted"
+    update(wanted, tmp_path / "linked", shards / "loose.png", link=EveryLink())
+    assert found == state(wanted)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_results_count_while_they_are_away_and_shards_when_they_are_gone(linked, shards, tmp_path, lost):
+    lib, link, results = tmp_path / "lib", EveryLink(), linked()
+    update(lib, results, link=link)
+    before = state(lib)
+    if lost:
+        (lib / LEDGER).unlink()
+    assert update(lib, shards, link=link).shards_with_results == 2
+    if not lost:  # nobody else knows whose results they are
+        results.rename(tmp_path / "away")
+        assert len(update(lib, link=link).failures) == 1
+        (tmp_path / "away").rename(results)
+    assert (state(lib), link.linked) == (before, [])
+    (results / "0.parquet").unlink()
+    report = update(lib, link=link)
+    assert (report.shards_with_results, report.removed, link.linked) == (1, 0, ["d0", "d1", "d2"])
+    remove_from_library(lib, [results])
+    update(lib, link=link)
+    alone = tmp_path / "alone"
+    update(alone, shards, link=link)
+    assert state(lib) == state(alone)
+
+
+@pytest.mark.parametrize("first", ["linked", "shards"])
+def test_results_that_cannot_be_taken_leave_their_shards_alone(linked, shards, tmp_path, first):
+    lib = tmp_path / "lib"
+    results = linked()
+    write_tar(shards / "0.tar", {f"{n}.png": shade(n + 50) for n in range(3)})
+    both = sorted([results, shards], key=lambda folder: folder.name != first)
+    told = [report.failures for report in (update(lib, folder, link=EveryLink()) for folder in both)]
+    (problem,) = next(filter(None, told))
+    said = f"its shard {shards}/0.tar has changed since it was linked: link it again (3 pictures)"
+    assert problem == (str(results / "0.parquet"), said)
+    wanted = tmp_path / "wanted"
+    update(wanted, shards / "0.jsonl", results / "1.parquet", link=EveryLink())
+    assert state(lib) == state(wanted)
+
+
+def test_a_shard_that_was_taken_and_cannot_be_read_any_more_is_a_failure(shards, tmp_path):
+    lib = tmp_path / "lib"
+    (shards / "notes.jsonl").write_text("nothing\nof\nthe kind\n")
+    report = update(lib, shards, link=EveryLink())
+    assert ([Path(where).name for where, _ in report.left_out], report.failures) == (["notes.jsonl"], [])
+    before = state(lib)
+    (shards / "0.jsonl").write_text("nothing\nof\nthe kind\n")
+    report = update(lib, link=EveryLink())
+    assert [Path(where).name for where, _ in report.left_out] == ["notes.jsonl"]
+    assert [Path(where).name for where, _ in report.failures] == ["0.jsonl"]
+    assert state(lib) == before
+
+
+def test_features_and_digests_are_none_of_a_library(tmp_path):
+    begin(str(tmp_path / "features"), {"iconotext": "1", "shards": {}, "features": {}})
+    with pytest.raises(LibraryError, match="features for training, or of digests of pictures"):
+        update(tmp_path / "lib", tmp_path / "features")
+    assert not (tmp_path / "lib").exists()
 
 
 def test_results_of_a_part_of_the_documents(linked, shards, tmp_path):
@@ -296,7 +395,7 @@ def test_shards_of_a_store_are_added_and_their_pictures_shown_from_there(shards,
         assert (report.added, report.shards, report.documents, report.failures) == (8, 4, 8, [])
         assert sum(report.reasons.values()) == 1  # no.png
         assert len(link.linked) == (0 if what == "results" else 8)
-        assert update(lib, link=link, colours=colours).unchanged == 4
+        assert update(lib, link=link, colours=colours).shards_unchanged == 4
         assert colours.looked == []
         members = [f"s3://bucket/in/{s}.tar#{n}.png" for s in range(2) for n in range(3)]
         named = "s3://bucket/out/loose.parquet" if what == "results" else "s3://bucket/in/loose.jsonl"

@@ -149,12 +149,13 @@ def _report_json(path: Path, report: Report) -> dict[str, Any]:
 
 
 def _show_report(path: Path, report: Report) -> None:
+    from iconotext.library.files import file_kind
     from iconotext.plain_text import readable
 
     for where, why in report.left_out[:SHOWN]:
         complain(f"{readable(where)}: {readable(why)}")
     if len(report.left_out) > SHOWN:
-        complain(f"... and {len(report.left_out) - SHOWN} more pictures left out; --json names them all")
+        complain(f"... and {len(report.left_out) - SHOWN} more left out; --json names them all")
     for reason, number in report.reasons.most_common(SHOWN):
         complain(f"{number:,} × {readable(reason)}")
     for where, why in report.failures:
@@ -165,8 +166,13 @@ def _show_report(path: Path, report: Report) -> None:
     parts += [f"{counted(report.shards, 'shard')} read"] if report.shards else []
     parts += [f"{counted(report.documents, 'document')} read"] if report.documents else []
     parts += [f"{counted(report.unchanged, 'file')} unchanged"] if report.unchanged else []
+    parts += [f"{counted(report.shards_unchanged, 'shard')} unchanged"] if report.shards_unchanged else []
+    with_results = report.shards_with_results
+    parts += [f"results instead of {counted(with_results, 'shard')}"] if with_results else []
     parts += [f"{report.removed:,} removed"] if report.removed else []
-    parts += [f"{counted(len(report.left_out), 'picture')} left out"] if report.left_out else []
+    of_shards = sum(file_kind(Path(where)) == "shard" for where, _ in report.left_out)
+    for thing, number in (("picture", len(report.left_out) - of_shards), ("shard", of_shards)):
+        parts += [f"{counted(number, thing)} left out"] if number else []
     parts += [f"{len(report.failures):,} failed"] if report.failures else []
     say(f"{path}: {', '.join(parts)}")
 
@@ -180,8 +186,8 @@ def _show_list(found: dict[str, Any]) -> None:
     index = found["index"]
     rows = [
         ("pictures", f"{found['pictures']:,}"),
-        ("documents", f"{found['documents']:,}"),
-        *[("shards", f"{found['shards']:,}")][: found["shards"]],
+        *[("documents", f"{found['documents']:,}")][: found["documents"] or not found["shards"]],
+        *[("shards", f"{found['shards']:,} (documents in shards are not counted)")][: found["shards"]],
         *[("added", f"{readable(f['path'])} ({counted(f['pictures'], 'picture')})") for f in found["folders"][:SHOWN]],
         *[("", f"and {len(found['folders']) - SHOWN} more")][: len(found["folders"]) > SHOWN],
         *[("", counted(found["single_pictures"], "single picture"))][: found["single_pictures"]],

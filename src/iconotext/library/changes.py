@@ -29,8 +29,12 @@ class Report:
         added: Pictures that the library did not have.
         encoded: Pictures that the encoder looked at.
         unchanged: Files, pictures and documents, that are as they were.
+        shards: Shards that were read, or their results.
+        shards_unchanged: Shards, or their results, that are as they were.
+        shards_with_results: Shards that were not read, since their results count.
         removed: Pictures that have no place any more.
-        left_out: Pictures that cannot be read or are too small: place and reason.
+        left_out: Pictures that cannot be read or are too small, and files of folders that end like a shard and are
+            none: place and reason.
         failures: Documents, shards and folders that cannot be read: place and reason.
         reasons: Why rows, documents and pictures of shards could not be used, and how many each.
         examples: Some of them, with their places.
@@ -41,6 +45,8 @@ class Report:
     unchanged: int = 0
     documents: int = 0
     shards: int = 0
+    shards_unchanged: int = 0
+    shards_with_results: int = 0
     removed: int = 0
     left_out: list[tuple[str, str]] = field(default_factory=list)
     failures: list[tuple[str, str]] = field(default_factory=list)
@@ -155,13 +161,20 @@ def _is_current(document: Path, state: str) -> bool:
 
 
 def arrivals_of(
-    linked: LinkedDocument, path: Path, first: int, left_out: list[tuple[str, str]], *, part: int | None = None
+    linked: LinkedDocument,
+    path: Path,
+    first: int,
+    left_out: list[tuple[str, str]],
+    *,
+    part: int | None = None,
+    dated: Path | None = None,
 ) -> Iterator[Arrival]:
     """The pictures of a linked document; its first image has the number ``first`` in the file.
 
     Args:
         left_out: Gets what cannot be used: place and reason.
         part: Of a shard, which the document is in; it then has an id of its own.
+        dated: Whose time is that of pictures without a file and a camera's date; None: that of ``path``.
     """
     for number, image in enumerate(linked.document.images):
         name = f"{path if part is None else linked.document.id}: {clean(image.source) or number}"
@@ -176,7 +189,7 @@ def arrivals_of(
         except OSError as error:
             left_out.append((name, f"cannot be read: {error.strerror or error}"))
             continue
-        date = image_date(image.file, otherwise=image.file if isinstance(image.file, Path) else path)
+        date = image_date(image.file, otherwise=image.file if isinstance(image.file, Path) else dated or path)
         place = _place(linked, number, path, first)
         if part is not None:
             place = replace(place, part=part, id=encodable(linked.document.id), member=image.member)

@@ -16,7 +16,8 @@ def describe(library: Library) -> dict[str, Any]:
     """What is in a library, for people and programs.
 
     Returns:
-        ``library`` (its folder), ``pictures``, ``documents`` (that show one of them), ``shards``, ``folders`` (folders
+        ``library`` (its folder), ``pictures``, ``documents`` (files that show one of them; those in shards are not
+        counted), ``shards``, ``folders`` (folders
         and documents that were added: objects with ``path`` and ``pictures``), ``single_pictures`` (how many were
         added by their own name), ``model``, ``space``, ``dim``, ``relation_model``,
         ``relations``, ``bytes`` (on disk), ``index`` (None where search is exact; else ``pictures`` it was made of,

@@ -54,6 +54,11 @@ class Ledger:
         row = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
         return None if row is None else Entry(*row)
 
+    def starting(self, state: str) -> list[Entry]:
+        """What is known of files whose state begins so."""
+        rows = self._connection.execute("SELECT * FROM files WHERE substr(state, 1, ?) = ?", (len(state), state))
+        return [Entry(*row) for row in rows]
+
     def put(self, entries: Iterable[Entry]) -> None:
         """Remember files; all of them or none."""
         with self._connection:

@@ -7,7 +7,7 @@ not grow with the shard.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from iconotext.library.files import Found
 from iconotext.library.items import Arrival, file_of, part_name
 from iconotext.library.ledger import Entry, Ledger
 from iconotext.library.models import Models
-from iconotext.plain_text import encodable
+from iconotext.plain_text import counted, encodable
 from iconotext.read import Failure
 from iconotext.scale.manifest import EXAMPLES
 from iconotext.scale.results import Result, find_result, linked_again
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 PART = 256
 """Documents of a part, fewer where they have more than so many pictures."""
 
+_RESULT_OF = "result of"
+"""First in the state of a result: the address of its shard."""
+
 
 def parts_of(brought: Iterable[str]) -> dict[str, int]:
     """How many parts of each shard have brought something in, or more where some in between have not."""
@@ -43,13 +46,30 @@ def parts_of(brought: Iterable[str]) -> dict[str, int]:
     return parts
 
 
-def linked_shards(files: Iterable[Found]) -> set[Path]:
-    """The shards whose results are among some files."""
-    found: set[Path] = set()
-    for file in files:
+def linked_shards(
+    files: Iterable[Found], ledger: Ledger, brought: Iterable[str], stays: Callable[[str], bool]
+) -> set[Path]:
+    """The shards, of some files and of those that the library has, whose results count.
+
+    A result counts from when it can be taken until it is gone, whichever was added first, and whether this run looks
+    at it or not.
+
+    Args:
+        brought: What brought in what the library has.
+        stays: Whether what a file has brought in belongs to the library.
+    """
+    parts, looked_at = parts_of(brought), {file.path for file in files if file.kind == "shard"}
+    shards = looked_at | {Path(shard) for shard in parts}
+    taken = {file_of(each.path): json.loads(each.state)[_RESULT_OF] for each in ledger.starting(f'{{"{_RESULT_OF}"')}
+    found = {shard for name, of in taken.items() if (shard := lasting(Path(of))) in shards and stays(name)}
+    unknown = {Path(name) for name in parts if name not in taken and ledger.get(name) is None and stays(name)}
+    for path in looked_at | unknown:
         with suppress(CorpusError):  # told when it is its turn
-            if file.kind == "shard" and (result := find_result(file.path)) is not None:
-                found.add(lasting(Path(result.manifest.inputs[0].address)))
+            result = find_result(path)
+            if result is not None and (shard := lasting(Path(result.manifest.inputs[0].address))) in shards:
+                if path not in unknown:
+                    result.shard()  # else it cannot be taken, and leaves the shard alone
+                found.add(shard)
     return found
 
 
@@ -62,15 +82,18 @@ def shard_changes(
         parts: How many parts of each shard the library has something of: see ``parts_of``.
     """
     path, settings = address_of(file.path), models.looked_at(file)
+    known, result = ledger.get(path), None
+    certain = file.folder is None or known is not None or path in parts
     try:
         result = find_result(file.path)
         shard = find_shards([path])[0] if result is None else result.shard()
     except CorpusError as error:  # what it brought in stays
-        _note(report, file, str(error))
+        many = f" ({counted(result.manifest.images.get('usable', 0), 'picture')})" if result is not None else ""
+        _note(report, path, f"{error}{many}", certain=certain or result is not None)
         return
-    state = _state(file.path, shard)
-    if ledger.get(path) == Entry(path, state, settings):
-        report.unchanged += 1
+    state = _state(file.path, shard, result)
+    if known == Entry(path, state, settings):
+        report.shards_unchanged += 1
         return
     counts, number = Counts(), 0
     try:
@@ -78,16 +101,17 @@ def shard_changes(
             name = part_name(path, number)
             entry = Entry(name, state, settings)
             if ledger.get(name) != entry:
-                yield Change(name, entry, list(_arrivals(some, file.path, number, counts)))
+                yield Change(name, entry, list(_arrivals(some, file.path, number, shard, counts)))
             number += 1
     except CorpusError as error:
         counts.problem = str(error)
-    report.shards += 1
+    certain = certain or result is not None or counts.documents["read"] > 0
+    report.shards += certain
     report.documents += counts.documents["written"]
     report.reasons.update(counts.reasons)
     report.examples += counts.examples[: EXAMPLES - len(report.examples)]
     if counts.problem is not None:  # the parts behind the place stay
-        _note(report, file, counts.problem)
+        _note(report, path, counts.problem, certain=certain)
     else:
         yield from (Change(part_name(path, surplus)) for surplus in range(number, parts.get(path, 0)))
         yield Change(path, Entry(path, state, settings))
@@ -119,7 +143,9 @@ def _some(documents: Iterable[LinkedDocument | Failure]) -> Iterator[list[Linked
         yield some
 
 
-def _arrivals(some: Sequence[LinkedDocument | Failure], path: Path, part: int, counts: Counts) -> Iterator[Arrival]:
+def _arrivals(
+    some: Sequence[LinkedDocument | Failure], path: Path, part: int, shard: Shard, counts: Counts
+) -> Iterator[Arrival]:
     """The pictures of a part; what cannot be used is counted."""
     for linked in some:
         if isinstance(linked, Failure):
@@ -127,18 +153,19 @@ def _arrivals(some: Sequence[LinkedDocument | Failure], path: Path, part: int, c
             continue
         counts.documents["written"] += 1
         problems: list[tuple[str, str]] = []
-        yield from arrivals_of(linked, path, 0, problems, part=part)
+        yield from arrivals_of(linked, path, 0, problems, part=part, dated=Path(shard.file.address))
         for place, problem in problems:
             counts.note(f"picture: {reason_of(problem)}", f"{place}: {problem}")
 
 
-def _state(file: Path, shard: Shard) -> str:
-    """Sizes and times of all files of a shard."""
+def _state(file: Path, shard: Shard, result: Result | None) -> str:
+    """Sizes and times of all files of a shard, and of a result which shard that is."""
     files = [entry(address_of(file)), shard.file, *shard.beside]
-    return json.dumps({each.address: f"{each.size}:{each.modified}" for each in files if each is not None})
+    state = {each.address: f"{each.size}:{each.modified}" for each in files if each is not None}
+    return json.dumps(state if result is None else {_RESULT_OF: shard.file.address} | state)
 
 
-def _note(report: Report, file: Found, problem: str) -> None:
-    """That a shard cannot be read, or not to its end; a file that only lies in a folder may be something else."""
-    problem = encodable(problem.removeprefix(f"{address_of(file.path)}: "))
-    (report.failures if file.folder is None else report.left_out).append((address_of(file.path), problem))
+def _note(report: Report, path: str, problem: str, *, certain: bool) -> None:
+    """That a shard cannot be read, or not to its end; or that it is none, where that is not certain."""
+    problem = encodable(problem.removeprefix(f"{path}: "))
+    (report.failures if certain else report.left_out).append((path, problem))

@@ -36,6 +36,7 @@ from iconotext.links.settings import LinkSettings
 from iconotext.read import ReadSettings
 from iconotext.read.find import is_excluded
 from iconotext.read.web.page import is_address
+from iconotext.scale.results import has_no_links
 from iconotext.scale.store import address_of, entry, is_remote, lasting
 from iconotext.types import Image
 
@@ -102,7 +103,11 @@ def add_paths(
             lasting(root): chosen(ReadSettings, asked_of(asked, lasting(root))) for root in roots if _may_be_there(root)
         }
         files = list(find_files(readings, unread=report.failures))
-        linked = linked_shards(files)  # what their results say is not found out once more
+        brought, around = brought_files(library), [Path(root) for root in library.settings.roots]
+        linked = linked_shards(
+            files, ledger, brought, lambda name: _is_in(name, around) and not _is_gone(Path(name), readings)
+        )
+        report.shards_with_results = sum(file.path in linked for file in files)
         files = [file for file in files if file.path not in linked]
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
@@ -110,7 +115,6 @@ def add_paths(
             if lasting(root) not in readings
         ]
         pooled = default_pooled(encoder, cache) if relation_model is not None else None
-        brought = brought_files(library)
         reader = cached_lines(load_line_reader(), cache) if any(map(reads_words, asked.values())) else None
         models = Models(encoder, link, asked, relation_model, pooled, reader)
         done = add_files(library, ledger, files, brought, models, report)
@@ -203,6 +207,11 @@ def _check(paths: Sequence[Path]) -> None:
             )
         if not _may_be_there(path):
             raise LibraryError(f"{path}: no such file or folder")
+        if has_no_links(path):
+            raise LibraryError(
+                f"{address_of(path)}: a folder of features for training, or of digests of pictures, in which there are"
+                " no pictures; add the shards that they were made of, or what iconotext scale link made of those"
+            )
         if is_remote(address_of(path)) or not os.path.isfile(path) or file_kind(path) is not None:
             continue
         (image,) = inspect([Image(str(path), path)])  # a picture may be called anything

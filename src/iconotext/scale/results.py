@@ -52,6 +52,15 @@ class Result:
         return Shard(files[0], self.manifest.shard, tuple(files[1:]))
 
 
+def has_no_links(folder: Path) -> bool:
+    """Whether a folder holds what was made of shards, and that is no links: features, or digests of pictures."""
+    try:
+        setup = json.loads(read_bytes(address_of(folder / SETUP)) or b"{}")
+    except (OSError, ValueError):
+        return False
+    return isinstance(setup, dict) and {"iconotext", "shards"} <= setup.keys() and "linking" not in setup
+
+
 def find_result(file: Path) -> Result | None:
     """What is known of a shard of results; None for a file that is none.
 
