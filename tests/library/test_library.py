@@ -15,6 +15,7 @@ from iconotext.encoder import load_encoder
 from iconotext.errors import DocumentError, FeatureError, LibraryError, SettingError, UnreachableError
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures
+from iconotext.library.conditions import quoted
 from iconotext.library.describe import describe
 from iconotext.library.files import image_date
 from iconotext.library.items import Place, Said
@@ -22,7 +23,7 @@ from iconotext.library.ledger import held_ledger
 from iconotext.library.models import DocumentLinker, default_pooled
 from iconotext.library.rows import PLACES
 from iconotext.library.search import Query, search
-from iconotext.library.store import Library, check_new, open_library, quoted
+from iconotext.library.store import Library, check_new, open_library
 from iconotext.library.update import add_paths, remove_from_library
 from iconotext.read import Failure
 from tests.features.conftest import models, noise

@@ -30,7 +30,7 @@ from iconotext.library.ranking import (
 )
 from iconotext.library.search import NEAREST, Query, has_good_match, search
 from iconotext.library.settings import Background, LibrarySettings
-from iconotext.library.store import create_library, open_library
+from iconotext.library.store import Library, create_library, open_library
 from iconotext.types import TextLine
 from tests.encoders import MadeUpEncoder
 from tests.library.library_fakes import link_all, paint, unit, update
@@ -250,8 +250,10 @@ def said(captions: dict[str, str]) -> list[Item]:
     return [Item(name, (place,), None, vector[0], said=vector) for name, place in places.items()]
 
 
-@pytest.mark.parametrize(("many", "found"), [(30, 30), (150, 38), (900, None)])
-def test_of_pictures_whose_words_match_equally_well_the_first_come(tmp_path, many, found):
+@pytest.mark.parametrize(("many", "found"), [(30, 30), (150, 38), (900, 38), (901, None)])
+def test_of_pictures_whose_words_match_equally_well_the_first_come(tmp_path, monkeypatch, many, found):
+    if found is None:  # more than are looked at
+        monkeypatch.setattr("iconotext.library.store.MANY", 8)
     library = create_library(tmp_path / "lib", LibrarySettings("m", "words", 64))
     names = [sha256(bytes([number % 256, number // 256])).hexdigest() for number in range(many + 2)]
     captions = dict.fromkeys(names, "A tram") | {names[0]: "A tram bell", names[-1]: "The bell of a tram"}
@@ -326,3 +328,21 @@ def test_every_word_lifts_above_the_limit_and_keeps_the_order():
     assert all(with_every_word(whole, every, 3)[1:] > with_every_word(whole, every, 2)[1:])
     assert match_of(-8, 0, 0, stems_of_words("a crumbshot"), {"crumbshot"}, every=True).level == "good"
     assert not has_every_word({"crumbshot"}, set())
+
+
+def test_the_relation_model_of_each_picture_is_told_however_it_is_found_out(tmp_path):
+    library = create_library(tmp_path / "lib", LibrarySettings("m", "words", 64, "one"))
+    library.insert([replace(item, relation_model="one") for item in said({"a": "A tram", "b": "A tram"})])
+
+    def told(opened: Library) -> dict[str, str]:
+        pictures = opened.matching("tram", 9)
+        return {name: item.relation_model for name, item in opened.told(each for each, _ in pictures).items()}
+
+    assert told(library) == told(open_library(library.path)) == {"a": "one", "b": "one"}
+    library.insert([replace(item, relation_model="two") for item in said({"c": "A tram"})])
+    assert told(library) == told(open_library(library.path)) == {"a": "one", "b": "one", "c": "two"}
+    library.save(relation_model="two")
+    assert told(library) == told(open_library(library.path)) == {"a": "one", "b": "one", "c": "two"}
+    library.update([replace(item, relation_model="two") for item in said({"a": "A tram", "b": "A tram"})])
+    assert told(library) == told(open_library(library.path)) == {"a": "two", "b": "two", "c": "two"}
+    assert library.told([]) == {}

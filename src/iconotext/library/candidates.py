@@ -80,11 +80,12 @@ def find_candidates(
     with ThreadPoolExecutor(1) as beside:
         by_words = beside.submit(library.matching, words, n, where=where)  # takes about as long
         near = library.nearest(vector, n, where=where, exact=exact)
-        digests = {each.digest for each in near}
-        relevance = library.relevance(words, digests)
+        asked = set(words.split())
+        relevance = library.relevance(words, [e.digest for e in near if not asked.isdisjoint(e.picture.words.split())])
     if sentence is None or not near:
         return Candidates(near, np.array([each.similarity for each in near], np.float32))
     relevance |= {each.digest: score for each, score in by_words.result()}
+    digests = {each.digest for each in near}
     near += [Near(each, float(each.vector @ vector)) for each, _ in by_words.result() if each.digest not in digests]
     background = library.settings.background or measure_background(library, encoder)
     whole, of_image, of_text = deviations(
@@ -98,8 +99,9 @@ def find_candidates(
     whole = with_every_word(whole, every, len(wanted))
     scores = in_cosines(whole, background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))
-    asked = stems_of_words(sentence)
+    stems_of = stems_of_words(sentence)
     matches = [
-        match_of(float(whole[i]), float(of_image[i]), float(of_text[i]), asked, has[i], bool(every[i])) for i in order
+        match_of(float(whole[i]), float(of_image[i]), float(of_text[i]), stems_of, has[i], bool(every[i]))
+        for i in order
     ]
     return Candidates([near[i] for i in order], scores[order], matches)

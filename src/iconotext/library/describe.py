@@ -7,9 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from iconotext.library.conditions import quoted
 from iconotext.library.files import file_kind
 from iconotext.library.items import file_of
-from iconotext.library.store import Library, quoted
+from iconotext.library.store import Library
 
 
 def describe(library: Library) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from iconotext.errors import SettingError
-from iconotext.library.store import quoted
+from iconotext.library.conditions import quoted
 from iconotext.scale.store import lasting
 
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import LibraryError
 from iconotext.extras import require
+from iconotext.library.conditions import first_names, listed, one_of, quoted
 from iconotext.library.items import Compared, Item, Near
 from iconotext.library.rows import COMPARED, TOLD, compared_of, items_of, schema, table_of, told_of
 from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
@@ -39,8 +40,9 @@ KEEP_VERSIONS = timedelta(minutes=15)
 TOP = 10
 """An index is tried out on so many nearest pictures: that is what its probes are for."""
 
-MORE = 4
-"""Full-text search looks at so many times the pictures that are wanted, to see which are equally good."""
+MORE, MANY = 4, 64
+"""Full-text search looks at so many times the pictures that are wanted, to see which are equally good; then at so many
+times as many, which costs a tenth of a condition on their names."""
 
 _INTERNAL = re.compile(r"^lance error: (?:LanceError\(\w+\): )?|,? *\S+\.rs:\d+.*", re.DOTALL)
 """What LanceDB's errors say of its own code: before the message, and behind it."""
@@ -61,6 +63,7 @@ class Library:
     def __init__(self, path: Path, settings: LibrarySettings) -> None:
         self.path = path
         self.settings = settings
+        self._one_model: bool | None = None  # not known yet
 
     @cached_property
     def table(self) -> Any:
@@ -74,7 +77,7 @@ class Library:
 
     def save(self, **changes: Any) -> None:
         """Write changed settings."""
-        self.settings = replace(self.settings, **changes)
+        self.settings, self._one_model = replace(self.settings, **changes), None
         write_settings(self.path, self.settings)
 
     def count(self, where: str | None = None) -> int:
@@ -87,7 +90,7 @@ class Library:
 
     def brought_by(self, files: Iterable[str]) -> dict[str, Item]:
         """The pictures that some of the files that were added brought in, by their names."""
-        return self._where(f"array_has_any(owners, [{_listed(some)}])" for some in _some(files))
+        return self._where(f"array_has_any(owners, [{listed(some)}])" for some in _some(files))
 
     def some(self, n: int) -> list[Item]:
         """All pictures of a library of not many more than n, else about n of them: names begin at random."""
@@ -102,11 +105,13 @@ class Library:
 
     def insert(self, items: Sequence[Item]) -> None:
         """Store pictures that the library does not have."""
+        self._one_model = None
         if items:
             self._attempt(lambda: self.table.add(table_of(items, self.settings.dim)))
 
     def update(self, items: Sequence[Item]) -> None:
         """Store pictures instead of what the library has under their names."""
+        self._one_model = None
         if items:
             rows = table_of(items, self.settings.dim)
             self._attempt(lambda: self.table.merge_insert("digest").when_matched_update_all().execute(rows))
@@ -191,13 +196,14 @@ class Library:
             n: At most so many; somewhat fewer where many more than that match equally well.
             where: A condition in SQL.
         """
-        conditions, share, most = [where] if where else [], 1, MORE * n
-        found = read = self._by_words(words, most, where)
-        least = found[n - 1][1] if len(found) > n else 0.0
-        while len(read) == most and read[-1][1] == least and share < 16**8:
-            # LanceDB takes any of those that match equally well: see all of them whose names come first.
-            share *= MORE
-            read = self._by_words(words, most, " AND ".join([*conditions, first_names(1 / share)]))
+        # LanceDB takes any of those that match equally well: see all of them, or all whose names come first.
+        for most, share in ((MORE * n, 1), (MANY * n, 1), *((MANY * n, MANY * MORE**step) for step in range(14))):
+            names = [first_names(1 / share)] if share > 1 else []
+            read = self._by_words(words, most, " AND ".join([*([where] if where else []), *names]) or None)
+            if share == 1:
+                found, least = read, read[n - 1][1] if len(read) > n else 0.0
+            if len(read) < most or read[-1][1] != least:
+                break
         equal = [(row, score) for row, score in read if score == least]
         # Of pictures that are not in the index yet, BM25 is another with another condition: then take any.
         equal = equal or [(row, score) for row, score in found if score == least]
@@ -213,7 +219,16 @@ class Library:
     def told(self, pictures: Iterable[Compared]) -> dict[str, Item]:
         """All but the small picture of those that a search of this object has found, by their names."""
         compared = {each.digest: each for each in pictures}
-        rows = self._rows((each.row for each in compared.values()), TOLD)
+        numbers = [each.row for each in compared.values()]
+        if not numbers:
+            return {}
+        if self._one_model is None:
+            self._one_model = self.count(f"relation_model != {quoted(self.settings.relation_model or '')}") == 0
+        if not self._one_model:
+            rows = self._rows(numbers, TOLD)
+        else:  # a column of one value takes longer to read than all others: a quarter of a millisecond a row
+            rows = self._rows(numbers, [name for name in TOLD if name != "relation_model"])
+            rows = rows.append_column("relation_model", [[self.settings.relation_model or ""] * len(rows)])
         return {item.digest: item for item in told_of(rows, compared)}
 
     def _rows(self, numbers: Iterable[int], columns: Iterable[str]) -> Any:
@@ -310,25 +325,6 @@ def not_written(path: Path, why: str) -> str:
     if not re.search(r"No space left|quota exceeded|File too large|disk is full|disk I/O error|whole buffer", why):
         return line
     return f"{line}; if the disk is full, make room: what is in the library stays, and the same command goes on"
-
-
-def quoted(text: str) -> str:
-    """A text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def first_names(share: float) -> str:
-    """The condition in SQL that a picture is in the first share of the names, which are digests; 0 to below 1."""
-    return f"digest < '{int(share * 16**8):08x}'"
-
-
-def one_of(column: str, values: Iterable[str]) -> str:
-    """The condition in SQL that a column has one of some texts."""
-    return f"{column} IN ({_listed(values)})"
-
-
-def _listed(values: Iterable[str]) -> str:
-    return ", ".join(map(quoted, values))
 
 
 def _some(values: Iterable[str]) -> Iterator[list[str]]:
