@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import re
+import signal
 import sys
 
 import pytest
@@ -46,6 +47,16 @@ def test_interruption_is_no_traceback(capsys):
         raise KeyboardInterrupt
     assert stopped.value.code == 130
     assert capsys.readouterr().err.startswith("iconotext: stopped")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody sends it there")
+def test_who_ends_a_command_from_outside_gets_the_same_line(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as stopped, known_errors():
+        signal.raise_signal(signal.SIGTERM)
+    assert stopped.value.code == 143
+    assert capsys.readouterr().err.startswith("iconotext: stopped")
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_command_that_begins_anew_does_not_promise_to_go_on(capsys):

@@ -190,6 +190,11 @@ def test_any_engine_goes_on_and_a_shard_more_changes_the_promise_of_all(shards, 
     assert link(inputs, output, calibration=known) == more | {"made": 0}
     link(inputs, tmp_path / "at once", calibration=known)
     assert contents(tmp_path / "at once") == contents(output)
+    for path in inputs.glob("002.*"):
+        path.unlink()
+    fewer = link(inputs, output, calibration=known)  # of all but what is not there any more
+    assert (fewer["promises"], fewer["others"]) == (first["promises"], ["002"])
+    assert json.loads((output / "_promises.json").read_text())["whole"] is False
     with pytest.raises(OutputError, match=r"linking\.max_false was 0\.2 and is 0\.3"):
         link(inputs, output, calibration=known, max_false=0.3)
 

@@ -72,6 +72,28 @@ def test_the_same_run_again_does_only_what_is_missing(tmp_path, linked_stage, mo
     assert link(shards, output)["made"] == 1
 
 
+def test_what_is_gone_costs_no_result_and_is_said(tmp_path, linked_stage, monkeypatch):
+    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
+    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
+    shards, output = make(tmp_path / "in"), tmp_path / "out"
+    done = link(shards, output)
+    assert (done["others"], done["unread"]) == ([], {})
+    before = contents(output)
+    (shards / "001.tar").rename(tmp_path / "away.tar")
+    gone = link(shards, output)
+    assert (gone["made"], list(gone["lost"])) == (0, ["001"])
+    assert "001.tar: is not there any more; bring it back, or take the result away" in gone["lost"]["001"]
+    assert contents(output) == before
+    (tmp_path / "away.tar").rename(shards / "001.tar")
+    assert link(shards, output) == done | {"made": 0}
+    (shards / "002.jsonl").unlink()
+    (shards / "002.tar").unlink()
+    less = link(shards, output)
+    assert (less["shards"], less["others"]) == (2, ["002"])
+    (shards / "000.jsonl").write_text("no corpus")
+    assert link(shards, output)["unread"] == {"000": "every row is broken"}
+
+
 @pytest.mark.slow
 def test_any_engine_and_number_of_workers_gives_the_same_bytes(tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="ray is not installed")
@@ -129,6 +151,9 @@ def test_other_settings_never_mix(tmp_path, linked_stage, monkeypatch):
     monkeypatch.setattr("iconotext.scale.run.worked", lambda *_, **__: iter(()))
     shards, output = make(tmp_path / "in", shards=1), tmp_path / "out"
     link(shards, output)
+    link(shards, output, to="parquet")  # nothing was made yet
+    link(shards, output)
+    write_jsonl(output / "_manifests/000.json", [])
     with pytest.raises(OutputError, match=r'shards\.to was "jsonl" and is "parquet"\. Name another folder'):
         link(shards, output, to="parquet")
     with pytest.raises(OutputError, match="k was 3 and is 2"):
@@ -145,8 +170,9 @@ def test_what_is_refused_before_any_work(tmp_path, linked_stage, monkeypatch):
     shards, output = make(tmp_path / "in", shards=1), tmp_path / "out"
     with pytest.raises(CorpusError, match="no shard is there"):
         link(tmp_path / "nothing", output)
-    with pytest.raises(CorpusError, match="not a folder; name the one that has the pictures"):
+    with pytest.raises(CorpusError, match="not a folder on this machine; name the one that has the pictures"):
         link(shards, output, images=tmp_path / "nothing")
+    assert not output.exists()
     with pytest.raises(SettingError, match="explain"):
         link_shards([str(shards)], str(output), linking=LinkSettings(explain=True))
     with pytest.raises(SettingError, match="address names a cluster of Ray"):

@@ -35,6 +35,7 @@ def test_everything_is_counted_by_what_became_of_it(run, tmp_path):
     assert manifest.images == {"read": 4, "usable": 1, "missing": 2, "unreadable": 1}
     assert manifest.links == sum(len(each["links"]) for each in results(tmp_path / "out")) > 0
     assert sum(manifest.reasons.values()) == 3 + 3 == len(manifest.examples)
+    assert manifest.reasons["row, field blocks: blocks has N entries where N are needed"] == 1
     assert [each["id"] for each in results(tmp_path / "out")] == ["d0", "d1", "d2"]
     made = (tmp_path / "out/a.jsonl").read_bytes()
     assert (manifest.size, manifest.sha256) == (len(made), hashlib.sha256(made).hexdigest())
@@ -55,7 +56,7 @@ def test_names_that_lead_out_are_refused(run, tmp_path, name):
     (tmp_path / "a.png").write_bytes(png(0))
     manifest = run(write_jsonl(tmp_path / "in/a.jsonl", [row(0, [name])]))
     assert manifest.images == {"read": 1, "missing": 1}
-    assert list(manifest.reasons) == ["picture: refused"]
+    assert list(manifest.reasons) == ["picture: its name leads out of the folder of the shard"]
 
 
 def test_a_sample_is_that_of_a_hash_and_smaller_ones_lie_in_larger_ones(run, tmp_path):
@@ -193,7 +194,7 @@ def test_a_tar_of_less_than_nothing_ends(run, tmp_path):
     data[at + 148 : at + 156] = b"%06o\0 " % sum(data[at : at + 512])
     path.write_bytes(data)
     manifest = run(path)
-    assert manifest.problem == "damaged: a member of less than no bytes"
+    assert manifest.problem == "a.tar: a member of less than no bytes"
     assert manifest.documents == {"read": 1, "written": 1}
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from iconotext.errors import CorpusError, StoreError
 from iconotext.links.settings import LinkSettings
 from iconotext.scale import store
+from iconotext.scale.duplicates import find_duplicates
 from iconotext.scale.run import link_shards
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import find_shards
@@ -59,6 +61,15 @@ def test_files_and_objects_are_the_same_to_the_rest(server, tmp_path):
         for _ in range(2):
             store.remove(f"{folder}/c")
             assert store.read_bytes(f"{folder}/c") is None
+        store.write(f"{folder}/x.gz", b"as it is")  # whatever its name says
+        with store.target(f"{folder}/y.gz") as file:
+            file.write_bytes(b"as it is")
+        for name in "xy":
+            assert fetch(folder)[f"{name}.gz"] == b"as it is"
+            with store.at_hand(f"{folder}/{name}.gz") as (file,):
+                assert file.read_bytes() == b"as it is"
+            files, path = store.located(f"{folder}/{name}.gz")
+            assert files.get_file_info(path).size == 8
         assert store.lies_in(f"{folder}/c", folder)
         assert not store.lies_in(f"{folder}er/c", folder)
 
@@ -72,6 +83,20 @@ def test_what_a_store_refuses_is_said_at_once(server):
         store.entry("gopher://x/y")
     with pytest.raises(CorpusError, match="no shard is there"):
         find_shards(["s3://bucket/nothing"])
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_table_of_duplicates_may_be_in_the_store(server, tmp_path, linked_stage, monkeypatch):
+    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
+    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
+    write_jsonl(tmp_path / "in/0.jsonl", [row(n, [f"{n}.png"]) for n in range(2)])
+    write_tar(tmp_path / "in/0.tar", {"0.png": png(0), "1.png": png(0)})
+    send(tmp_path / "in", "s3://bucket/in")
+    find_duplicates(["s3://bucket/in"], "s3://bucket/hashes")
+    table = Path("s3://bucket/hashes/_duplicates.parquet")
+    assert link("s3://bucket/in", tmp_path / "out", without=table)["images"] == {"left out": 1, "read": 2, "usable": 1}
+    with pytest.raises(CorpusError, match="s3://bucket/no: no such table"):
+        link("s3://bucket/in", tmp_path / "out", without=Path("s3://bucket/no"))
 
 
 def make(folder):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
@@ -34,6 +36,7 @@ def known_errors(*, download: bool = False, goes_on: bool = False, status: int =
     """
     try:
         with ExitStack() as stack:
+            stack.enter_context(_ends_when_terminated())
             stack.enter_context(reporting_full_disk("a temporary file, or what is printed"))
             if download:
                 from iconotext.features.model_folder import downloads
@@ -52,9 +55,28 @@ def known_errors(*, download: bool = False, goes_on: bool = False, status: int =
         complain(missing)
         _give_up_stdout()
         sys.exit(status)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         complain(f"stopped; what was written is complete{', and the same command goes on from there' * goes_on}")
-        sys.exit(130)
+        sys.exit(143 if isinstance(error, _Terminated) else 130)
+
+
+class _Terminated(KeyboardInterrupt):
+    """The signal that machines send where a person presses Ctrl-C: all is put away in the same manner."""
+
+
+@contextmanager
+def _ends_when_terminated() -> Iterator[None]:
+    def end(*_: object) -> None:
+        raise _Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def check_unused(given: Mapping[str, object], why: str) -> None:

@@ -73,7 +73,7 @@ def link(
 
     The same command again does only what is missing: stop it, or let the machine fall over, when you like. A folder
     holds results of the same settings and model, never others beside them. The exit status is 1 where a shard was not
-    made; one that is damaged is read as far as that goes, and counted.
+    made, or nothing of it could be read; one that is damaged is read as far as that goes, and counted.
 
     **Examples**
 
@@ -97,7 +97,7 @@ def link(
             calibration=calibration,
             watch=_watch,
         )
-        _say(output, done, json)
+        _say(output, done, json, without=settings.without is not None)
 
 
 @scale.command()
@@ -176,24 +176,34 @@ def features(
 
         loaded = load_recipe(recipe, set_ or [])
         done = write_features(shards, output, loaded, settings=settings, engine=work, watch=_watch)
-        _say(output, done, json)
+        _say(output, done, json, what="gold link", without=settings.without is not None)
 
 
 def _watch(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
     return progress(items, total=total, label=label)
 
 
-def _say(output: str, done: dict[str, Any], json: bool) -> None:
+def _say(output: str, done: dict[str, Any], json: bool, *, what: str = "link", without: bool = False) -> None:
     if json:
         say_json({"output": output, **done})
     else:
-        _show(output, done)
-    if done["lost"]:
+        _show(output, done, what)
+    images, others = done["images"], done["others"]
+    if images.get("read") and not images.get("usable"):
+        complain("none of the pictures could be had: a tar lies beside its shard under the same name; --images names")
+        complain("a folder of pictures, and --allow-outside lets documents name files anywhere on this machine")
+    if without and not images.get("left out"):
+        complain("--without names none of these pictures: is it a table of these shards?")
+    if others:
+        named = f"{readable(others[0])} and {len(others) - 1:,} more" if len(others) > 1 else readable(others[0])
+        complain(f"{output} has results of shards that were not named ({named}), which are not in these figures")
+    if done["lost"] or done["unread"]:
         sys.exit(1)
 
 
-def _show(output: str, done: dict[str, Any]) -> None:
+def _show(output: str, done: dict[str, Any], what: str) -> None:
     from iconotext.scale.duplicates import DUPLICATES
+    from iconotext.scale.manifest import MANIFESTS
     from iconotext.scale.store import joined
 
     before = done["shards"] - done["made"]
@@ -201,18 +211,21 @@ def _show(output: str, done: dict[str, Any]) -> None:
     for name in ("documents", "images"):
         found = dict(done[name])
         read = found.pop("read", 0)
-        say(f"{counted(read, name[:-1])}: {', '.join(f'{number:,} {what}' for what, number in found.items())}")
+        became = ", ".join(f"{number:,} {became}" for became, number in found.items())
+        say(f"{counted(read, name[:-1])}{': ' * bool(became)}{became}")
     if "duplicates" in done:
         say(f"{counted(done['duplicates'], 'picture')} like an earlier one: {joined(output, DUPLICATES)}")
     else:
-        say(counted(done["links"], "link"))
+        say(counted(done["links"], what))
     for line in promise_lines(Promise(**each) for each in done.get("promises", ())):
         say(line)
     reasons = sorted(done["reasons"].items(), key=lambda each: (-each[1], each[0]))
     for reason, number in reasons[:SHOWN]:
         say(f"  {number:,} × {readable(reason)}")
-    for what in ("damaged", "lost"):
-        for name, reason in list(done[what].items())[:SHOWN]:
-            complain(f"{readable(name)}: {'damaged' if what == 'damaged' else 'not made'}: {readable(reason)}")
-        if len(done[what]) > SHOWN:
-            complain(f"and {len(done[what]) - SHOWN} more; --json names all")
+    if reasons:
+        say(f"  where: {joined(output, MANIFESTS)}")
+    for kind, fate in (("damaged", "damaged"), ("unread", "nothing could be read"), ("lost", "not made")):
+        for name, reason in list(done[kind].items())[:SHOWN]:
+            complain(f"{readable(name)}: {fate}: {readable(reason)}")
+        if len(done[kind]) > SHOWN:
+            complain(f"and {len(done[kind]) - SHOWN} more; --json names all")

@@ -85,7 +85,7 @@ class Tar:
                 raise CorpusError(
                     f"{self.path}: no tar that can be read ({said}); a packed one must be unpacked"
                 ) from error
-            self.problem = f"damaged: {said}"
+            self.problem = f"{self.path.name}: {said}"
 
     def _refusal(self, member: tarfile.TarInfo, size: int) -> str | None:
         if not member.isreg() or member.issparse():

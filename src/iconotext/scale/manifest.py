@@ -82,17 +82,20 @@ def manifest_address(output: str, shard: Shard) -> str:
     return joined(joined(output, MANIFESTS), f"{shard.name}.json")
 
 
-def is_done(output: str, shard: Shard, setup: str) -> Manifest | None:
-    """The manifest of a shard whose result is there and still holds; None where it must be made."""
+def manifest_of(output: str, shard: Shard) -> Manifest | None:
+    """What is known of a shard from before, whether it still holds or not; None for nothing."""
     data = read_bytes(manifest_address(output, shard))
-    if data is None:
-        return None
     try:
-        manifest = Manifest.model_validate_json(data)
+        return None if data is None else Manifest.model_validate_json(data)
     except ValidationError:  # another version's
         return None
+
+
+def is_done(output: str, shard: Shard, setup: str) -> Manifest | None:
+    """The manifest of a shard whose result is there and still holds; None where it must be made."""
+    manifest = manifest_of(output, shard)
     files = [shard.file, *shard.beside]
-    if manifest.setup != setup or len(manifest.inputs) != len(files):
+    if manifest is None or manifest.setup != setup or len(manifest.inputs) != len(files):
         return None
     if not all(known.is_still(file) for known, file in zip(manifest.inputs, files, strict=True)):
         return None
@@ -110,6 +113,14 @@ def forget(output: str, shard: Shard) -> None:
     remove(manifest_address(output, shard))
 
 
+def others(output: str, shards: Iterable[Shard]) -> list[str]:
+    """The names of the results in a folder that are of none of these shards."""
+    folder = joined(output, MANIFESTS)
+    there = entries(folder) if is_remote(folder) or Path(folder).is_dir() else []
+    names = {each.address[len(joined(folder, "")) :].replace("\\", "/").removesuffix(".json") for each in there}
+    return sorted(names - {shard.name for shard in shards})
+
+
 def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
     """Make sure that all shards of a folder are of one setup, which is noted there; its digest.
 
@@ -124,10 +135,10 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
     data = read_bytes(address)
     said = _said(setup)
     if data is None:
-        others = entries(output) if is_remote(output) or Path(output).is_dir() else []
-        if others:
+        found = entries(output) if is_remote(output) or Path(output).is_dir() else []
+        if found:
             raise OutputError(
-                f"{output}: has files but no {SETUP}, so it is none of our folders ({others[0].address}): name another"
+                f"{output}: has files but no {SETUP}, so it is none of our folders ({found[0].address}): name another"
             )
         write(address, f"{said}\n".encode())
     else:
@@ -136,7 +147,7 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
         except ValueError as error:
             raise OutputError(f"{address}: damaged; name another folder") from error
         different = list(differences(there, json.loads(said)))
-        if different and anew:
+        if different and (anew or not others(output, ())):  # of a run that made nothing
             write(address, f"{said}\n".encode())
         elif different:
             raise OutputError(
@@ -167,19 +178,24 @@ def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
         for name in sorted({*before, *now}):
             yield from differences(before.get(name), now.get(name), f"{place}.{name}" if place else name)
     elif before != now:
-        yield f"{place} was {json.dumps(before)} and is {json.dumps(now)}"
+        was, now = (json.dumps(each, ensure_ascii=False) for each in (before, now))
+        yield f"{place} was {was} and is {now}"
 
 
 def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
-    """The sums of many manifests, and the shards that could not be read to their ends."""
-    total: dict[str, Any] = {"shards": 0, "documents": {}, "images": {}, "links": 0, "reasons": {}, "damaged": {}}
+    """The sums of many manifests, and the shards that could not be read to their ends, or not at all."""
+    total: dict[str, Any] = {"shards": 0, "documents": {}, "images": {}, "links": 0, "reasons": {}}
+    total |= {"damaged": {}, "unread": {}}
     for each in manifests:
         total["shards"] += 1
         total["links"] += each.links
         for name in ("documents", "images", "reasons"):
             for key, number in getattr(each, name).items():
                 total[name][key] = total[name].get(key, 0) + number
-        if each.problem is not None:
+        read, broken = (each.documents.get(name, 0) for name in ("read", "broken row"))
+        if read == broken and (read or each.problem):
+            total["unread"][each.shard] = each.problem or "every row is broken"
+        elif each.problem is not None:
             total["damaged"][each.shard] = each.problem
     return total
 

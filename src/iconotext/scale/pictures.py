@@ -13,7 +13,7 @@ from iconotext.errors import CorpusError
 from iconotext.scale.store import joined, read_bytes
 from iconotext.types import Member
 
-REFUSED = "refused: its name leads out of the folder of the shard"
+REFUSED = "its name leads out of the folder of the shard"
 
 NOT_FOUND = "not found: {}"
 

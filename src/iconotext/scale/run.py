@@ -24,14 +24,14 @@ from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.plain_text import json_text
 from iconotext.scale.engine import Engine, Lost, worked
-from iconotext.scale.manifest import Manifest, added_up, begin, digest_of_setup, is_done, sha256_of
+from iconotext.scale.manifest import Manifest, added_up, begin, digest_of_setup, is_done, others, sha256_of
 from iconotext.scale.on_ray import OnRay
 from iconotext.scale.processes import Processes
 from iconotext.scale.promised import INNER, Candidates, Pool, Promised, merge_pools, rule_of_all
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import Shard, find_shards
 from iconotext.scale.stage import Stage
-from iconotext.scale.store import is_remote, joined, lies_in, read_bytes, write
+from iconotext.scale.store import address_of, at_hand, entry, is_remote, joined, lies_in, read_bytes, write
 
 LOCK = ".iconotext.lock"
 
@@ -67,8 +67,9 @@ def link_shards(
 
     Returns:
         Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``, and ``damaged``, by shard
-        why it could not be read to its end); ``made``, how many shards were made now; ``lost``, by shard why it was
-        not made; with ``max_false`` also ``promises``.
+        why it could not be read to its end, or as ``unread`` not at all); ``made``, how many shards were made now;
+        ``lost``, by shard why it was not made; ``others``, which results the folder has of shards that are not among
+        these; with ``max_false`` also ``promises``.
 
     Raises:
         CorpusError: There are no shards.
@@ -84,8 +85,8 @@ def link_shards(
         raise SettingError("calibration is for promises: say with max_false which share of the links may be wrong")
     if settings.to == "parquet" or settings.without is not None or promised:
         require("parquet", purpose="a table of Parquet")
-    if settings.without is not None and not settings.without.is_file():
-        raise CorpusError(f"{settings.without}: no such table of duplicates")
+    if settings.without is not None and entry(address := address_of(settings.without)) is None:
+        raise CorpusError(f"{address}: no such table of duplicates")
     linker = Linker.load(model, linking)
     setup = setup_of(linker, settings)
     if calibration is not None:
@@ -124,14 +125,18 @@ def run_shards(
         stage_of: What makes them, from the digest of the setup.
 
     Returns:
-        The manifests of all shards that are done, by name; and ``made`` and ``lost``.
+        The manifests of all shards that are done, by name; and ``made``, ``lost`` and ``others``.
     """
-    shards = _found(addresses, output, engine)
+    stage = stage_of(digest_of_setup(setup))
+    shards = _found(addresses, output, stage.settings, engine)
     with _alone(output):
-        return _made(shards, stage_of(begin(output, setup, anew=anew)), engine, watch, label)
+        begin(output, setup, anew=anew)
+        return _made(shards, stage, engine, watch, label)
 
 
-def _found(addresses: Sequence[str], output: str, engine: EngineSettings) -> list[Shard]:
+def _found(addresses: Sequence[str], output: str, settings: ShardSettings, engine: EngineSettings) -> list[Shard]:
+    if settings.images is not None and not settings.images.is_dir():
+        raise CorpusError(f"{settings.images}: not a folder on this machine; name the one that has the pictures")
     if engine.address is not None and engine.engine != "ray":
         raise SettingError("address names a cluster of Ray: choose that as the engine")
     for address in addresses:
@@ -143,8 +148,6 @@ def _found(addresses: Sequence[str], output: str, engine: EngineSettings) -> lis
 def _made(
     shards: Sequence[Shard], stage: Stage, engine: EngineSettings, watch: Watch, label: str
 ) -> tuple[list[Manifest], dict[str, Any]]:
-    if stage.settings.images is not None and not stage.settings.images.is_dir():
-        raise CorpusError(f"{stage.settings.images}: not a folder; name the one that has the pictures")
     known = list(_known(stage, shards))
     missing = [shard for shard, manifest in zip(shards, known, strict=True) if manifest is None]
     manifests = [manifest for manifest in known if manifest is not None]
@@ -157,7 +160,7 @@ def _made(
             else:
                 manifests.append(result)
     made = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
-    return sorted(manifests, key=lambda each: each.shard), made
+    return sorted(manifests, key=lambda each: each.shard), made | {"others": others(stage.output, shards)}
 
 
 def _link_promised(
@@ -173,7 +176,7 @@ def _link_promised(
     inner = joined(output, INNER)
     pools, folder, pool = joined(inner, "pools"), joined(inner, "linked"), joined(inner, "pool.parquet")
     run = partial(run_shards, addresses, engine=engine, watch=watch, anew=True)
-    _found(addresses, output, engine)
+    _found(addresses, output, asked.settings, engine)
     as_table = asked.settings.model_copy(update={"to": "parquet"})
     all_of_them = asked.settings.model_copy(update={"unlinked": "keep"})
 
@@ -193,9 +196,9 @@ def _link_promised(
         said = {"promises": [{k: v for k, v in asdict(each).items() if k != "images"} for each in rule.made]}
         _note(joined(output, PROMISES), {"whole": False, **said})
         kept, last = _made(shards, stage, engine, watch, "Keeping links")
-        _note(joined(output, PROMISES), {"whole": len(kept) == len(linked), **said})
+        _note(joined(output, PROMISES), {"whole": len(kept) == len(linked) and not last["others"], **said})
     lost = {**first["lost"], **second["lost"], **last["lost"]}
-    return added_up(kept) | {"made": last["made"], "lost": dict(sorted(lost.items()))} | said
+    return added_up(kept) | last | {"lost": dict(sorted(lost.items()))} | said
 
 
 def _note(address: str, said: dict[str, Any]) -> None:
@@ -221,8 +224,13 @@ def setup_of(linker: Linker, settings: ShardSettings) -> dict[str, Any]:
         "relations": content_name(linking.relations),
         "linking": linking.model_dump(mode="json", exclude={"cache", "explain", *promises}),
         "shards": settings.model_dump(mode="json"),
-        "without": None if settings.without is None else sha256_of(settings.without),
+        "without": None if settings.without is None else _digest(settings.without),
     }
+
+
+def _digest(table: Path) -> str | None:
+    with at_hand(address_of(table)) as (file,):
+        return sha256_of(file)
 
 
 def _known(stage: Stage, shards: Iterable[Shard]) -> Iterator[Manifest | None]:

@@ -24,12 +24,21 @@ from iconotext.pipeline import Linker
 from iconotext.read import Failure
 from iconotext.report.as_json import json_lines
 from iconotext.report.as_parquet import write_parquet
-from iconotext.scale.manifest import EXAMPLES, InputFile, Manifest, forget, sees, sha256_of, write_manifest
+from iconotext.scale.manifest import (
+    EXAMPLES,
+    InputFile,
+    Manifest,
+    forget,
+    manifest_of,
+    sees,
+    sha256_of,
+    write_manifest,
+)
 from iconotext.scale.pictures import ShardPictures
 from iconotext.scale.samples import sample_records
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import Shard, result_address
-from iconotext.scale.store import absolute, at_hand, is_remote, split_address, target
+from iconotext.scale.store import absolute, address_of, at_hand, is_remote, located, split_address, target
 from iconotext.types import Document, LinkedDocument, Member
 from iconotext.write import write_text
 
@@ -39,6 +48,7 @@ FETCHING = 8
 LEFT_OUT = "left out: looks like an earlier picture of another place"
 """The problem of pictures that ``without`` names."""
 
+_INDEX = re.compile(r"\.\d+")
 _NUMBER = re.compile(r"\d[\d,.]*")
 
 
@@ -104,6 +114,10 @@ class Stage:
         with at_hand(*(each.address for each in files)) as paths:
             if not paths[0].is_file():  # and no result without documents
                 raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
+            if (before := manifest_of(self.output, shard)) and len(before.inputs) > len(files):
+                raise FileNotFoundError(
+                    f"{before.inputs[-1].address}: is not there any more; bring it back, or take the result away"
+                )
             digest = sha256_of(paths[0])
             inputs = [InputFile(address=absolute(e.address), size=e.size, modified=e.modified) for e in files]
             inputs[0].sha256 = digest
@@ -214,9 +228,10 @@ def left_out(table: Path, shard: str) -> dict[str, set[int]]:
     import pyarrow.parquet as pq
 
     try:  # of a sorted table little more is read than what is of this shard
-        rows = pq.read_table(table, columns=["document", "image"], filters=[("shard", "==", shard)])
+        store, path = located(address_of(table))
+        rows = pq.read_table(path, columns=["document", "image"], filters=[("shard", "==", shard)], filesystem=store)
     except (pa.ArrowException, OSError) as error:
-        raise OutputError(f"{table}: no table of duplicates: {' '.join(str(error).split())}") from error
+        raise OutputError(f"{address_of(table)}: no table of duplicates: {' '.join(str(error).split())}") from error
     found: dict[str, set[int]] = {}
     for row in rows.to_pylist():
         found.setdefault(row["document"], set()).add(row["image"])
@@ -258,7 +273,8 @@ class Counts:
             if record.problems or record.row is None:
                 problem = record.problems[0]
                 self.documents["broken row"] += 1
-                self.note(f"row: {reason_of(problem.message)}", str(problem))
+                field = "" if problem.field is None else f", field {_INDEX.sub('', problem.field)}"
+                self.note(f"row{field}: {reason_of(problem.message)}", str(problem))
             elif not chosen(record.row.id):
                 self.documents["not in the sample"] += 1
             else:

@@ -136,7 +136,7 @@ def read_bytes(address: str, most: int | None = None) -> bytes | None:
     def read(store: Any, path: str) -> bytes | None:
         if not store.get_file_info(path).is_file:
             return None
-        with store.open_input_stream(path) as stream:
+        with store.open_input_stream(path, compression=None) as stream:  # else what its name says is unpacked
             data: bytes = stream.read(most)
             return data
 
@@ -154,7 +154,7 @@ def write(address: str, data: bytes) -> None:
         return
 
     def put(store: Any, path: str) -> None:
-        with store.open_output_stream(path) as stream:
+        with store.open_output_stream(path, compression=None) as stream:
             stream.write(data)
 
     _asked(address, put)
@@ -207,7 +207,7 @@ def _fetched(address: str, folder: Path) -> Path:
     file = folder / split_address(address)[1]
 
     def get(store: Any, path: str) -> None:
-        with store.open_input_stream(path) as stream, file.open("wb") as into:
+        with store.open_input_stream(path, compression=None) as stream, file.open("wb") as into:
             while chunk := stream.read(CHUNK):
                 with reporting_full_disk(file):  # which is no fault of the store
                     into.write(chunk)
@@ -218,7 +218,7 @@ def _fetched(address: str, folder: Path) -> Path:
 
 def _put(file: Path, store: Any, path: str) -> None:
     """Send a finished file; an object is there only when all of its parts are."""
-    with store.open_output_stream(path) as stream, file.open("rb") as source:
+    with store.open_output_stream(path, compression=None) as stream, file.open("rb") as source:
         while chunk := source.read(CHUNK):
             stream.write(chunk)
 
