@@ -18,7 +18,7 @@ import pytest
 from filelock import FileLock
 
 from iconotext.errors import CorpusError, OutputError, SettingError
-from iconotext.pipeline import LinkSettings
+from iconotext.pipeline import Linker, LinkSettings
 from iconotext.scale.manifest import begin, is_done
 from iconotext.scale.run import LOCK, link_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings
@@ -147,7 +147,8 @@ def test_a_machine_without_the_folder_of_the_results_or_a_shard_writes_nothing(t
 
 
 def test_other_settings_never_mix(tmp_path, linked_stage, monkeypatch):
-    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
+    encoder = linked_stage.linker.encoder
+    monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda _, settings: Linker(encoder, settings))
     monkeypatch.setattr("iconotext.scale.run.worked", lambda *_, **__: iter(()))
     shards, output = make(tmp_path / "in", shards=1), tmp_path / "out"
     link(shards, output)

@@ -219,6 +219,7 @@ def test_what_was_read_before_a_damage_is_kept(run, tmp_path):
 def test_what_differs_is_said_in_words():
     assert list(differences({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3, "d": None}})) == ["a.c was 2 and is 3"]
     assert list(differences({"a": "x"}, {})) == ['a was "x" and is null']
+    assert list(differences({"a": "0" * 64}, {"a": "1" * 64})) == ["a is another"]
 
 
 def test_reasons_have_no_names_and_numbers():
