@@ -132,7 +132,9 @@ class Running:
         """End it as its owner does; nothing but addresses, and what it serves, may have been on stderr."""
         self.process.terminate()
         self._end()
-        assert [line for line in self.said if not line.startswith(("Open http", "Study ", "iconotext: stopped; "))] == []
+        assert [
+            line for line in self.said if not line.startswith(("Open http", "Study ", "iconotext: stopped; "))
+        ] == []
 
 
 def awaited(function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
