@@ -13,6 +13,7 @@ import pytest
 
 from iconotext.corpus.tar import Tar
 from iconotext.scale.manifest import differences
+from iconotext.scale.pictures import ShardPictures
 from iconotext.scale.samples import sample_records
 from iconotext.scale.stage import reason_of, share_of
 from tests.scale.conftest import png, results, row, write_jsonl, write_tar
@@ -89,6 +90,14 @@ def test_pictures_in_the_rows_of_a_table(run, tmp_path):
     manifest = run(tmp_path / "in/a.parquet")
     assert manifest.images == {"read": 3, "usable": 2, "missing": 1}
     assert [each["source"] for each in results(tmp_path / "out")[0]["images"]] == ["a.png", "image-1", "no.png"]
+
+
+def test_what_lies_in_a_row_is_looked_for_nowhere_else(run, tmp_path, monkeypatch):
+    table = pa.Table.from_pylist([{"id": "d0", "sentences": ["A."], "images": [{"bytes": png(0), "path": "../a.png"}]}])
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in/a.parquet")
+    monkeypatch.setattr(ShardPictures, "find", None)
+    assert run(tmp_path / "in/a.parquet").images == {"read": 1, "usable": 1}
 
 
 def test_pages_of_obelics_with_their_pictures_inside(run, tmp_path):

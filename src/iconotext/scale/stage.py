@@ -201,14 +201,13 @@ def _made(
 ) -> Iterator[Document]:
     def document(known: tuple[Record, Row]) -> Document:
         record, row = known
-        made = document_of(row, pictures)
-        inside = record.files or (None,) * len(made.images)
-        images = (
-            replace(each, member=pictures.member(each.source) if isinstance(each.file, bytes) else None)
-            if data is None
-            else replace(each, file=data, problem=None, member=Member(address, record.number, n))
-            for n, (each, data) in enumerate(zip(made.images, inside, strict=True))
-        )
+        made = document_of(row, pictures, record.files)
+        images = list(made.images)
+        for n, each in enumerate(images):
+            if record.files and record.files[n] is not None:
+                images[n] = replace(each, member=Member(address, record.number, n))
+            elif isinstance(each.file, bytes):
+                images[n] = replace(each, member=pictures.member(each.source))
         return replace(made, images=tuple(images))
 
     if threads is None:

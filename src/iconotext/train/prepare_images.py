@@ -260,7 +260,7 @@ def _unreadable(file: Path | bytes | None) -> str | None:
     from iconotext.images import decode
 
     if not isinstance(file, Path):
-        return "no file"
+        return "no file of its own"
     try:
         decode(file)
     except ImageError as error:
