@@ -246,7 +246,9 @@ class TrainingSettings(Settings):
         if self.warmup_steps and self.schedule == "cosine":
             raise ValueError("warmup_steps is for plateau and constant; the cosine counts in epochs")
         if self.schedule == "cosine" and self.warmup >= self.epochs:
-            raise ValueError(f"warmup is {self.warmup:g}, which leaves none of {self.epochs} epochs to the cosine")
+            raise ValueError(
+                f"warmup is {self.warmup:g}, which leaves none of {self.epochs} epochs to the cosine: lower it"
+            )
         return self
 
 
