@@ -166,12 +166,18 @@ def test_shards_give_the_figures_of_their_corpus(corpus, tmp_path):
     with tarfile.open(tmp_path / "00000.tar", "w") as tar:
         for number in range(4):
             tar.add(corpus.parent / f"img/{number}.png", f"img/{number}.png")
-    run("corpus", "convert", corpus, tmp_path / "shards", "--to", "shards")
+    run("corpus", "convert", corpus, tmp_path / "shards", "--to", "shards", "--size", "3")
     beside = corpus.rename(tmp_path / "00000.jsonl")
     shutil.rmtree(corpus.parent / "img")
-    for shard in (beside, tmp_path / "shards/00000.parquet"):
+    for shard in (beside, tmp_path / "shards"):
         found = json.loads(run("evaluate", "no-training", shard, "--split", "test", "--json"))
         assert found == {**known, "corpus": str(shard)}
+    assert len(list((tmp_path / "shards").iterdir())) == 3
+    shutil.copy(tmp_path / "shards/00000.parquet", tmp_path / "shards/again.parquet")
+    twice = run("evaluate", "no-training", tmp_path / "shards", status=1)
+    assert re.search(r"again\.parquet: 'd0' is also the id of a document in .*00000\.parquet", twice)
+    (tmp_path / "shards/_manifests").mkdir()
+    assert "name the shards that it was made of" in run("evaluate", "no-training", tmp_path / "shards", status=1)
 
 
 @pytest.mark.slow

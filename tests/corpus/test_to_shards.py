@@ -148,7 +148,7 @@ def test_what_is_no_corpus_says_what_to_do(tmp_path):
     with pytest.raises(CorpusError, match="write their features first: `iconotext scale features`"):
         list(read_rows(tmp_path))
     (tmp_path / "_manifests").mkdir()
-    with pytest.raises(CorpusError, match="name a shard that it was made of"):
+    with pytest.raises(CorpusError, match="name the shards that it was made of"):
         list(read_rows(tmp_path))
     (tmp_path / "a.tar").touch()
     with pytest.raises(CorpusError, match="`iconotext scale` alone"):

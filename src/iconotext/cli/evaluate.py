@@ -57,7 +57,7 @@ def evaluate(
             autocompletion=complete.models,
         ),
     ],
-    corpus: Annotated[Path, argument(help="Corpus file with gold links.")],
+    corpus: Annotated[Path, argument(help="Corpus with gold links, or a folder of shards.")],
     split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
     linking: Annotated[
         LinkSettings,
@@ -221,7 +221,6 @@ def looking_beside(linking: LinkSettings, model: str, corpus: Path) -> LinkSetti
 
 
 def _object_detection(chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:
-    from iconotext.corpus.store import read_corpus
     from iconotext.encoder import load_bridge
     from iconotext.papers.analyses.object_detection import evaluate_object_detection
 
@@ -235,13 +234,11 @@ def _object_detection(chosen: CorpusPart, linking: LinkSettings, settings: Evalu
         cache=linking.cache,
         word_vectors=settings.word_vectors,
         word_dim=settings.word_dim,
-        texts=(sentence.text for document in read_corpus(chosen.path) for sentence in document.sentences),
+        texts=(sentence.text for document in chosen.of(None) for sentence in document.sentences),
     )
     detection = evaluate_object_detection(
         _with_warnings(progress(chosen.documents(), total=chosen.count, label="Evaluating")),
-        progress(read_corpus(chosen.path, split="validation"), total=validation, label="Choosing K")
-        if validation
-        else (),
+        progress(chosen.of("validation"), total=validation, label="Choosing K") if validation else (),
         encoder,
         resamplings=settings.resamplings,
         seed=settings.seed,

@@ -221,7 +221,7 @@ def format_of(path: Path) -> FormatName:
 def _no_corpus(folder: Path) -> str:
     if (folder / "_manifests").is_dir():
         return (
-            "made of shards by `iconotext scale`, without their texts; name a shard that it was made of. Figures of "
+            "made of shards by `iconotext scale`, without their texts; name the shards that it was made of. Figures of "
             "training on features are in metrics.json of the model"
         )
     return (

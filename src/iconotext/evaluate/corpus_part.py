@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.store import read_corpus, read_rows
 from iconotext.errors import CorpusError
+from iconotext.scale.manifest import MANIFESTS
+from iconotext.scale.shards import find_shards
 
 if TYPE_CHECKING:
     from iconotext.types import Document
@@ -17,28 +20,55 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CorpusPart:
-    """A corpus, or one split of it: how many documents there are, and how many in every split."""
+    """A corpus, or one split of it: how many documents there are, and how many in every split.
+
+    Attributes:
+        path: As it was named.
+        files: It alone, or the shards of a folder.
+    """
 
     path: Path
     split: str | None
     count: int
     splits: Counter[str | None]
+    files: tuple[Path, ...]
 
     def documents(self) -> Iterator[Document]:
         """One in memory at a time, in the order of the corpus."""
-        return read_corpus(self.path, split=self.split)
+        return self.of(self.split)
+
+    def of(self, split: str | None) -> Iterator[Document]:
+        """Those of another split; None: all."""
+        return (document for file in self.files for document in read_corpus(file, split=split))
 
 
 def corpus_part(path: Path, split: str | None) -> CorpusPart:
     """Read the whole corpus once, so that what is wrong with it shows before the work begins.
 
+    Args:
+        path: A corpus, or a folder of shards, each with its pictures in its rows, in a tar of its name, or beside it.
+
     Raises:
-        CorpusError: It breaks the format, or has no documents in the split.
+        CorpusError: It breaks the format, two shards have a document of the same id, or there are no documents in the
+            split.
     """
-    splits: Counter[str | None] = Counter(row.split for row in read_rows(path))
+    files = _files(path)
+    splits: Counter[str | None] = Counter()
+    seen: dict[str, Path] = {}
+    for file in files:
+        for row in read_rows(file):
+            splits[row.split] += 1
+            if seen.setdefault(row.id, file) != file:
+                raise CorpusError(f"{file}: {row.id!r} is also the id of a document in {seen[row.id]}")
     count = splits.total() if split is None else splits[split]
     if not count:
         there = ", ".join(f"{name or 'no split'} ({number})" for name, number in splits.items()) or "none at all"
         what = "no documents" if split is None else f"no documents with the split {split}"
         raise CorpusError(f"{path}: {what}; it has {there}")
-    return CorpusPart(path, split, count, splits)
+    return CorpusPart(path, split, count, splits, files)
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    if not path.is_dir() or (path / DOCUMENTS_FILE).is_file() or (path / MANIFESTS).is_dir():
+        return (path,)
+    return tuple(Path(shard.file.address) for shard in find_shards([str(path)]))
