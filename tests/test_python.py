@@ -65,7 +65,7 @@ def test_what_is_wrong_with_a_name_is_said(linker):
         linker.link("")
     with pytest.raises(TypeError, match="not None"):
         linker.link(None)
-    with pytest.raises(DocumentError, match="unless you ask for it"):
+    with pytest.raises(DocumentError, match="fetch=True"):
         linker.link("https://example.org/a")
 
 

@@ -117,7 +117,7 @@ def test_a_document_has_only_so_many_addresses_looked_up(site, monkeypatch):
         "not found beside the document",
         "not looked up: the document names more than 4 addresses: split it",
     )
-    web = "a picture on the web: nothing is fetched unless you ask for it (fetch)"
+    web = "a picture on the web: fetch=True fetches it"
     assert [i.problem for i in read(page).images] == [missing] * 2 + [too_many] * 2 + [missing, too_many, web]
 
 
@@ -150,7 +150,7 @@ def test_inline_pictures(site):
 
 def test_remote_pictures_stay_where_they_are(site):
     for address in ("https://pictures.example/a.png", "//pictures.example/a.png", "HTTP://pictures.example/a.png"):
-        with pytest.raises(ImageError, match="unless you ask for it"):
+        with pytest.raises(ImageError, match="fetch=True"):
             opened(address, site)
 
 

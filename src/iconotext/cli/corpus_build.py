@@ -128,8 +128,8 @@ def show(report: BuildReport, output: Path) -> None:
     if report.dropped:
         say("dropped:", err=True)
         for rule, number in report.dropped.most_common(RULES):
-            say(f"{number:>11,}  {rule}", err=True)
-            say(f"{'':13}{'e.g. ' if number > 1 else ''}{report.first[rule]}", err=True)
+            say(as_typed(f"{number:>11,}  {rule}"), err=True)
+            say(as_typed(f"{'':13}{'e.g. ' if number > 1 else ''}{report.first[rule]}"), err=True)
         if len(report.dropped) > RULES:
             say(f"             and by {len(report.dropped) - RULES} more rules, see the report", err=True)
     if report.stats is not None:

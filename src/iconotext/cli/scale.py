@@ -23,7 +23,7 @@ from iconotext.cli.options import (
     option,
     settings_options,
 )
-from iconotext.cli.output import complain, say, say_json
+from iconotext.cli.output import as_typed, complain, say, say_json
 from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted, readable
 from iconotext.report.promised import promise_lines
@@ -221,7 +221,7 @@ def _show(output: str, done: dict[str, Any], what: str) -> None:
         say(line)
     reasons = sorted(done["reasons"].items(), key=lambda each: (-each[1], each[0]))
     for reason, number in reasons[:SHOWN]:
-        say(f"  {number:,} × {readable(reason)}")
+        say(as_typed(f"  {number:,} × {readable(reason)}"))
     if reasons:
         say(f"  where: {joined(output, MANIFESTS)}")
     for kind, fate in (("damaged", "damaged"), ("unread", "nothing could be read"), ("lost", "not made")):

@@ -114,7 +114,7 @@ def fetch_pages(places: Iterable[str], settings: ReadSettings, folder: Path) -> 
             files.append(Path(place))
             continue
         if not settings.fetch:
-            raise DocumentError(f"{place}: a page on the web: nothing is fetched unless you ask for it (fetch)")
+            raise DocumentError(f"{place}: a page on the web: fetch=True fetches it")
         file, origin = fetch_page(place, folder / hashlib.sha256(place.encode()).hexdigest()[:16])
         files.append(file)
         origins[file] = origin

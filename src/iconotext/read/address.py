@@ -82,7 +82,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         raise ImageError(f"an address of {len(address):,} characters: more than {MAX_LENGTH:,} are not looked up")
     if REMOTE.match(address) and not _double_slash_path(address, document, settings):
         if not settings.fetch:
-            raise ImageError("a picture on the web: nothing is fetched unless you ask for it (fetch)")
+            raise ImageError("a picture on the web: fetch=True fetches it")
         from iconotext.read.web.fetch import fetch
 
         return fetch(f"https:{address}" if address.startswith("//") else address)
