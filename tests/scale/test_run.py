@@ -84,7 +84,11 @@ def test_what_is_gone_costs_no_result_and_is_said(tmp_path, linked_stage, monkey
     assert (gone["made"], list(gone["lost"])) == (0, ["001"])
     assert "001.tar: is not there any more; bring it back, or take the result away" in gone["lost"]["001"]
     assert contents(output) == before
+    result = output / "001.jsonl"
+    result.unlink()  # it is to be linked as it is now
+    assert (link(shards, output)["made"], link(shards, output)["images"]["usable"]) == (1, 7)
     (tmp_path / "away.tar").rename(shards / "001.tar")
+    assert link(shards, output)["made"] == 1
     assert link(shards, output) == done | {"made": 0}
     (shards / "002.jsonl").unlink()
     (shards / "002.tar").unlink()

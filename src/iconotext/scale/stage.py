@@ -38,7 +38,7 @@ from iconotext.scale.pictures import ShardPictures
 from iconotext.scale.samples import sample_records
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import Shard, result_address
-from iconotext.scale.store import absolute, address_of, at_hand, is_remote, located, split_address, target
+from iconotext.scale.store import absolute, address_of, at_hand, entry, is_remote, located, split_address, target
 from iconotext.types import Document, LinkedDocument, Member
 from iconotext.write import write_text
 
@@ -114,7 +114,8 @@ class Stage:
         with at_hand(*(each.address for each in files)) as paths:
             if not paths[0].is_file():  # and no result without documents
                 raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
-            if (before := manifest_of(self.output, shard)) and len(before.inputs) > len(files):
+            before = manifest_of(self.output, shard)
+            if before and len(before.inputs) > len(files) and entry(address) is not None:
                 raise FileNotFoundError(
                     f"{before.inputs[-1].address}: is not there any more; bring it back, or take the result away"
                 )
