@@ -62,6 +62,20 @@ def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, w
     came.accessible()
 
 
+def test_a_decoration_is_written_and_told(visit, writer, desk):
+    write_article(desk / "deco", "a.html", "<title>Trip</title><p>Some boats.</p><img src='boat.png'><p>More text.</p>")
+    collection = writer.open("deco/a.html")["id"]
+    came = visit(writer)
+    page = came.page
+    came.go(f"/collections/{collection}/alt-text")
+    page.wait_for_selector(".picture-card:focus")
+    page.keyboard.press("d")
+    page.wait_for_selector("button:focus >> text=Write 1 text into a")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=The file says that it is decoration.")
+    came.accessible()
+
+
 def test_what_was_dropped_is_taken_as_a_zip(visit, writer, tmp_path):
     write_article(tmp_path / "trip")
     came = visit(writer)

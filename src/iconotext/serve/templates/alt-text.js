@@ -83,6 +83,7 @@ const OUTCOMES = { nothing: "", text: "Accepted; not in the file yet.", decorati
 
 const aboutDraft = (one) => {
   if (one.draft === null) {
+    if (one.decorative) return "The file says that it is decoration.";
     if (!one.missing) return "It has a text: mend it here, or leave it as it is.";
     return described.language === "en"
       ? "No draft: no sentence says outright what this picture shows. Write what is to be seen."
