@@ -51,7 +51,7 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
             return
         check_overwrite(path, force)
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_leftovers(path.parent)
+        _remove_leftovers_once(path.parent)
         temporary, file = _create(path)
         try:
             with file:
@@ -190,13 +190,23 @@ def _create(path: Path) -> tuple[Path, BinaryIO]:
     return temporary, file
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of processes that are gone, in a folder and all folders in it."""
+    for place, _, names in os.walk(folder):
+        _remove_abandoned(Path(place), names)
+
+
 @lru_cache(maxsize=1024)
-def _remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of processes that are gone; once for a folder, since it may hold millions of files."""
+def _remove_leftovers_once(folder: Path) -> None:
+    """Remove those of one folder; once, since it may hold millions of files."""
     with contextlib.suppress(OSError):  # a folder that may not be listed
-        for name in filter(_TEMPORARY.fullmatch, os.listdir(folder)):
-            with contextlib.suppress(OSError):
-                _remove_if_abandoned(folder / name)
+        _remove_abandoned(folder, os.listdir(folder))
+
+
+def _remove_abandoned(folder: Path, names: Iterable[str]) -> None:
+    for name in filter(_TEMPORARY.fullmatch, names):
+        with contextlib.suppress(OSError):
+            _remove_if_abandoned(folder / name)
 
 
 def _remove_if_abandoned(temporary: Path) -> None:

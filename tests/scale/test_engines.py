@@ -61,6 +61,7 @@ def cluster():
         port = taken.getsockname()[1]
     own = TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True)
     with pytest.MonkeyPatch.context() as patch, own as folder:
+        patch.setenv("ICONOTEXT_CACHE", str(Path(folder) / "cache"))  # of what works there
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", "b" * 64)
         with node("--head", "--port", str(port), "--temp-dir", folder, "--include-dashboard", "false"):
@@ -138,11 +139,18 @@ def test_a_machine_that_is_lost_costs_what_it_had(tmp_path, cluster):
             finally:
                 process.kill()
     assert lost
-    said = json.loads((tmp_path / "said.json").read_text())
-    assert (said["made"], said["lost"]) == (8, {})
-    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+    assert made_and_lost(tmp_path) == (8, {})
     while any(map(name_of, lost)):  # each notices within some seconds that its Ray is gone
         time.sleep(0.02)
+    with start(tmp_path) as process:  # which takes away what they had begun
+        assert process.wait() == 0
+    assert made_and_lost(tmp_path) == (0, {})
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def made_and_lost(folder: Path) -> tuple[int, dict[str, str]]:
+    said = json.loads((folder / "said.json").read_text())
+    return said["made"], said["lost"]
 
 
 def is_worker(process: int) -> bool:

@@ -133,7 +133,11 @@ def test_a_manifest_never_stands_beside_the_result_of_another_time(tmp_path, lin
     assert is_done(str(tmp_path / "out"), shard, "setup") is None
     stage.run(shard)
     assert (tmp_path / "out/000.jsonl").read_bytes() == before
-    assert is_done(str(tmp_path / "out"), shard, "setup")
+    known = is_done(str(tmp_path / "out"), shard, "setup")
+    assert known
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("iconotext.scale.stage.forget", power_cut)  # a second worker leaves what a first one has made
+        assert stage.run(shard) == known
 
 
 @pytest.mark.slow

@@ -32,6 +32,7 @@ from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import Shard, find_shards
 from iconotext.scale.stage import Stage
 from iconotext.scale.store import address_of, at_hand, entry, is_remote, joined, lies_in, read_bytes, write
+from iconotext.write import remove_leftovers
 
 LOCK = ".iconotext.lock"
 
@@ -159,6 +160,8 @@ def _made(
                 lost[shard.name] = result.reason
             else:
                 manifests.append(result)
+    if not is_remote(stage.output):
+        remove_leftovers(Path(stage.output))  # of workers that were killed
     made = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
     return sorted(manifests, key=lambda each: each.shard), made | {"others": others(stage.output, shards)}
 

@@ -29,6 +29,7 @@ from iconotext.scale.manifest import (
     InputFile,
     Manifest,
     forget,
+    is_done,
     manifest_of,
     sees,
     sha256_of,
@@ -108,6 +109,8 @@ class Stage:
 
     def run(self, shard: Shard) -> Manifest:
         """Link a shard: when it returns, result and manifest are in their places."""
+        if (done := is_done(self.output, shard, self.setup)) is not None:
+            return done  # by a process that was taken for lost
         counts = Counts()
         files = [shard.file, *shard.beside]
         address = result_address(self.output, shard.name, self.suffix)
