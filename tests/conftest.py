@@ -51,10 +51,18 @@ def _worker_ends_with_the_tests() -> Iterator[None]:
     close_worker()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _nothing_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test, and nothing that several share, reads or writes the cache or the settings of the person who runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ICONOTEXT_CONFIG", os.devnull)
+        patch.setenv("ICONOTEXT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the feature cache, or reads the settings, of the person who runs it."""
-    monkeypatch.setenv("ICONOTEXT_CONFIG", os.devnull)
+    """No test finds what another one has put into the cache."""
     monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 

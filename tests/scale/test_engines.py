@@ -61,7 +61,6 @@ def cluster():
         port = taken.getsockname()[1]
     own = TemporaryDirectory(prefix="cluster-", ignore_cleanup_errors=True)
     with pytest.MonkeyPatch.context() as patch, own as folder:
-        patch.setenv("ICONOTEXT_CACHE", str(Path(folder) / "cache"))  # of what works there
         patch.setenv("RAY_AUTH_MODE", "token")
         patch.setenv("RAY_AUTH_TOKEN", "b" * 64)
         with node("--head", "--port", str(port), "--temp-dir", folder, "--include-dashboard", "false"):
