@@ -71,7 +71,8 @@ def run(linked_stage, tmp_path):
     """Link one shard in this process; its manifest."""
 
     def link(address: Path, **settings: Any):
-        own = Stage(str(tmp_path / "out"), "setup", linking=LINKING, settings=ShardSettings(to="jsonl", **settings))
+        setup = repr(sorted(settings.items()))  # other settings, another digest
+        own = Stage(str(tmp_path / "out"), setup, linking=LINKING, settings=ShardSettings(to="jsonl", **settings))
         own.__dict__["linker"] = linked_stage.linker
         (shard,) = find_shards([str(address)])
         return own.run(shard)
