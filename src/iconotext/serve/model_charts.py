@@ -1,21 +1,32 @@
-"""Drawings of the models page: curves of training, and how the AUC is spread over documents. The pool draws them."""
+"""Drawings of the models page: curves of training, and how the AUC is spread over documents.
+
+A template draws them in a millisecond; what draws the figures of papers takes a second to load, and a page is looked at
+now.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, drawn
+from iconotext.serve.page import drawing
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-INKS = {False: ("#23211d", "#69645b", BLUE, ORANGE), True: ("#e4e0d8", "#a39d92", "#7db4f0", "#f0a070")}
+INKS = {False: ("#23211d", "#69645b", "#255f9e", "#b4470f"), True: ("#e4e0d8", "#a39d92", "#7db4f0", "#f0a070")}
 """By whether the page is dark: the colours of text, of axes, and of the two series; as in ``page.css``."""
 
 BINS = 20
 """Bars of a histogram from 0 to 100 %."""
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 442, 259, 58, 14, 34, 46
+"""Size of a drawing, and the margins of what is drawn, in pixels; in the margins stand numbers and words."""
+
+TICKS = 6
+"""Numbers on an axis, at most."""
+
+
+LARGE = 1e30
+"""What is not below it is not drawn, as what is no number."""
 
 
 class Series(NamedTuple):
@@ -26,59 +37,83 @@ class Series(NamedTuple):
     dashed: bool = False
 
 
-def curve_chart(epochs: Sequence[int], series: Sequence[Series], unit: str, best: int | None, dark: bool) -> bytes:
+class Line(NamedTuple):
+    """A line as it is drawn: in SVG, its path, how it is dashed, and the places of its dots."""
+
+    label: str
+    colour: str
+    path: str
+    dash: str = ""
+    dots: Sequence[tuple[float, float]] = ()
+
+
+class Axis(NamedTuple):
+    """What an axis shows, and where: the pixel of its low end, and of its high one."""
+
+    low: float
+    high: float
+    begin: float
+    end: float
+    ticks: tuple[float, ...]
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value, to a tenth."""
+        return round(self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin), 1)
+
+
+def axis(values: Sequence[float], begin: float, end: float, *, whole: bool = False, margin: float = 0.05) -> Axis:
+    """An axis on which all values have room, with round numbers.
+
+    Args:
+        values: Finite; without any, it goes from 0 to 1.
+        whole: Only whole numbers stand on it.
+        margin: The share of the axis that is left free at both ends.
+    """
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    room = margin * (high - low) if high > low else 0.5 * (abs(high) or 1)
+    low, high = low - room, high + room
+    least = (high - low) / TICKS
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(times * power for times in (1, 2, 5, 10) if times * power >= least)
+    step = max(step, 1.0) if whole else step
+    numbers = range(math.ceil(low / step), math.floor(high / step) + 1)
+    return Axis(low, high, begin, end, tuple(number * step for number in numbers))
+
+
+def curve_chart(epochs: Sequence[int], series: Sequence[Series], unit: str, best: int | None, dark: bool) -> str:
     """Lines over epochs, as SVG.
 
     Args:
         series: At most two in colours of their own, and dashed ones.
         best: The epoch that was kept; None where none is known.
     """
-
-    def draw(axes: Axes) -> None:
-        from matplotlib.ticker import MaxNLocator
-
-        colours = iter(INKS[dark][2:])
-        for line in series:
-            colour = INKS[dark][1] if line.dashed else next(colours)
-            style, dots = ("--", "") if line.dashed else ("-", "o" if len(epochs) <= 15 else "")
-            axes.plot(epochs, line.values, color=colour, linestyle=style, marker=dots, markersize=3, label=line.label)
-        if best:
-            axes.axvline(best, color=INKS[dark][1], linewidth=0.8, linestyle=":", label=f"kept: epoch {best}")
-        axes.set_xlabel("epoch")
-        axes.set_ylabel(unit)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-    return _chart(draw, dark)
+    colours = iter(INKS[dark][2:])
+    x = axis(epochs, LEFT, WIDTH - RIGHT, whole=True)
+    y = axis([value for line in series for value in line.values if abs(value) < LARGE], HEIGHT - BOTTOM, TOP)
+    lines = []
+    for line in series:
+        points = [(x(n), y(v)) if abs(v) < LARGE else None for n, v in zip(epochs, line.values, strict=True)]
+        steps = zip(["M", *("L" if point else "M" for point in points)], points, strict=False)
+        path = "".join(f"{step}{point[0]} {point[1]}" for step, point in steps if point)
+        dots = [point for point in points if point] if len(epochs) <= 15 and not line.dashed else []
+        lines.append(Line(line.label, INKS[dark][1] if line.dashed else next(colours), path, "5 3" * line.dashed, dots))
+    if best:
+        lines.append(Line(f"kept: epoch {best}", INKS[dark][1], f"M{x(best)} {y.begin}V{y.end}", "1 3"))
+    return _drawn(x, y, dark, lines=lines, bars=[], across="epoch", up=unit)
 
 
-def histogram(values: Sequence[float], mean: float, dark: bool) -> bytes:
+def histogram(values: Sequence[float], mean: float, dark: bool) -> str:
     """How many documents have which AUC, and where the mean is, as SVG; values from 0 to 1."""
-
-    def draw(axes: Axes) -> None:
-        from matplotlib.ticker import MaxNLocator
-
-        percents = [100 * value for value in values]
-        axes.hist(percents, bins=[100 * n / BINS for n in range(BINS + 1)], color=INKS[dark][2], rwidth=0.9)
-        axes.axvline(100 * mean, color=INKS[dark][3], linewidth=1.5, label=f"mean: {100 * mean:.1f} %")
-        axes.set_xlim(0, 100)
-        axes.set_xlabel("AUC of a document (%)")
-        axes.set_ylabel("documents")
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-
-    return _chart(draw, dark)
+    counts = [0] * BINS
+    for value in values:
+        counts[min(int(value * BINS), BINS - 1)] += 1
+    x = axis((0, 100), LEFT, WIDTH - RIGHT, margin=0)
+    y = axis((0, 1.05 * max(counts)), HEIGHT - BOTTOM, TOP, whole=True, margin=0)
+    wide = (x.end - x.begin) / BINS
+    bars = [(round(x.begin + (n + 0.05) * wide, 1), y(many), round(0.9 * wide, 1)) for n, many in enumerate(counts)]
+    lines = [Line(f"mean: {100 * mean:.1f} %", INKS[dark][3], f"M{x(100 * mean)} {y.begin}V{y.end}")]
+    return _drawn(x, y, dark, lines=lines, bars=bars, across="AUC of a document (%)", up="documents")
 
 
-def _chart(draw: Callable[[Axes], None], dark: bool) -> bytes:
-    ink, axis, *_ = INKS[dark]
-    style = {
-        **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.labelcolor", "ytick.labelcolor"), ink),
-        **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), axis),
-        **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
-        **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
-    }
-
-    def on(figure: Figure) -> None:
-        draw(figure.subplots())
-        figure.legend(loc="outside upper left", ncols=2, fontsize=8, frameon=False)
-
-    return drawn(on, "svg", width=4.6, height=2.7, style=style)
+def _drawn(x: Axis, y: Axis, dark: bool, **values: object) -> str:
+    return drawing("chart.svg", x=x, y=y, inks=INKS[dark], width=WIDTH, height=HEIGHT, **values)

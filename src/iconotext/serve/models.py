@@ -14,7 +14,6 @@ from fastapi import APIRouter, HTTPException
 from fastapi.responses import HTMLResponse, Response
 
 from iconotext.errors import CorpusError, IconotextError, SettingError
-from iconotext.extras import require
 from iconotext.report.page import policy_of
 from iconotext.serve import model_work
 from iconotext.serve.collections import problems
@@ -44,16 +43,13 @@ def check_models(settings: ServeSettings) -> None:
 
     Raises:
         SettingError: The folder or the corpus is not there, or there is a corpus without models.
-        MissingPackageError: What draws curves is not installed.
     """
     if settings.corpus is not None and settings.models is None:
         raise SettingError("corpus: models are measured on it: name their folder, too")
     if settings.corpus is not None and not settings.corpus.is_file():
         raise SettingError(f"{settings.corpus}: no file: name the one of a corpus")
-    if settings.models is not None:
-        if not settings.models.is_dir():
-            raise SettingError(f"{settings.models}: no folder: name the one in which the folders of models lie")
-        require("papers", "matplotlib", purpose="the curves of models")
+    if settings.models is not None and not settings.models.is_dir():
+        raise SettingError(f"{settings.models}: no folder: name the one in which the folders of models lie")
 
 
 def routes(jobs: Jobs) -> APIRouter:
@@ -172,13 +168,13 @@ def routes(jobs: Jobs) -> APIRouter:
         if chart == "auc-by-document":
             _, found = await asyncio.to_thread(measured, name)
             values = [row["auc"] for row in found["rows"] if row["auc"] is not None]
-            data = await done(histogram, values, found["auc"], dark)
+            data = histogram(values, found["auc"], dark)
         else:
             model = await asyncio.to_thread(known, name)
             if chart not in _charts(model) or model.curves is None:
                 raise HTTPException(404, "there is no such drawing")
             series, unit, _ = _charts(model)[chart]
-            data = await done(curve_chart, model.curves.epochs, series, unit, model.metrics.get("best_epoch"), dark)
+            data = curve_chart(model.curves.epochs, series, unit, model.metrics.get("best_epoch"), dark)
         return Response(data, media_type="image/svg+xml", headers=SVG)
 
     @shown.get("/models/{name}/documents/{number}", response_class=HTMLResponse)

@@ -44,6 +44,11 @@ def page(template: str, settings: ServeSettings, *, here: str, title: str, **val
     return _environment().get_template(template).render(**known, **values) + "\n"
 
 
+def drawing(template: str, **values: object) -> str:
+    """A drawing out of its template."""
+    return _environment().get_template(template).render(**values) + "\n"
+
+
 def sections(settings: ServeSettings) -> list[tuple[str, str]]:
     """Address and name of what every page leads to."""
     known = [
