@@ -61,9 +61,7 @@ class Graph:
     def write(self, path: Path, inputs: dict[str, tuple[int, list[Any]]], outputs: dict[str, list[Any]]) -> None:
         given = [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in inputs.items()]
         found = [helper.make_tensor_value_info(name, FLOAT, shape) for name, shape in outputs.items()]
-        graph = helper.make_graph(self._nodes, path.parent.name, given, found, list(self._initial.values()))
-        versions = [helper.make_opsetid("", 17), helper.make_opsetid(OURS, 1)]
-        path.write_bytes(helper.make_model(graph, opset_imports=versions, ir_version=8).SerializeToString())
+        write_graph(path, helper.make_graph(self._nodes, path.parent.name, given, found, list(self._initial.values())))
 
     def _external(self, name: str) -> onnx.TensorProto:
         about = self._tensors[name]
@@ -73,6 +71,20 @@ class Graph:
         for key, value in (("location", self._file), ("offset", self._start + start), ("length", end - start)):
             tensor.external_data.add(key=key, value=str(value))
         return tensor
+
+
+def product_graph(path: Path) -> None:
+    """Of whole numbers: ``rows`` (n, features), 0 to 255, times ``matrix`` (features, outputs), -128 to 127."""
+    rows = helper.make_tensor_value_info("rows", TensorProto.UINT8, ["n", "features"])
+    matrix = helper.make_tensor_value_info("matrix", TensorProto.INT8, ["features", "outputs"])
+    sums = helper.make_tensor_value_info("sums", TensorProto.INT32, ["n", "outputs"])
+    node = helper.make_node("MatMulInteger", ["rows", "matrix"], ["sums"])
+    write_graph(path, helper.make_graph([node], path.stem, [rows, matrix], [sums]))
+
+
+def write_graph(path: Path, graph: onnx.GraphProto) -> None:
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid(OURS, 1)]
+    path.write_bytes(helper.make_model(graph, opset_imports=versions, ir_version=8).SerializeToString())
 
 
 def efficientnet_graph(weights: Path, network: EfficientNetLite0, path: Path) -> None:

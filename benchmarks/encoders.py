@@ -30,12 +30,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from encoder_graphs import bert_graph, classifier_graph, efficientnet_graph
+from encoder_graphs import bert_graph, classifier_graph, efficientnet_graph, product_graph
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
+from iconotext.embed.rounded import GRAPH
 from iconotext.features.bert import Bert
 from iconotext.features.efficientnet import SIDE, prepare
 from iconotext.features.efficientnet_network import EfficientNetLite0, Rounding, SameConv, network_of
@@ -478,6 +479,7 @@ def main() -> int:
     else:
         write_text_graph(arguments.out or MODELS / "minilm")
         write_images_graphs(arguments.out or MODELS / "efficientnet-lite0")
+        product_graph(arguments.out / GRAPH.name if arguments.out else GRAPH)
     return 0
 
 

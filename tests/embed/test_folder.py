@@ -124,8 +124,8 @@ def test_a_model_of_words_and_a_table_links_as_it_was_validated(tmp_path):
     folder = train(small_recipe(), [corpus], tmp_path / "model", prepared=tmp_path / "arrays")
     table = str(tmp_path / "corpus" / "features.npy")
     assert_same(
-        matrices(folder, tmp_path / "arrays"), linked(folder, corpus, image=table), 2e-3
-    )  # the arrays have 16 bits
+        matrices(folder, tmp_path / "arrays"), linked(folder, corpus, image=table), 1e-2
+    )  # products in linking have 8 bits
     with pytest.raises(FeatureError, match=r"looks images up in a table of features; name it: image=FILE.npy"):
         Linker.load(str(folder))
 
@@ -159,7 +159,7 @@ def test_a_model_of_backbones_links_as_it_was_validated_and_with_no_others(tmp_p
         training={"epochs": 1, "batch": 2},
     )
     folder = train(recipe, [pictures], tmp_path / "model", prepared=tmp_path / "arrays")
-    assert_same(matrices(folder, tmp_path / "arrays"), linked(folder, pictures), 2e-3)
+    assert_same(matrices(folder, tmp_path / "arrays"), linked(folder, pictures), 1e-2)
     weights = folder / "weights.safetensors"
     changed = weights.read_bytes().replace(b"efficientnet-lite0", b"efficientnet-lite9")
     weights.write_bytes(changed)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from iconotext.embed.projected import projected
+from iconotext.embed.projected import load_projection
 from iconotext.embed.space import at_once, unit_rows
 from iconotext.features.backbone import TextBackbone
 from iconotext.recipe.encoders import ProjectionSettings
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import Tensor
 
     from iconotext.embed.folder import StoredModel
@@ -38,7 +37,7 @@ class JointSpace:
     """
 
     stored: StoredModel
-    _sides: dict[str, Mapping[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
+    _sides: dict[str, Callable[[FloatMatrix], FloatMatrix]] = field(default_factory=dict, repr=False)
 
     @property
     def dim(self) -> int:
@@ -80,18 +79,18 @@ class JointSpace:
             return _in_order(text, vectors, among, places) if reads_in_order(text) else vectors
         settings = self.stored.recipe.text
         if isinstance(settings, ProjectionSettings):
-            return projected(vectors, self._weights("text"), settings)
+            return self._side("text", settings)(vectors)
         return unit_rows(vectors)
 
     def _images(self, pooled: FloatMatrix) -> FloatMatrix:
         settings = self.stored.recipe.image
         if not isinstance(settings, ProjectionSettings):
             return pooled
-        return projected(pooled, self._weights("image"), settings)
+        return self._side("image", settings)(pooled)
 
-    def _weights(self, side: str) -> Mapping[str, NDArray[Any]]:
+    def _side(self, side: str, settings: ProjectionSettings) -> Callable[[FloatMatrix], FloatMatrix]:
         if side not in self._sides:
-            self._sides[side] = self.stored.projection(side)
+            self._sides[side] = load_projection(self.stored.projection(side), settings)
         return self._sides[side]
 
     def _common(self, vectors: FloatMatrix) -> FloatMatrix:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.embed.rounded import Affine
 from iconotext.embed.space import unit_rows
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 _ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 _EPSILON = 1e-5  # of PyTorch's batch norm
 
-BLOCK = 64
-"""Rows that are projected at a time: a row comes out the same, to the last bit, whatever stands in the other rows."""
+AT_ONCE = 64
+"""Rows that are projected at a time: what becomes of them on the way then fits a core's cache."""
 
 
 def projection_shapes(features: int, dim: int, settings: ProjectionSettings) -> dict[str, tuple[int, ...]]:
@@ -36,38 +37,35 @@ def projection_shapes(features: int, dim: int, settings: ProjectionSettings) -> 
     return shapes
 
 
-def projected(vectors: FloatMatrix, weights: Arrays, settings: ProjectionSettings) -> FloatMatrix:
-    """(n, features) to (n, dim), rows of length 1; each row as if it were alone."""
-    return in_blocks(lambda block: _block(block, weights, settings), vectors, len(weights["out.bias"]))
+def load_projection(weights: Arrays, settings: ProjectionSettings) -> Callable[[FloatMatrix], FloatMatrix]:
+    """From (n, features) to (n, dim), rows of length 1; each row as if it were alone, to the last bit.
 
-
-def in_blocks(work: Callable[[FloatMatrix], FloatMatrix], rows: FloatMatrix, dim: int) -> FloatMatrix:
-    """(n, dim) what ``work`` makes of n rows, each as if it were alone.
-
-    Products of matrices differ in their last bits with the number of rows, and those of few rows read the weights for
-    hardly any work. So rows are taken ``BLOCK`` at a time, and the last block is filled up with zeros.
+    Products are of whole numbers (see ``embed.rounded``), so a vector lies a little beside what PyTorch computes: of
+    the models that ship, cosines of the two are 0.9998 to 0.9999.
     """
-    found = np.empty((len(rows), dim), np.float32)
-    for start in range(0, len(rows), BLOCK):
-        some = rows[start : start + BLOCK]
-        block = np.zeros((BLOCK, rows.shape[1]), np.float32)
-        block[: len(some)] = some
-        found[start : start + BLOCK] = work(block)[: len(some)]
-    return found
+    hidden = Affine.of(weights["hidden.weight"], weights["hidden.bias"]) if settings.hidden else None
+    out = Affine.of(weights["out.weight"], weights["out.bias"])
 
+    def block(vectors: FloatMatrix) -> FloatMatrix:
+        x = vectors
+        if settings.rescale:
+            x = unit_rows(x) * np.float32(x.shape[1] ** 0.5)
+        if settings.batch_norm:
+            deviation = np.sqrt(weights["norm.running_var"] + np.float32(_EPSILON))
+            scaled = (x - weights["norm.running_mean"]) / deviation
+            x = np.asarray(scaled * weights["norm.weight"] + weights["norm.bias"], np.float32)
+        if hidden is not None:
+            x = _gelu(hidden(x))
+        x = out(x)
+        return unit_rows(x + unit_rows(vectors) if settings.residual else x)
 
-def _block(vectors: FloatMatrix, weights: Arrays, settings: ProjectionSettings) -> FloatMatrix:
-    x = vectors
-    if settings.rescale:
-        x = unit_rows(x) * np.float32(x.shape[1] ** 0.5)
-    if settings.batch_norm:
-        deviation = np.sqrt(weights["norm.running_var"] + np.float32(_EPSILON))
-        scaled = (x - weights["norm.running_mean"]) / deviation
-        x = np.asarray(scaled * weights["norm.weight"] + weights["norm.bias"], np.float32)
-    if settings.hidden:
-        x = _gelu(x @ weights["hidden.weight"].T + weights["hidden.bias"])
-    x = x @ weights["out.weight"].T + weights["out.bias"]
-    return unit_rows(x + unit_rows(vectors) if settings.residual else x)
+    def projected(vectors: FloatMatrix) -> FloatMatrix:
+        found = np.empty((len(vectors), len(weights["out.bias"])), np.float32)
+        for start in range(0, len(vectors), AT_ONCE):
+            found[start : start + AT_ONCE] = block(vectors[start : start + AT_ONCE])
+        return found
+
+    return projected
 
 
 def _gelu(x: FloatMatrix) -> FloatMatrix:

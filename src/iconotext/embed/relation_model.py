@@ -20,7 +20,6 @@ import numpy as np
 
 from iconotext.embed.folder import ABOUT, WEIGHTS
 from iconotext.embed.layer_means import TEXTS, LayerMeans
-from iconotext.embed.projected import in_blocks
 from iconotext.embed.word_hashes import word_logits
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import TextBackbone, cached_text
@@ -39,6 +38,9 @@ KIND = "relations"
 
 LIMIT = 12.0
 """Largest log-odds that are given, in either direction: nothing is surer than one in 160,000."""
+
+BLOCK = 64
+"""Texts that are looked at together: see ``_product``."""
 
 ARRAYS = {"layers": "DR", "rarity": "B", "words": "BR", "bias": "R", "image": "PR", "image_bias": "R"}
 """The arrays and their shapes: D numbers of a text's layers, B buckets of word runs, P features of an image, R
@@ -76,8 +78,23 @@ class RelationWeights:
 def text_logits(arrays: Mapping[str, NDArray[np.float32]], layers: FloatMatrix, texts: Sequence[str]) -> FloatMatrix:
     """(N, R) log-odds of N texts, whose layers are (N, D)."""
     words = word_logits(texts, arrays["rarity"], arrays["words"])
-    of_layers = in_blocks(lambda block: block @ arrays["layers"], layers, len(arrays["bias"]))
+    of_layers = _product(layers, arrays["layers"])
     return np.asarray(of_layers + words + arrays["bias"], np.float32)
+
+
+def _product(rows: FloatMatrix, matrix: NDArray[np.float32]) -> FloatMatrix:
+    """The product, each row as if it were alone.
+
+    Products of matrices differ in their last bits with the number of rows. So rows are taken ``BLOCK`` at a time, and
+    the last block is filled up with zeros.
+    """
+    found = np.empty((len(rows), matrix.shape[1]), np.float32)
+    for start in range(0, len(rows), BLOCK):
+        some = rows[start : start + BLOCK]
+        block = np.zeros((BLOCK, rows.shape[1]), np.float32)
+        block[: len(some)] = some
+        found[start : start + BLOCK] = (block @ matrix)[: len(some)]
+    return found
 
 
 class RelationModel:

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from iconotext.embed.rounded import GRAPH, Affine
+
+
+def test_numbers_that_are_whole_steps_are_multiplied_exactly():
+    weight = np.array([[63, -1, 2], [0, 0, 0]], np.float32)
+    rows = np.array([[0, 255, 3], [-5, 250, 0], [7, 7, 7], [0, 0, 0]], np.float32)
+    found = Affine.of(weight, np.array([0.5, -4], np.float32))(rows)
+    np.testing.assert_allclose(found, [[-248.5, -4], [-564.5, -4], [448.5, -4], [0.5, -4]])
+
+
+@given(
+    arrays.arrays(np.float32, (3, 7), elements=st.floats(-8, 8, width=32)),
+    arrays.arrays(np.float32, (5, 7), elements=st.floats(-8, 8, width=32)),
+)
+def test_is_as_near_as_its_steps_are_fine(rows, weight):
+    found = Affine.of(weight, np.zeros(5, np.float32))(rows).astype(np.float64)
+    for n, row in enumerate(rows.astype(np.float64)):
+        for m, weights in enumerate(weight.astype(np.float64)):
+            row_step, weight_step = (row.max() - row.min()) / 255, np.abs(weights).max() / 63
+            most = sum(
+                abs(a) * weight_step / 2 + abs(b) * row_step / 2 + row_step * weight_step / 4
+                for a, b in zip(row, weights, strict=True)
+            )
+            assert abs(found[n, m] - sum(row * weights)) <= most * 1.001 + 1e-3
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_a_row_with_something_not_finite_spoils_no_other(odd):
+    chance = np.random.default_rng(0)
+    rows, weight = chance.standard_normal((3, 9)).astype(np.float32), chance.standard_normal((4, 9)).astype(np.float32)
+    affine = Affine.of(weight, np.zeros(4, np.float32))
+    good = affine(rows)
+    rows[1, 4] = odd
+    found = affine(rows)
+    assert not np.isfinite(found[1]).any()
+    assert found[[0, 2]].tobytes() == good[[0, 2]].tobytes()
+
+
+def test_the_graph_is_what_the_script_writes(tmp_path):
+    benchmarks = Path(__file__).parents[2] / "benchmarks"
+    script = "import sys; from pathlib import Path; from encoder_graphs import product_graph; product_graph(Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", script, tmp_path / GRAPH.name], cwd=benchmarks, check=True)
+    assert (tmp_path / GRAPH.name).read_bytes() == GRAPH.read_bytes()
