@@ -7,6 +7,7 @@ import pytest
 from iconotext.recipe import dump_recipe
 from iconotext.train import train as train_model
 from tests import program
+from tests.scale.conftest import png, row, write_jsonl, write_tar
 from tests.train.synthetic import small_recipe, write_synthetic
 
 MISSING = ("7-0", "7-2", "12-0", "12-1", "12-2")
@@ -56,3 +57,14 @@ def test_features_of_shards_are_written_once_counted_and_trained_on(tmp_path, co
     train_model(recipe, [corpus], tmp_path / "memory")
     streamed, whole = (json.loads((folder / "metrics.json").read_text()) for folder in (model, tmp_path / "memory"))
     assert streamed["left_out"] == whole["left_out"] == {"skipped": 1, "images_left_out": 5, "lacking": 1}
+
+
+def test_a_shard_without_its_tar_is_named_at_the_end(tmp_path):
+    for name in ("0", "1"):
+        write_jsonl(tmp_path / "shards" / f"{name}.jsonl", [row(n, [f"{n}.png", "a.png"]) for n in range(2)])
+    write_tar(tmp_path / "shards" / "0.tar", {"0.png": png(0)})  # three of its four are not there
+    command = ("scale", "duplicates", tmp_path / "shards", "-o", tmp_path / "hashes", "--workers", 1)
+    told = run(*command).stderr.splitlines()
+    assert told[-3] == "iconotext: 1: 4 pictures, none found"
+    assert told[-2].startswith("iconotext: 1 shard without any picture: is a tar or folder missing beside it?")
+    assert json.loads(run(*command, "--json").stdout)["pictureless"] == {"1": 4}

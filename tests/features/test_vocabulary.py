@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import FeatureError
-from iconotext.features.vocabulary import UNKNOWN, Vocabulary, build_vocabulary, load_vocabulary, words_of
+from iconotext.features.vocabulary import UNKNOWN, Vocabulary, load_vocabulary, most_frequent, words_of
 
 
 def test_words_by_hand():
@@ -17,7 +19,7 @@ def test_words_by_hand():
 
 
 def test_the_most_frequent_words_ties_in_alphabetical_order():
-    vocabulary = build_vocabulary(["b a", "c a", "b d"], max_words=3)
+    vocabulary = most_frequent({"d": 1, "b": 2, "a": 2, "c": 1}, max_words=3)
     assert vocabulary.words == (UNKNOWN, "a", "b", "c")
     assert len(vocabulary) == 4
     assert vocabulary.ids("a d b", max_tokens=9) == [1, 0, 2]
@@ -28,7 +30,7 @@ def test_the_most_frequent_words_ties_in_alphabetical_order():
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=5), st.integers(1, 50))
 def test_a_saved_vocabulary_is_read_as_it_was(tmp_path_factory, texts, max_words):
     path = tmp_path_factory.mktemp("vocabulary") / "vocabulary.txt"
-    vocabulary = build_vocabulary(texts, max_words=max_words)
+    vocabulary = most_frequent(Counter(word for text in texts for word in words_of(text)), max_words=max_words)
     vocabulary.save(path)
     assert load_vocabulary(path).words == vocabulary.words
     for text in texts:
@@ -51,5 +53,5 @@ def test_what_is_no_vocabulary_is_refused_with_its_file(tmp_path, words):
 
 
 def test_words_of_concepts_are_known_however_rare():
-    vocabulary = build_vocabulary(["a dog", "a cat", "a dog"], max_words=2, besides=["tennis racket", "dog"])
+    vocabulary = most_frequent({"cat": 1, "a": 3, "dog": 2}, max_words=2, besides=["tennis racket", "dog"])
     assert vocabulary.words == (UNKNOWN, "a", "dog", "tennis", "racket")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tarfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -240,6 +241,27 @@ def test_the_order_in_which_shards_and_results_are_added_does_not_matter(linked,
     wanted = tmp_path / "wanted"
     update(wanted, tmp_path / "linked", shards / "loose.png", link=EveryLink())
     assert found == state(wanted)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_of_two_results_of_a_shard_the_first_counts_and_the_other_is_named(linked, shards, tmp_path, at_once, lost):
+    lib, link, results = tmp_path / "lib", EveryLink(), linked()
+    second = tmp_path / "linked again"
+    shutil.copytree(results, second)
+    if not at_once:
+        update(lib, second, link=link)
+    if lost and not at_once:  # what is in the library goes on to count
+        (lib / LEDGER).unlink()
+    first, other = (results, second) if at_once else (second, results)
+    report = update(lib, results, second, link=link)
+    said = "left out: {} is of the same shard, and counts; take one of them away"
+    assert report.failures == [(str(other / f"{s}.parquet"), said.format(first / f"{s}.parquet")) for s in range(2)]
+    assert len(places(lib)) == 6
+    assert update(lib, link=link).failures == report.failures
+    shutil.rmtree(first)
+    remove_from_library(lib, [first])
+    assert (update(lib, link=link).failures, len(places(lib)), link.linked) == ([], 6, [])
 
 
 @pytest.mark.parametrize("lost", [False, True])

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory, gettempdir
 
 import pytest
 
-from iconotext.errors import IconotextError, OutputError
-from iconotext.scale.engine import Lost, worked
+from iconotext.errors import FeatureError, IconotextError, OutputError
+from iconotext.scale.engine import Lost, answer, worked
 from iconotext.scale.on_ray import OnRay
 from iconotext.scale.processes import Processes
 from tests.scale.test_run import contents, descendants, make, name_of, start
@@ -103,9 +103,25 @@ def test_what_a_dead_process_had_is_done_by_another_and_at_last_given_up(tmp_pat
 @pytest.mark.parametrize("engine", ["local", "cluster"], indirect=True)
 def test_memory_is_bounded(tmp_path, engine):
     found = done(engine, Trouble(tmp_path, large=1, fault=2), workers=1, tries=1)
-    assert found.pop(1) == Lost("took more than 0.1 GB beyond its models")
+    assert found.pop(1) == Lost("set memory higher (4 by default): it took more than 0.1 GB beyond its models")
     assert str(found.pop(2)).startswith("Lost(reason='RuntimeError: a fault (work.py:")
     assert sorted(found) == [0, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ImportError("libarrow.so: failed to map segment from shared object"), FeatureError("x.onnx: std::bad_alloc")],
+)
+def test_want_of_memory_is_known_by_what_libraries_say(error):
+    class Wanting:
+        def prepare(self):
+            pass
+
+        def run(self, number, /):
+            raise error
+
+    said = "set memory higher (4 by default): it took more than 0.5 GB beyond its models"
+    assert answer(Wanting(), 1, 500_000_000) == ("failed", said)
 
 
 @pytest.mark.parametrize("engine", ["local", "cluster"], indirect=True)

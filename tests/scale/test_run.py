@@ -77,7 +77,7 @@ def test_what_is_gone_costs_no_result_and_is_said(tmp_path, linked_stage, monkey
     monkeypatch.setattr("iconotext.scale.run.Processes", Here)
     shards, output = make(tmp_path / "in"), tmp_path / "out"
     done = link(shards, output)
-    assert (done["others"], done["unread"]) == ([], {})
+    assert (done["others"], done["unread"], done["pictureless"]) == ([], {}, {})
     before = contents(output)
     (shards / "001.tar").rename(tmp_path / "away.tar")
     gone = link(shards, output)
@@ -87,6 +87,7 @@ def test_what_is_gone_costs_no_result_and_is_said(tmp_path, linked_stage, monkey
     result = output / "001.jsonl"
     result.unlink()  # it is to be linked as it is now
     assert (link(shards, output)["made"], link(shards, output)["images"]["usable"]) == (1, 7)
+    assert link(shards, output)["pictureless"] == {"001": 4}
     (tmp_path / "away.tar").rename(shards / "001.tar")
     assert link(shards, output)["made"] == 1
     assert link(shards, output) == done | {"made": 0}

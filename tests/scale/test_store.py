@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -106,6 +107,10 @@ def make(folder):
     write_jsonl(folder / "b.jsonl", [row(9, ["img/1.png", "../b.jsonl", "no.png", "https://example.org/a.png"])])
     (folder / "img").mkdir()
     (folder / "img/1.png").write_bytes(png(1))
+    page = {"url": "https://example.org", "text_list": ["A dog."], "image_info": [{"image_name": "2.png"}]}
+    write_jsonl(folder / "pages.jsonl", [page])
+    (folder / "pages_images").mkdir()
+    (folder / "pages_images/2.png").write_bytes(png(2))
 
 
 def test_a_store_gives_the_bytes_that_this_machine_gives(server, tmp_path):
@@ -113,8 +118,9 @@ def test_a_store_gives_the_bytes_that_this_machine_gives(server, tmp_path):
     here = link(tmp_path / "in", tmp_path / "out")
     send(tmp_path / "in", "s3://bucket/in")
     there = link("s3://bucket/in", "s3://bucket/out", workers=2)
-    assert there["made"] == 2
+    assert there["made"] == 3
     assert there == here
+    assert json.loads((tmp_path / "out/pages.jsonl").read_text())["images"][0]["problem"] is None
     made = contents(tmp_path / "out")
     fetched = fetch("s3://bucket/out")
     assert sorted(made) == sorted(fetched)
@@ -141,7 +147,7 @@ def test_a_promise_over_shards_of_a_store_is_that_of_files(server, tmp_path, mon
             ("s3://bucket/in", "s3://bucket/out"),
         )
     ]
-    assert done[0] == done[1] == done[2] | {"made": 2}
+    assert done[0] == done[1] == done[2] | {"made": 3}
     assert done[0]["promises"][0]["tested"] > 0
     made, fetched = contents(tmp_path / "out"), fetch("s3://bucket/out")
     assert sorted(made) == sorted(fetched)

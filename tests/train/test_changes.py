@@ -69,6 +69,12 @@ BEFORE = {"validation_loss": 2.0, "validation_auc": None}
              "links changed: of 157 pictures, 41 have another best sentence by the picture alone, 1 with all evidence"],
         ),
         (
+            {"before": BEFORE, "best_epoch": 3, "validation_loss": 1.5, "changed": None},
+            ["before training: validation loss 2.0000",
+             "links changed: cannot be counted, since features have no texts; link some of their documents with both "
+             "models, or compare them by `iconotext evaluate`"],
+        ),
+        (
             {"before": BEFORE, "best_epoch": 0, "validation_loss": 2.0, "last_loss": 2.5},
             ["before training: validation loss 2.0000",
              "no epoch was better than that (the last: 2.5000), so the model is the one it was"],

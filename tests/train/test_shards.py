@@ -23,7 +23,7 @@ from iconotext.train.feature_shards import Features, _setup, write_features
 from iconotext.train.prepare import prepare
 from iconotext.train.prepare_shards import HELD_OUT, is_feature_folder, prepare_shards
 from iconotext.train.prepared import open_prepared
-from iconotext.train.run import train
+from iconotext.train.run import _count_changes, train
 from iconotext.train.windows import Windows
 from tests.object_store import running, send
 from tests.scale.conftest import png, row, write_jsonl
@@ -202,6 +202,33 @@ def test_held_out_are_those_of_the_smallest_chance_and_no_more_than_the_bound(tm
     assert sum(count for *_, count in few.meta["shards"]) == 55
 
 
+@pytest.mark.parametrize("splits", [True, False])
+def test_words_are_those_that_are_read_of_documents_that_train(tmp_path, splits):
+    corpus = write_synthetic(tmp_path / "corpus", 30, splits=splits)
+    lines = [json.loads(line) for line in corpus.read_text().splitlines()]
+    for number, line in enumerate(lines):  # some words in one document alone, some behind what is read
+        line["sentences"][0] = f"own{number} rare{number % 7} " + "and so on " * 9 + f"late{number % 3}"
+        line["images"] = ["nowhere"] if number % 10 == 0 else line["images"]
+        line["links"] = []
+    corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    recipe = tables(corpus, text={"max_tokens": 12, "max_words": 40}, training={"validation": 0.3})
+    memory = prepare(recipe, [corpus], tmp_path / "memory")
+    streamed = prepared_of(features_of(tmp_path, recipe, corpus, each=7), recipe, tmp_path)
+    training = {memory.ids[n] for n in memory.documents("train")}
+    assert len(training) == (15 if splits else 19)
+    counts: dict[str, int] = {}
+    for line in lines:
+        for word in (w for s in line["sentences"] for w in s.split()[:12] if line["id"] in training):
+            counts[word] = counts.get(word, 0) + 1
+    wanted = ["<unknown>", *sorted(counts, key=lambda word: (-counts[word], word))[:40]]
+    for prepared in (memory, streamed):
+        assert (prepared.folder / "vocabulary.txt").read_text().split() == wanted
+    assert sum(word.startswith("own") for word in wanted) < len(training)  # there are more words than fit
+    first = memory.words.ids[: memory.words.offsets[1]].tolist()
+    known = [wanted.index(word) if word in wanted else 0 for word in lines[1]["sentences"][0].split()[:12]]
+    assert first == known  # of the first document with a picture
+
+
 def test_what_is_skipped_is_counted_with_its_reason(tmp_path):
     rows = [row(0, ["a.png", "gone.png"]), row(1, ["bad.png"]), row(2, ["b.png"]), row(3, ["b.png"], sentences=[])]
     rows[3]["blocks"] = []
@@ -245,6 +272,12 @@ def test_what_cannot_be_is_refused_with_what_to_do(features, corpus, tmp_path):
     assert not is_feature_folder(tmp_path)
     assert not is_feature_folder(corpus)
     assert not (tmp_path / "model").exists()
+
+
+def test_links_that_changed_cannot_be_counted_on_features(features, tmp_path):
+    (tmp_path / "metrics.json").write_text('{"before": {}}')
+    _count_changes(small_recipe(init="default", features={"image": "efficientnet-lite0"}), [features], tmp_path)
+    assert metrics_of(tmp_path)["changed"] is None
 
 
 def test_a_damaged_shard_is_told(corpus, tmp_path):

@@ -188,11 +188,15 @@ def _say(output: str, done: dict[str, Any], json: bool, *, what: str = "link", w
         say_json({"output": output, **done})
     else:
         _show(output, done, what)
-    images, others = done["images"], done["others"]
-    if images.get("read") and not images.get("usable"):
-        complain("none of the pictures could be had: a tar lies beside its shard under the same name; --images names")
-        complain("a folder of pictures, and --allow-outside lets documents name files anywhere on this machine")
-    if without and not images.get("left out"):
+    others = done["others"]
+    for name, number in list(done["pictureless"].items())[:SHOWN]:
+        complain(f"{readable(name)}: {counted(number, 'picture')}, none found")
+    if more := done["pictureless"]:
+        complain(
+            f"{counted(len(more), 'shard')} without any picture: is a tar or folder missing beside it? A tar has the"
+        )
+        complain("name of its shard; --images names a folder; --allow-outside lets documents name files anywhere")
+    if without and not done["images"].get("left out"):
         complain("--without names none of these pictures: is it a table of these shards?")
     if others:
         named = f"{readable(others[0])} and {len(others) - 1:,} more" if len(others) > 1 else readable(others[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -46,20 +45,13 @@ class Vocabulary:
         write_text(path, (f"{word}\n" for word in self.words), force=True)
 
 
-def build_vocabulary(texts: Iterable[str], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
-    """The most frequent words of the texts, at most ``max_words``; ties in alphabetical order.
+def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
+    """The words that occur most often, at most ``max_words``; ties in alphabetical order.
 
     Args:
+        counts: How often each occurs.
         besides: Texts, such as the names of concepts, whose words are all in the vocabulary in any case.
     """
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(words_of(text))
-    return most_frequent(counts, max_words=max_words, besides=besides)
-
-
-def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
-    """See ``build_vocabulary``, for words that are counted already."""
     frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:max_words]
     more = (word for text in besides for word in words_of(text))
     return Vocabulary(list(dict.fromkeys([UNKNOWN, *(word for word, _ in frequent), *more])))

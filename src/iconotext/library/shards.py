@@ -48,29 +48,34 @@ def parts_of(brought: Iterable[str]) -> dict[str, int]:
 
 def linked_shards(
     files: Iterable[Found], ledger: Ledger, brought: Iterable[str], stays: Callable[[str], bool]
-) -> set[Path]:
-    """The shards, of some files and of those that the library has, whose results count.
+) -> tuple[set[Path], dict[Path, Path]]:
+    """The shards, of some files and of those that the library has, whose results count; and the results that do not.
 
     A result counts from when it can be taken until it is gone, whichever was added first, and whether this run looks
-    at it or not.
+    at it or not. Of several results of a shard one counts: the one that the library has, else the first.
 
     Args:
         brought: What brought in what the library has.
         stays: Whether what a file has brought in belongs to the library.
+
+    Returns:
+        The shards; and by each result that does not count the one of the same shard that does.
     """
-    parts, looked_at = parts_of(brought), {file.path for file in files if file.kind == "shard"}
-    shards = looked_at | {Path(shard) for shard in parts}
+    parts, looked_at = parts_of(brought), [file.path for file in files if file.kind == "shard"]
     taken = {file_of(each.path): json.loads(each.state)[_RESULT_OF] for each in ledger.starting(f'{{"{_RESULT_OF}"')}
-    found = {shard for name, of in taken.items() if (shard := lasting(Path(of))) in shards and stays(name)}
     unknown = {Path(name) for name in parts if name not in taken and ledger.get(name) is None and stays(name)}
-    for path in looked_at | unknown:
+    counts: dict[Path, Path] = {}
+    others: dict[Path, Path] = {}
+    for name in sorted(filter(stays, taken)):
+        counts.setdefault(lasting(Path(taken[name])), Path(name))
+    for path in (*sorted(unknown), *looked_at):
         with suppress(CorpusError):  # told when it is its turn
-            result = find_result(path)
-            if result is not None and (shard := lasting(Path(result.manifest.inputs[0].address))) in shards:
+            if (result := find_result(path)) is not None:
                 if path not in unknown:
                     result.shard()  # else it cannot be taken, and leaves the shard alone
-                found.add(shard)
-    return found
+                if (other := counts.setdefault(lasting(Path(result.manifest.inputs[0].address)), path)) != path:
+                    others[path] = other
+    return counts.keys() & {*looked_at, *map(Path, parts)}, others
 
 
 def shard_changes(

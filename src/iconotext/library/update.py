@@ -104,11 +104,15 @@ def add_paths(
         }
         files = list(find_files(readings, unread=report.failures))
         brought, around = brought_files(library), [Path(root) for root in library.settings.roots]
-        linked = linked_shards(
+        linked, others = linked_shards(
             files, ledger, brought, lambda name: _is_in(name, around) and not _is_gone(Path(name), readings)
         )
         report.shards_with_results = sum(file.path in linked for file in files)
-        files = [file for file in files if file.path not in linked]
+        files = [file for file in files if file.path not in linked and file.path not in others]
+        report.failures += [
+            (address_of(file), f"left out: {address_of(other)} is of the same shard, and counts; take one of them away")
+            for file, other in others.items()
+        ]
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
             for root in roots

@@ -23,6 +23,10 @@ Outcome = Literal["done", "failed", "error", "unready"]
 worker that was not ready yet, of which the item is innocent."""
 
 
+NO_MEMORY = ("bad_alloc", "failed to map segment", "can't start new thread", "Cannot allocate memory")
+"""What libraries say that get no more memory, most often as they are imported."""
+
+
 class Work(Protocol[Taken, Made]):
     """What is done with each item; must pickle."""
 
@@ -103,10 +107,12 @@ def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any
     try:
         with reporting_full_disk(gettempdir()):  # which another item would find as full
             return "done", work.run(item)
-    except IconotextError as error:
-        return "error", error
-    except MemoryError:
-        return "failed", f"took more than {memory / 1e9:g} GB beyond its models"
-    except Exception as error:  # a fault of ours in one shard must not stop the others
+    except Exception as error:
+        if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
+            took = f"it took more than {memory / 1e9:g} GB beyond its models"
+            return "failed", f"set memory higher (4 by default): {took}"
+        if isinstance(error, IconotextError):
+            return "error", error
+        # a fault of ours in one shard must not stop the others
         last = traceback.extract_tb(error.__traceback__)[-1]
         return "failed", f"{type(error).__name__}: {error} ({os.path.basename(last.filename)}:{last.lineno})"

@@ -184,15 +184,20 @@ def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
 
 
 def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
-    """The sums of many manifests, and the shards that could not be read to their ends, or not at all."""
+    """The sums of many manifests, and the shards that could not be read to their ends, or not at all.
+
+    ``pictureless`` are those none of whose pictures was found, with how many these are: most often a tar is gone.
+    """
     total: dict[str, Any] = {"shards": 0, "documents": {}, "images": {}, "links": 0, "reasons": {}}
-    total |= {"damaged": {}, "unread": {}}
+    total |= {"damaged": {}, "unread": {}, "pictureless": {}}
     for each in manifests:
         total["shards"] += 1
         total["links"] += each.links
         for name in ("documents", "images", "reasons"):
             for key, number in getattr(each, name).items():
                 total[name][key] = total[name].get(key, 0) + number
+        if 0 < each.images.get("read", 0) == each.images.get("missing"):
+            total["pictureless"][each.shard] = each.images["missing"]
         read, broken = (each.documents.get(name, 0) for name in ("read", "broken row"))
         if read == broken and (read or each.problem):
             total["unread"][each.shard] = each.problem or "every row is broken"

@@ -68,7 +68,8 @@ def link_shards(
 
     Returns:
         Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``, and ``damaged``, by shard
-        why it could not be read to its end, or as ``unread`` not at all); ``made``, how many shards were made now;
+        why it could not be read to its end, or as ``unread`` not at all, and as ``pictureless`` how many pictures it
+        names, where none was found); ``made``, how many shards were made now;
         ``lost``, by shard why it was not made; ``others``, which results the folder has of shards that are not among
         these; with ``max_false`` also ``promises``.
 

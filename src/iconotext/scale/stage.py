@@ -14,6 +14,7 @@ from socket import gethostname
 
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.document_row import document_of
+from iconotext.corpus.formats.mmc4 import images_folder
 from iconotext.corpus.row import Record, Row
 from iconotext.corpus.store import FORMATS, format_of, read_records
 from iconotext.corpus.tar import Tar
@@ -39,7 +40,18 @@ from iconotext.scale.pictures import ShardPictures
 from iconotext.scale.samples import sample_records
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import Shard, result_address
-from iconotext.scale.store import absolute, address_of, at_hand, entry, is_remote, located, split_address, target
+from iconotext.scale.store import (
+    absolute,
+    address_of,
+    at_hand,
+    entry,
+    is_folder,
+    is_remote,
+    joined,
+    located,
+    split_address,
+    target,
+)
 from iconotext.types import Document, LinkedDocument, Member
 from iconotext.write import write_text
 
@@ -156,7 +168,7 @@ class Stage:
 
     def documents(self, shard: Shard, paths: list[Path], counts: Counts) -> Iterator[Document]:
         """The documents of a shard, with its files at hand; where it cannot be read on, those before."""
-        file, remote = paths[0], is_remote(shard.file.address)
+        file, remote, folder = paths[0], is_remote(shard.file.address), split_address(shard.file.address)[0]
         try:
             tars = []
             for path, beside in zip(paths[1:], shard.beside, strict=True):
@@ -168,14 +180,17 @@ class Stage:
                 own = Tar(file, shard.file.address)
                 tars, records, files = [own], sample_records(own), True
             else:
-                records, files = read_records(file), FORMATS[format_of(file)].files
+                kind = format_of(file)
+                if remote and kind == "mmc4" and is_folder(joined(folder, images_folder(file).name)):
+                    images_folder(file).mkdir()  # each picture is fetched when its turn comes
+                records, files = read_records(file), FORMATS[kind].files
             for tar in tars:
                 for reason, number in tar.refused.items():
                     counts.note(f"member of a tar: {reason}", tar.path.name, number)
             pictures = ShardPictures(
                 file.parent,
                 tars,
-                remote=split_address(shard.file.address)[0] if remote else None,
+                remote=folder if remote else None,
                 found=self._found,
                 outside=self.settings.allow_outside,
                 files=files,

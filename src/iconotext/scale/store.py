@@ -101,6 +101,13 @@ def entry(address: str) -> Entry | None:
     return Entry(address, info.size, _nanoseconds(info)) if info.is_file else None
 
 
+def is_folder(address: str) -> bool:
+    """Whether something lies in a folder of a store."""
+    from pyarrow.fs import FileType
+
+    return bool(_asked(address, lambda store, path: store.get_file_info(path).type == FileType.Directory))
+
+
 def entries(folder: str) -> list[Entry]:
     """All files in a folder and the folders in it, hidden ones left out, in the order of their addresses."""
     if not is_remote(folder):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from iconotext.types import Document
 
 OWN_WORDS = "words_of_shard.json"
-"""In a shard whose sentences are words: the words by their numbers there, and how often each occurs."""
+"""In a shard whose sentences are words: the words by their numbers there."""
 
 SUFFIX = "features"
 """Of the files."""
@@ -158,11 +158,6 @@ class Features(Stage):
             for chunk in chunked(documents, AT_ONCE):
                 yield 0, chunk
 
-        def note(document: Document, places: Sequence[int | str], kept: bool) -> None:
-            _note(counts, document, places, kept)
-            if kept:
-                words.count(document)
-
         with TemporaryDirectory(prefix="iconotext-") as folder:
             work = Path(folder)
             with ExitStack() as stack:
@@ -173,7 +168,7 @@ class Features(Stage):
                     sentence_writer(self.recipe, work, words, stack, text),
                     PosteriorWriter(self.recipe, work, stack, text),
                     stack,
-                    note=note,
+                    note=partial(_note, counts),
                 )
             table.save(work, None)
             keys = "image_keys"
@@ -182,8 +177,7 @@ class Features(Stage):
             meta = {"concepts": concept_names(self.recipe, images), **meta, "arrays": [*meta["arrays"], keys]}
             write_text(work / META, json.dumps(meta, indent=1), force=True)
             if self.recipe.words is not None:
-                counted = dict(sorted(words.counts.items()))
-                said = json.dumps({"words": list(words.numbers), "counts": counted}, ensure_ascii=False)
+                said = json.dumps({"words": list(words.numbers)}, ensure_ascii=False)
                 write_text(work / OWN_WORDS, said, force=True)
             pack(work, path)
 

@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,15 @@ from iconotext.train.folder import locked
 from iconotext.train.init import start_vocabulary
 from iconotext.train.prepare_documents import DocumentTable
 from iconotext.train.prepare_images import ImageRows, ImageSource, ImageWriter, image_source, image_writer
-from iconotext.train.prepare_sentences import PosteriorWriter, SentenceWriter, caption_backbone, sentence_writer
+from iconotext.train.prepare_sentences import (
+    Numbers,
+    OwnWords,
+    PosteriorWriter,
+    SentenceWriter,
+    caption_backbone,
+    count_words,
+    sentence_writer,
+)
 from iconotext.train.prepared import META, Prepared, open_prepared
 from iconotext.types import Document
 from iconotext.write import write_text
@@ -34,6 +42,9 @@ if TYPE_CHECKING:
 
 AT_ONCE = 256
 """Documents that are in memory at a time."""
+
+WORDS_AT_ONCE = 2**20
+"""Words that are in memory while they get other numbers."""
 
 WAIT = 24 * 3600.0
 """Seconds to wait for another process that prepares the same folder."""
@@ -89,13 +100,15 @@ def lock_of(folder: Path) -> Path:
 def _prepare(
     recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, given: Vocabulary | None, report: Report
 ) -> None:
-    vocabulary = None
     source = image_source(recipe, corpora)
     names = concept_names(recipe, source)
-    if recipe.words:
-        vocabulary = given or _vocabulary(recipe.words.max_words, corpora, names, report)
-        vocabulary.save(work / VOCABULARY)
-    meta = {"concepts": names, **_write(recipe, corpora, work, vocabulary, source, report)}
+    numbers = (given or OwnWords()) if recipe.words else None
+    meta = {"concepts": names, **_write(recipe, corpora, work, numbers, source, report)}
+    write_text(work / META, json.dumps(meta, indent=1), force=True)
+    if isinstance(numbers, OwnWords):
+        numbers = _vocabulary(recipe, open_prepared(work), list(numbers.numbers), names)
+    if numbers is not None:
+        numbers.save(work / VOCABULARY)
     write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
 
 
@@ -168,24 +181,30 @@ def _state(path: Path) -> list[Any]:
     return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in inside if file.exists()]
 
 
-def _vocabulary(most: int, corpora: Sequence[Path], names: Sequence[str], report: Report) -> Vocabulary:
-    from iconotext.features.vocabulary import build_vocabulary
+def _vocabulary(recipe: Recipe, prepared: Prepared, own: Sequence[str], names: Sequence[str]) -> Vocabulary:
+    """The words of the documents that are trained on, by whose numbers those in the arrays are replaced.
 
-    def texts() -> Iterator[str]:
-        for done, document in enumerate(chain.from_iterable(map(read_corpus, corpora))):
-            if done % AT_ONCE == 0:
-                report("counting words", done)
-            if document.split in ("train", None):
-                yield from (sentence.text for sentence in document.sentences)
+    Args:
+        own: The words by the numbers that they have there.
+    """
+    from iconotext.features.vocabulary import most_frequent
 
-    return build_vocabulary(texts(), max_words=most, besides=names)
+    assert recipe.words is not None
+    counts = count_words(prepared, prepared.documents("train"), own)
+    vocabulary = most_frequent(counts, max_words=recipe.words.max_words, besides=names)
+    numbers = np.array(vocabulary.numbers(own), np.int32)
+    ids = np.memmap(prepared.folder / "words.bin", "<i4", "r+")
+    for start in range(0, len(ids), WORDS_AT_ONCE):
+        ids[start : start + WORDS_AT_ONCE] = numbers[ids[start : start + WORDS_AT_ONCE]]
+    ids.flush()
+    return vocabulary
 
 
 def _write(
     recipe: Recipe,
     corpora: Sequence[Path],
     work: Path,
-    vocabulary: Vocabulary | None,
+    numbers: Numbers | None,
     source: ImageSource,
     report: Report,
 ) -> dict[str, Any]:
@@ -208,7 +227,7 @@ def _write(
             chunks(),
             documents,
             image_writer(recipe, work, stack, source),
-            sentence_writer(recipe, work, vocabulary, stack, text := caption_backbone(recipe)),
+            sentence_writer(recipe, work, numbers, stack, text := caption_backbone(recipe)),
             PosteriorWriter(recipe, work, stack, text),
             stack,
             note=note,

@@ -19,12 +19,16 @@ from iconotext.links.weighing import weigh_evidence
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import TowerSettings
 from iconotext.train.arrays import ArrayWriter
+from iconotext.train.prepared import Prepared, span_places
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.features.backbone import TextBackbone
     from iconotext.types import Document, Evidence
+
+AT_ONCE = 4096
+"""Documents whose words are counted at a time."""
 
 
 def sentence_writer(
@@ -45,26 +49,35 @@ def sentence_writer(
 
 
 class OwnWords:
-    """Words by numbers of their own, as they come, for the vocabulary is that of all shards, which none of them knows.
+    """Words by numbers of their own, as they come: the vocabulary is known when it is known which documents train.
 
     Attributes:
         numbers: Of all words so far.
-        counts: How often each occurs in documents that may be trained on.
     """
 
     def __init__(self) -> None:
         self.numbers = {UNKNOWN: 0}
-        self.counts = Counter[str]()
-
-    def count(self, document: Document) -> None:
-        """Count the words of a document, unless it is for validation or test."""
-        if document.split in ("train", None):
-            for sentence in document.sentences:
-                self.counts.update(words_of(sentence.text))
 
     def ids(self, text: str, *, max_tokens: int) -> list[int]:
         """See ``Vocabulary.ids``."""
         return [self.numbers.setdefault(word, len(self.numbers)) for word in words_of(text)[:max_tokens]] or [0]
+
+
+def count_words(prepared: Prepared, documents: NDArray[np.int64], own: Sequence[str]) -> Counter[str]:
+    """How often each word stands in some documents, as far as their sentences are read.
+
+    Args:
+        own: The words by the numbers that they have in the arrays.
+    """
+    assert prepared.words is not None
+    ids, offsets = prepared.words
+    found = Counter[str]()
+    for some in np.array_split(documents, len(documents) // AT_ONCE + 1):
+        places = span_places(offsets, span_places(prepared.sentence_offsets, some))
+        numbers, counts = np.unique(ids[places], return_counts=True)
+        found.update({own[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
+    del found[UNKNOWN]  # of sentences without any
+    return found
 
 
 Numbers = Vocabulary | OwnWords

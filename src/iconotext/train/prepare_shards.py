@@ -33,6 +33,7 @@ from iconotext.train.parts import extracted
 from iconotext.train.parts import joined as joined_parts
 from iconotext.train.prepare import arrays_in, drawing, enough_documents, feature_settings
 from iconotext.train.prepare_documents import chance_of
+from iconotext.train.prepare_sentences import count_words
 from iconotext.train.prepared import DOCUMENTS, IDS, META, SPLITS, UNDIVIDED, Prepared, open_prepared, span_counts
 from iconotext.write import open_atomic, write_text
 
@@ -158,19 +159,24 @@ def _prepare(
     """Write the held-out documents and the vocabulary; what ``Prepared.meta`` says."""
     train, undivided, images, lacking = np.zeros(len(shards), np.int64), np.zeros(len(shards), np.int64), 0, 0
     held: dict[int, list[Place]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
-    words = Counter[str]()
+    words, of_drawn = Counter[str](), dict[Place, Counter[str]]()
     for number, shard in enumerate(shards):
         report("looking at shards", int(train.sum() + undivided.sum()))
         with at_hand(shard.address) as (path,):
             part = open_prepared(path)
-            if recipe.words is not None and given is None:
-                words.update(_own_words(path)["counts"])
+            own_words = _own_words(path) if recipe.words is not None and given is None else []
         train[number], own = (part.splits == TRAIN).sum(), np.flatnonzero(part.splits == UNDIVIDED)
         undivided[number], lacking = len(own), lacking + part.meta["lacking"]
         images += int(span_counts(part.image_offsets, own).sum())
         for split, places in held.items():
             more = chances(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
             held[split] = heapq.nsmallest(HELD_OUT, [*places, *more])
+        if own_words:  # whoever validates in the end does not count
+            words.update(count_words(part, np.flatnonzero(np.isin(part.splits, (TRAIN, UNDIVIDED))), own_words))
+            for place in held[UNDIVIDED]:
+                if place.shard == number:
+                    of_drawn[place] = count_words(part, np.array([place.document]), own_words)
+            of_drawn = {place: of_drawn[place] for place in held[UNDIVIDED]}
     total = int(undivided.sum())
     share = at_least_two(Shares(recipe.training.validation, 0), total, images)
     drawn = held[UNDIVIDED][: share.counts(total)["validation"]]
@@ -181,7 +187,9 @@ def _prepare(
     vocabulary = None
     if recipe.words is not None:
         names: list[str] = part.meta["concepts"]
-        vocabulary = given or most_frequent(words, max_words=recipe.words.max_words, besides=names)
+        for place in drawn if given is None else ():
+            words.subtract(of_drawn[place])
+        vocabulary = given or most_frequent(+words, max_words=recipe.words.max_words, besides=names)
         vocabulary.save(work / VOCABULARY)
     chosen = {VALIDATION: validation, TEST: held[TEST]}
     return {
@@ -217,7 +225,7 @@ def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
         if part.words is None or vocabulary is None:
             return part
         own = _own_words(path)
-    numbers = np.array(vocabulary.numbers(own["words"]), np.int32)
+    numbers = np.array(vocabulary.numbers(own), np.int32)
     return replace(part, words=part.words._replace(ids=numbers[part.words.ids]))
 
 
@@ -226,9 +234,9 @@ def own_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
     return load_vocabulary(prepared.folder / VOCABULARY) if recipe.words is not None else None
 
 
-def _own_words(path: Path) -> dict[str, Any]:
+def _own_words(path: Path) -> list[str]:
     with damaged(path):
-        found: dict[str, Any] = json.loads(files_in(path)(OWN_WORDS).tobytes())
+        found: list[str] = json.loads(files_in(path)(OWN_WORDS).tobytes())["words"]
         return found
 
 

@@ -74,8 +74,7 @@ def train(
             from iconotext.train.loop import train_in_process
 
             launch(train_in_process, recipe.training, watcher, recipe, arrays, folder)
-        if not any(map(is_feature_folder, corpora)):  # they have no texts that could be linked
-            _count_changes(recipe, [Path(corpus) for corpus in corpora], folder)
+        _count_changes(recipe, corpora, folder)
         (folder / CHECKPOINT).unlink(missing_ok=True)  # left over where the end itself was interrupted
         shutil.rmtree(folder / CORPUS, ignore_errors=True)
         for lock in (lock_of(folder / CORPUS), folder / LOCK):
@@ -95,17 +94,19 @@ def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, repor
     return prepare(recipe, [Path(corpus) for corpus in corpora], folder, report=report)
 
 
-def _count_changes(recipe: Recipe, corpora: Sequence[Path], folder: Path) -> None:
+def _count_changes(recipe: Recipe, corpora: Sequence[Path | str], folder: Path) -> None:
     """Write into the figures how many links are others than those of the model that training started from.
 
-    A model that looks images up in a file, or is trained on documents of single pairs alone, has none to count.
+    A model that looks images up in a file, or is trained on documents of single pairs alone, has none to count;
+    features have no texts that could be linked (null in the figures).
     """
     metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
     looks_up = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
     start = recipe.starts_from
     if start is None or "before" not in metrics or "changed" in metrics or looks_up:
         return
-    metrics["changed"] = changed_links(start, folder, corpora)._asdict()
+    texts = not any(map(is_feature_folder, corpora))
+    metrics["changed"] = changed_links(start, folder, [Path(e) for e in corpora])._asdict() if texts else None
     write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
 
 

@@ -86,8 +86,13 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
         yield f"no epoch was better than that (the last: {metrics['last_loss']:.4f}), so the model is the one it was"
     elif loss > (1 - LITTLE) * before["validation_loss"]:
         yield f"it is now less than {100 * LITTLE:g} % better: training changed little"
-    changed = metrics.get("changed")
-    if changed and changed["images"]:
+    changed = metrics.get("changed", {})
+    if changed is None:
+        yield (
+            "links changed: cannot be counted, since features have no texts; link some of their documents with both "
+            "models, or compare them by `iconotext evaluate`"
+        )
+    elif changed and changed["images"]:
         pictures = counted(changed["images"], "picture")
         yield (
             f"links changed: of {pictures}, {changed['picture']:,} have another best sentence by the picture alone, "

@@ -74,10 +74,16 @@ def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     return write_lines((json_of(row, _written(row, home, folder)) for row in rows), path, force=force)
 
 
+def images_folder(path: Path) -> Path:
+    """The folder beside a shard that the data set's own download script puts its images into."""
+    shard = path.name.removesuffix(path.suffix if path.suffix in (".zip", ".gz", ".zst") else "").removesuffix(".jsonl")
+    return path.with_name(f"{shard}_images")
+
+
 def _folder(path: Path) -> str:
     """What the names of a shard's images begin with: the folder that they were fetched into, if it is there."""
-    shard = path.name.removesuffix(path.suffix if path.suffix in (".zip", ".gz", ".zst") else "").removesuffix(".jsonl")
-    return f"{shard}_images/" if (path.parent / f"{shard}_images").is_dir() else ""
+    folder = images_folder(path)
+    return f"{folder.name}/" if folder.is_dir() else ""
 
 
 def _records(first: int, lines: Iterable[bytes], folder: str) -> Iterator[Record]:
