@@ -40,7 +40,7 @@ def test_the_words_in_an_image_are_there_where_somebody_looked_for_them():
     line = TextLine("Exit", 0.875, (0.25, 0.5, 0.75, 1.0))
     images = [Image("a.png", lines=(line,)), Image("b.png", lines=()), Image("c.png")]
     found = json_object(make_linked(["One."], images, []))["images"]
-    assert found[0]["lines"] == [{"text": "Exit", "confidence": 0.875, "box": (0.25, 0.5, 0.75, 1.0)}]
+    assert found[0]["lines"] == [{"text": "Exit", "confidence": 0.875, "box": [0.25, 0.5, 0.75, 1.0]}]
     assert found[1]["lines"] == []
     assert "lines" not in found[2]
 
@@ -91,6 +91,6 @@ def test_no_sentences_and_no_images():
 def test_explanations_stand_with_their_links(linked):
     assert all("explanation" not in each for each in json_object(linked)["links"])
     found = json_object(explained(linked))["links"][0]
-    assert found["explanation"]["words"] == [[0, 1, 0.3], [2, 5, 0.1], [6, 12, 0.0333333]]
-    assert found["explanation"]["regions"][1] == [0.5, 0.0, 1.0, 0.5, 0.1]
+    assert found["explanation"]["words"] == [(0, 1, 0.3), (2, 5, 0.1), (6, 12, 0.0333333)]
+    assert found["explanation"]["regions"][1] == (0.5, 0.0, 1.0, 0.5, 0.1)
     assert {key: value for key, value in found.items() if key != "explanation"} == json_object(linked)["links"][0]

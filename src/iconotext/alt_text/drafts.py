@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from iconotext.alt_text.depicted import depicted
 from iconotext.alt_text.words import same, sentences, without_label, words
 from iconotext.errors import SettingError
-from iconotext.excerpts import Excerpt
 from iconotext.plain_text import readable
 from iconotext.report.context import Excerpts
 from iconotext.types import Image, LinkedDocument
@@ -27,6 +26,18 @@ VISIBLE = 0.2
 
 MAX_TEXT = 2_000
 """Characters of a text that somebody wrote in place of a draft."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A sentence that a draft is made of, and where it stands; see ``Excerpt``."""
+
+    sentence: int
+    text: str
+    start: int
+    end: int
+    source_start: int | None
+    source_end: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +63,7 @@ class Draft:
     draft: bool
     confidence: float
     visible: float
-    sentences: tuple[Excerpt, ...]
+    sentences: tuple[Quoted, ...]
 
 
 def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft]:
@@ -92,9 +103,10 @@ def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft
         said.append(own)
         source = document.images[image].source
         quote = excerpts.quote(sentence, image)
+        quoted = Quoted(**{each.name: getattr(quote, each.name) for each in fields(Quoted)})
         place = document.place or document.id
         name = f"{document.id}:{image}"
-        drafts.append(Draft(name, place, sha256, image, source, text, True, confidence, visible, (quote,)))
+        drafts.append(Draft(name, place, sha256, image, source, text, True, confidence, visible, (quoted,)))
     return drafts
 
 
@@ -164,13 +176,4 @@ def chosen(drafts: Sequence[Draft], ids: Iterable[str]) -> list[Draft]:
 
 def row(draft: Draft) -> dict[str, Any]:
     """A draft as what ``json.dumps`` takes."""
-    plain = {each.name: getattr(draft, each.name) for each in fields(draft)}
-    sources = [{each.name: getattr(quote, each.name) for each in fields(quote)} for quote in draft.sentences]
-    return plain | {
-        "confidence": round(draft.confidence, 4),
-        "visible": round(draft.visible, 4),
-        "sentences": [{name: each[name] for name in _QUOTED} for each in sources],
-    }
-
-
-_QUOTED = ("sentence", "text", "start", "end", "source_start", "source_end")
+    return asdict(draft) | {"confidence": round(draft.confidence, 4), "visible": round(draft.visible, 4)}

@@ -4,37 +4,148 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from iconotext.plain_text import json_list, json_text
-from iconotext.types import Image, Link, LinkedDocument, Promise, Sentence
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from iconotext.plain_text import encodable, json_list, json_text
+from iconotext.types import Claim, Evidence, Kind, LinkedDocument, Promise
 
 if TYPE_CHECKING:
     from iconotext.read import Failure
 
 
-def json_object(linked: LinkedDocument) -> dict[str, Any]:
-    """One linked document as what ``json.dumps`` takes.
+def plain_number(value: float) -> float | None:
+    """A number with six significant digits; None for one that is not finite."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None
 
-    Numbers keep six significant digits, so that a file does not grow by digits that mean nothing; one that is not
-    finite becomes None, since JSON has no word for it.
-    """
+
+Number = Annotated[float | None, BeforeValidator(plain_number)]
+"""Of six significant digits, so that a file does not grow by digits that mean nothing; None where it is not finite,
+since JSON has no word for that."""
+
+Text = Annotated[str, BeforeValidator(encodable)]
+
+
+class _Part(BaseModel):
+    """A part of the format; what has a default is left out where it would be that."""
+
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
+
+
+class SentenceOut(_Part):
+    """A sentence of a document."""
+
+    text: Text
+    block: int | None = Field(description="Number of its paragraph, heading, item or cell.")
+    heading: bool
+    kind: Kind
+    level: int | None = Field(None, description="Of a heading, 1 to 6.")
+
+
+class LineOut(_Part):
+    """A line of text that is written in a picture."""
+
+    text: Text
+    confidence: float
+    box: list[float] = Field(description="Left, top, right, bottom, as shares of the picture's sides.")
+
+
+class ImageOut(_Part):
+    """A picture of a document."""
+
+    source: Text = Field(description="Its address, as the document writes it.")
+    alt: Text | None
+    caption: Text | None
+    block: int | None
+    position: int | None = Field(description="How many sentences stand before it.")
+    page: int | None
+    problem: Text | None = Field(description="Why it takes no part in linking.")
+    lines: list[LineOut] | None = Field(None, description="What is written in it, where that was read.")
+
+
+class ExplanationOut(_Part):
+    """What carries a link; weights above 0 speak for it."""
+
+    words: list[tuple[int, int, Number]] = Field(description="Begin, end and weight of words of the sentence.")
+    regions: list[tuple[Number, Number, Number, Number, Number]] = Field(
+        description="Left, top, right, bottom and weight of parts of the picture."
+    )
+
+
+class LinkOut(_Part):
+    """A sentence and a picture that belong together."""
+
+    sentence: int
+    image: int
+    score: Number
+    confidence: Number = Field(description="Probability that the link is right.")
+    evidence: dict[Evidence, Number] = Field(description="What each kind of evidence adds to the log-odds.")
+    paragraph: Number | None = Field(None, description="Probability that the picture belongs to the paragraph.")
+    explanation: ExplanationOut | None = None
+    relations: dict[str, Number] | None = Field(None, description="How probable each coherence relation is.")
+
+
+class PromiseOut(_Part):
+    """What is promised of the links of all documents that were linked together."""
+
+    claim: Claim
+    max_false: float
+    tested: int
+    kept: int
+    calibration: int
+    untested: int
+    refused: str | None
+    decides: bool
+    collections: int
+    pictures: Annotated[list[int], BeforeValidator(sorted)] = Field(
+        validation_alias="images", description="Those that passed."
+    )
+
+
+class LinkedOut(_Part):
+    """A document with its links."""
+
+    id: Text
+    source: Text | None
+    title: Text | None
+    language: str
+    model: Text
+    notes: list[Text]
+    habit: str | None = Field(description="Where its pictures stand, in words.")
+    sentences: list[SentenceOut]
+    images: list[ImageOut]
+    links: list[LinkOut] = Field(description="The strongest first.")
+    similarity: list[list[float | None]] = Field(description="Of each sentence with each picture.")
+    promises: list[PromiseOut] | None = None
+
+
+class FailedOut(_Part):
+    """A document that could not be linked, among others that were."""
+
+    id: Text
+    source: Text
+    error: Text
+
+
+def json_object(linked: LinkedDocument) -> dict[str, Any]:
+    """One linked document as what ``json.dumps`` takes, see ``LinkedOut``."""
     document = linked.document
-    found = {
-        "id": document.id,
-        "source": document.place,
-        "title": document.title,
-        "language": document.language,
-        "model": linked.model,
-        "notes": list(linked.notes),
-        "habit": linked.habit,
-        "sentences": [_sentence(sentence) for sentence in document.sentences],
-        "images": [_image(image) for image in document.images],
-        "links": [_link(link) for link in linked.links],
-        "similarity": [[plain_number(cell) for cell in row] for row in linked.similarity.tolist()],
-    }
-    return found | ({"promises": list(map(promise_object, linked.promises))} if linked.promises else {})
+    found = LinkedOut(
+        id=document.id,
+        source=document.place,
+        title=document.title,
+        language=document.language,
+        model=linked.model,
+        notes=linked.notes,
+        habit=linked.habit,
+        sentences=document.sentences,
+        images=document.images,
+        links=linked.links,
+        similarity=[[plain_number(cell) for cell in row] for row in linked.similarity.tolist()],
+        promises=linked.promises or None,
+    )
+    return found.model_dump(exclude_defaults=True)
 
 
 def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
@@ -54,58 +165,9 @@ def json_lines(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
 def _any_object(result: LinkedDocument | Failure) -> dict[str, Any]:
     if isinstance(result, LinkedDocument):
         return json_object(result)
-    return {"id": result.path.stem, "source": str(result.path), "error": str(result.error)}
-
-
-def _sentence(sentence: Sentence) -> dict[str, Any]:
-    return {
-        "text": sentence.text,
-        "block": sentence.block,
-        "heading": sentence.heading,
-        "kind": sentence.kind,
-        **({} if sentence.level is None else {"level": sentence.level}),
-    }
-
-
-def _image(image: Image) -> dict[str, Any]:
-    return {
-        "source": image.source,
-        "alt": image.alt,
-        "caption": image.caption,
-        "block": image.block,
-        "position": image.position,
-        "page": image.page,
-        "problem": image.problem,
-        **({} if image.lines is None else {"lines": [asdict(line) for line in image.lines]}),
-    }
-
-
-def _link(link: Link) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "sentence": int(link.sentence),
-        "image": int(link.image),
-        "score": plain_number(link.score),
-        "confidence": plain_number(link.confidence),
-        "evidence": {kind: plain_number(weight) for kind, weight in link.evidence.items()},
-    }
-    if link.paragraph is not None:
-        found["paragraph"] = plain_number(link.paragraph)
-    if link.explanation is not None:
-        found["explanation"] = {
-            "words": [[begin, end, plain_number(weight)] for begin, end, weight in link.explanation.words],
-            "regions": [[plain_number(value) for value in region] for region in link.explanation.regions],
-        }
-    if link.relations is not None:
-        found["relations"] = {name: plain_number(probability) for name, probability in link.relations.items()}
-    return found
+    return FailedOut(id=result.path.stem, source=str(result.path), error=str(result.error)).model_dump()
 
 
 def promise_object(promise: Promise) -> dict[str, Any]:
     """A promise as ``json_object`` has it."""
-    said = asdict(promise)
-    return said | {"pictures": sorted(said.pop("images"))}
-
-
-def plain_number(value: float) -> float | None:
-    """A number with six significant digits; None for one that is not finite."""
-    return float(f"{value:.6g}") if math.isfinite(value) else None
+    return PromiseOut.model_validate(promise).model_dump()

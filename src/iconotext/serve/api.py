@@ -16,6 +16,8 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
+from iconotext.alt_text.drafts import Draft
+from iconotext.alt_text.finding import Finding
 from iconotext.alt_text.settings import AltTextSettings
 from iconotext.errors import IconotextError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
@@ -23,12 +25,13 @@ from iconotext.extras import require
 from iconotext.links.settings import LinkSettings
 from iconotext.read import ReadSettings
 from iconotext.recipe.wrong_value import Settings, make_settings
+from iconotext.report.as_json import FailedOut, LinkedOut
 from iconotext.serve import at_once
 from iconotext.serve.at_once import Reply, Sent
 from iconotext.serve.collections import FILES, problems, received
 from iconotext.serve.jobs import Jobs
-from iconotext.serve.linked_schema import AltTextsOut, FailedOut, LinkedOut
 from iconotext.serve.pool import BusyError, GoneError, LateError
+from iconotext.serve.schemas import Described
 from iconotext.serve.store import new_id
 
 LEFT = 499
@@ -41,6 +44,14 @@ or are its limits."""
 CONTEXTS = ("evidence", "habit", "k")
 LINKING = (*CONTEXTS, "select", "min_confidence", "max_false", "promise", "explain")
 CHECKING = tuple(AltTextSettings.model_fields)
+
+
+class AltTextsOut(Described):
+    """What is wrong with alternative texts, and proposals for those that are missing."""
+
+    findings: list[Finding]
+    drafts: list[Draft]
+    failed: list[FailedOut] = Field(description="Documents that could not be checked, or not be linked.")
 
 
 def _parts(given: object) -> object:
