@@ -54,7 +54,7 @@ from iconotext.scale.settings import EngineSettings
 from iconotext.train import train
 from iconotext.train.batches import Batch
 from iconotext.train.feature_shards import write_features
-from iconotext.train.parallel import Processes
+from iconotext.train.parallel import OneProcess
 from iconotext.train.step import make_optimizer, training_step
 
 WORDS, FEATURES, TOKENS = 10_000, 1280, 20
@@ -136,8 +136,8 @@ def step_of(recipe: Recipe, batches: list[Batch]) -> Callable[[], object]:
 
 
 def step_with(model: JointModel, recipe: Recipe, batches: list[Batch]) -> Callable[[], object]:
-    processes, optimizer = Processes(recipe.training), make_optimizer(model, recipe)
-    encode = processes.setup(model)
+    processes, optimizer = OneProcess(recipe.training), make_optimizer(model, recipe)
+    encode = processes.setup_module(model)
     done = 0
 
     def work() -> None:

@@ -52,7 +52,7 @@ def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepar
     checkpoint = load_checkpoint(folder)
     start = new_model(recipe, prepared, first=checkpoint is None)
     optimizer = make_optimizer(start.model, recipe)
-    encode = processes.setup(start.model)
+    encode = processes.setup_module(start.model)
     progress = Progress()
     if checkpoint is not None:
         same_recipe(folder, checkpoint.recipe, dump_recipe(recipe))
@@ -100,10 +100,10 @@ def _validated(training: Training) -> tuple[Row, float]:
     recipe, prepared, processes = training.recipe, training.prepared, training.processes
     training.model.eval()
     found = validate(training.model, prepared, recipe, processes.device)
-    loss = processes.agree(found.loss)  # the last bit may differ between GPUs, and what follows from it would
+    loss = processes.broadcast(found.loss)  # the last bit may differ between GPUs, and what follows from it would
     rank = None
     if recipe.training.choose == "median-rank":
-        rank = processes.agree(validation_median_rank(training.model, prepared, recipe, processes.device))
+        rank = processes.broadcast(validation_median_rank(training.model, prepared, recipe, processes.device))
     row = {
         "validation_loss": loss,
         "no_information": found.no_information,
@@ -134,7 +134,7 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
         "learning_rate": rate,
         "train_loss": progress.total / progress.count,
         **validated,
-        "still": processes.agree(progress.still / progress.step),
+        "still": processes.broadcast(progress.still / progress.step),
         **(sampling(training.model, prepared, recipe, device) if training.main else NOTHING)._asdict(),
         "seconds": time.perf_counter() - before,
     }
@@ -145,12 +145,12 @@ def _steps(training: Training, before: float) -> tuple[int, float]:
     """The steps of an epoch that are still to do; how many it has in all, and the learning rate of the last."""
     recipe, progress, processes = training.trained_by, training.progress, training.processes
     epoch = progress.epoch
-    windows = Windows(training.prepared, recipe, ranks=processes.ranks)
+    windows = Windows(training.prepared, recipe, ranks=processes.world_size)
     steps = sum(window.steps for window in windows.plan(epoch))
     rate = partial(learning_rate, recipe.training, epoch, steps=steps, plateau=progress.plateau)
     training.model.train()
     saved = time.perf_counter()
-    batches = windows.batches(epoch, rank=processes.rank, start=progress.step)
+    batches = windows.batches(epoch, rank=processes.global_rank, start=progress.step)
     for step, batch in enumerate(batches, progress.step):
         losses = training_step(
             processes, training.encode, training.optimizer, batch, recipe, epoch=epoch, step=step, rate=rate(step)

@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from iconotext import errors
 from iconotext.errors import IconotextError, SettingError, TrainingError
@@ -43,21 +43,18 @@ class Watcher(Protocol):
         """After each epoch, with its row of the log."""
 
 
-class Processes:
-    """The processes of a run, as one of them sees them; by default this one alone, on the GPU if there is one.
+class OneProcess:
+    """A run that is this process alone, on the GPU if there is one, as far as ``Fabric`` goes on several."""
 
-    Attributes:
-        rank: Which one it is, from 0.
-    """
+    global_rank, world_size = 0, 1
 
     def __init__(self, settings: TrainingSettings) -> None:
         import torch
 
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.rank, self.ranks = 0, 1
         self._half = settings.precision == "bf16"
 
-    def setup(self, model: JointModel) -> Callable[..., Any]:
+    def setup_module(self, model: JointModel) -> Callable[..., Any]:
         """Move the model to the device; what to call for it, in the precision of the recipe."""
         import torch
 
@@ -72,33 +69,16 @@ class Processes:
         return forward
 
     def backward(self, loss: Tensor) -> None:
-        """Gradients, averaged over the processes."""
+        """Gradients; of several processes the average."""
         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
-    def agree(self, number: float) -> float:
+    def broadcast(self, number: float) -> float:
         """The number that the first process has."""
         return number
 
 
-class SeveralProcesses(Processes):
-    """One of the processes that Lightning Fabric started."""
-
-    def __init__(self, fabric: Fabric) -> None:
-        self.device, self.rank, self.ranks = fabric.device, fabric.global_rank, fabric.world_size
-        self._fabric = fabric
-
-    def setup(self, model: JointModel) -> Callable[..., Any]:
-        """See ``Processes``."""
-        wrapped: Callable[..., Any] = self._fabric.setup_module(model)
-        return wrapped
-
-    def backward(self, loss: Tensor) -> None:
-        """See ``Processes``."""
-        self._fabric.backward(loss)
-
-    def agree(self, number: float) -> float:
-        """See ``Processes``."""
-        return float(self._fabric.broadcast(number))
+Processes: TypeAlias = "OneProcess | Fabric"
+"""The processes of a run, as one of them sees them."""
 
 
 def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watcher | None, *arguments: Any) -> None:
@@ -117,7 +97,7 @@ def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watch
     import torch
 
     if settings.devices == 1:
-        work(Processes(settings), watcher, *arguments)
+        work(OneProcess(settings), watcher, *arguments)
         return
     gpus = torch.cuda.device_count()
     if gpus and settings.devices > gpus:
@@ -155,7 +135,7 @@ def _in_process(
     torch.set_num_threads(threads)
     with _quiet():
         tells = queue is not None and fabric.global_rank == 0
-        work(SeveralProcesses(fabric), _Remote(queue) if tells else None, *arguments)
+        work(fabric, _Remote(queue) if tells else None, *arguments)
 
 
 class _Silence:

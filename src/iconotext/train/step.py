@@ -43,10 +43,12 @@ def training_step(
     """Forward, loss, backward, update: (P,) losses before it; chance comes from seed, epoch, step and process alone.
 
     Args:
-        encode: The model as ``Processes.setup`` wrapped it.
+        encode: The model as ``setup_module`` wrapped it.
         step: Within the epoch, counted from 0.
     """
-    seed = int(np.random.SeedSequence([recipe.seed, epoch, step, processes.rank]).generate_state(1, np.uint64)[0])
+    seed = int(
+        np.random.SeedSequence([recipe.seed, epoch, step, processes.global_rank]).generate_state(1, np.uint64)[0]
+    )
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     losses, _, _ = batch_loss(encode, batch.to(processes.device), recipe, epoch=epoch, generator=generator)

@@ -140,7 +140,7 @@ class Training:
     @property
     def main(self) -> bool:
         """Whether this is the process that writes."""
-        return self.processes.rank == 0
+        return self.processes.global_rank == 0
 
     def save_checkpoint(self) -> None:
         """Write all that is needed to go on from here."""
