@@ -47,7 +47,7 @@ from iconotext.links.habit import Habit, PlaceEvidence, infer_habit, judged_evid
 from iconotext.links.matcher import PROBE
 from iconotext.links.promise import conformal_p_values
 from iconotext.links.weighing import gathered_places, weigh_gathered
-from iconotext.serve.doubt import CANDIDATES, doubts, in_order
+from iconotext.serve.doubt import CANDIDATES, doubts, worths
 from iconotext.serve.records import Picture
 from iconotext.types import Claim, Document, LinkedDocument
 
@@ -290,7 +290,9 @@ def next_pictures(
             likeliest[link.image].append(link)
         for image in sorted(one.gold):
             pictures.append(Picture(n, image, None, 0.0, *doubts(one.document, image, likeliest[image])))  # type: ignore[arg-type]
-    return [(reviewed[p.document], p.number) for p in in_order(pictures, keys)[:number]]
+    worth = worths(pictures, keys)  # of equal ones the first
+    left = sorted((p for p in pictures if (p.document, p.number) in worth), key=lambda p: -worth[p.document, p.number])
+    return [(reviewed[p.document], p.number) for p in left[:number]]
 
 
 def judged(of: Collected, habit: Habit, reviewed: Sequence[Tried], said: Said) -> Iterator[tuple[str, LinkedDocument]]:

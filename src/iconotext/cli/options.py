@@ -67,17 +67,22 @@ Download = Annotated[
 ]
 
 
-def _use_threads(threads: int | None) -> int | None:
-    if threads is not None:
-        os.environ["ICONOTEXT_THREADS"] = str(threads)  # what ``features.cores`` reads, in processes of ours too
-    return threads
+def _for_all_processes(variable: str) -> Callable[[Any], Any]:
+    """Puts the value of an option where processes of ours find it, too: into the environment."""
+
+    def put(value: Any) -> Any:
+        if value is not None:
+            os.environ[variable] = str(value)
+        return value
+
+    return put
 
 
 Threads = Annotated[
     int | None,
     typer.Option(
         min=1,
-        callback=_use_threads,
+        callback=_for_all_processes("ICONOTEXT_THREADS"),
         expose_value=False,
         help="Threads that encode (default: ICONOTEXT_THREADS, else the cores that are free to this process). "
         "The result is the same for any number.",
@@ -87,16 +92,10 @@ Threads = Annotated[
 """For commands that encode; nothing else is to be done with it."""
 
 
-def _use_runtime(runtime: str | None) -> str | None:
-    if runtime is not None:
-        os.environ["ICONOTEXT_RUNTIME"] = runtime  # what ``features.runtime`` reads, in processes of ours too
-    return runtime
-
-
 Runtime = Annotated[
     str | None,
     typer.Option(
-        callback=_use_runtime,
+        callback=_for_all_processes("ICONOTEXT_RUNTIME"),
         expose_value=False,
         help="What computes the encoders that ship: onnx, torch, or auto, which is torch where there is a GPU for it "
         "(default: ICONOTEXT_RUNTIME, else auto).",

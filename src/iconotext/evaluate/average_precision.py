@@ -60,12 +60,7 @@ def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
         ShapeError: The shapes differ, or a score is not a number.
     """
     order, ends = _steps(scores, gold)
-    positive = gold[order]
-    total = int(positive.sum())
-    if not total:
-        return None
-    found = np.cumsum(positive)[ends]
-    return float((np.diff(found, prepend=0) * found / (ends + 1)).sum() / total)
+    return float(_resampled(np.ones((1, len(gold))), gold[order], ends)[0]) if gold.any() else None
 
 
 def average_precision_interval(

@@ -46,16 +46,6 @@ def doubts(document: Document, image: int, candidates: Sequence[Link]) -> tuple[
     return entropy(link.confidence for link in candidates), entropy(at.values()) if at else 0.0
 
 
-def in_order(pictures: Sequence[Picture], judged: Collection[tuple[int, int]]) -> list[Picture]:
-    """The pictures nobody has judged, those of which a correction changes most first; ties in reading order.
-
-    Args:
-        judged: Document and number of those that somebody has judged.
-    """
-    worth = worths(pictures, judged)
-    return sorted((p for p in pictures if (p.document, p.number) in worth), key=lambda p: -worth[p.document, p.number])
-
-
 def worths(pictures: Sequence[Picture], judged: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], float]:
     """The formula of this module, for each picture that nobody has judged."""
     left = [p for p in pictures if (p.document, p.number) not in judged]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -135,7 +136,7 @@ def _in_process(
     torch.set_num_threads(threads)
     with _quiet():
         tells = queue is not None and fabric.global_rank == 0
-        work(fabric, _Remote(queue) if tells else None, *arguments)
+        work(fabric, Forwarded(queue.put) if tells else None, *arguments)
 
 
 class _Silence:
@@ -154,17 +155,26 @@ def _silenced() -> _Silence:
     return _Silence()
 
 
-class _Remote:
-    """Tells the watcher of the process that started this one."""
+class Forwarded:
+    """A watcher in another process: what it is told is sent, as its method and the arguments.
 
-    def __init__(self, queue: Any) -> None:
-        self._queue = queue
+    Args:
+        send: Takes a pair.
+        every: Seconds between two steps that are sent.
+    """
+
+    def __init__(self, send: Callable[[tuple[str, tuple[Any, ...]]], object], every: float = 0.0) -> None:
+        self._send, self._every, self._next = send, every, 0.0
 
     def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        self._queue.put(("step", (epoch, step, steps, loss)))
+        """See ``Watcher``."""
+        if (now := time.monotonic()) >= self._next:
+            self._next = now + self._every
+            self._send(("step", (epoch, step, steps, loss)))
 
     def epoch(self, row: dict[str, float | None]) -> None:
-        self._queue.put(("epoch", (dict(row),)))
+        """See ``Watcher``."""
+        self._send(("epoch", (dict(row),)))
 
 
 @contextmanager

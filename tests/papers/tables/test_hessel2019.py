@@ -183,8 +183,9 @@ def in_process(monkeypatch):
             watch.started(key)
 
             def send(message, key=key):
-                if "epoch" in message:
-                    watch.epoch(key, message["epoch"])
+                kind, arguments = message
+                if kind == "epoch":
+                    watch.epoch(key, *arguments)
 
             if key in failing:
                 failed[key] = "out of luck"

@@ -41,7 +41,7 @@ class Seen:
 
 
 def tell(job, send):
-    send({"step": [1, 2, 3, 0.5]})
+    send(("step", (1, 2, 3, 0.5)))
     time.sleep(0.05)
 
 
@@ -61,7 +61,7 @@ def wait(job, send):
     key, folder = job
     try:
         (folder / key).write_text(str(os.getpid()))
-        send({"epoch": {"epoch": 1}})
+        send(("epoch", ({"epoch": 1},)))
         time.sleep(60)
     except KeyboardInterrupt:
         (folder / f"{key}-stopped").touch()
@@ -71,7 +71,7 @@ def wait(job, send):
 
 
 def environment(job, send):
-    send({"step": [1, 1, 1, float(os.environ["OMP_NUM_THREADS"])]})
+    send(("step", (1, 1, 1, float(os.environ["OMP_NUM_THREADS"]))))
 
 
 @pytest.mark.slow

@@ -274,6 +274,13 @@ def corpus_difficulty(
     return found, vectors.left_out
 
 
+def vectors_seen(document: Document, encoder: Encoder) -> tuple[FloatMatrix, FloatMatrix]:
+    """(images that can be read, dim) pooled features of a document's images, and (n, dim) vectors of its sentences."""
+    features = encoder.image_source.look(document.images).features
+    good = [number for number, problem in enumerate(features.problems) if problem is None]
+    return features.pooled[good], encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
+
+
 def document_vectors(evaluation: Evaluation, documents: Iterable[Document], encoder: Encoder) -> DocumentVectors:
     """Encode the documents that have an AUC.
 
@@ -296,14 +303,13 @@ def document_vectors(evaluation: Evaluation, documents: Iterable[Document], enco
                 f"document {document.id!r} had {record.sentences} sentences and {record.images} images when it was "
                 f"evaluated, now it has {len(document.sentences)} and {len(document.images)}: evaluate it again"
             )
-        features = encoder.image_source.look(document.images).features
-        good = [number for number, problem in enumerate(features.problems) if problem is None]
-        if not good:
+        images, sentences = vectors_seen(document, encoder)
+        if not len(images):
             found.left_out.append(document.id)
             continue
         found.aucs.append(record.auc)
-        found.images.append(features.pooled[good])
-        found.sentences.append(encoder.text_backbone.encode([sentence.text for sentence in document.sentences]))
+        found.images.append(images)
+        found.sentences.append(sentences)
     if scored:
         raise CorpusError(
             f"the corpus lacks {len(scored)} of the documents in the results, such as {next(iter(scored))!r}: name the "

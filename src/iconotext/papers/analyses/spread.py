@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import Scored
-from iconotext.papers.analyses.difficulty import spread
+from iconotext.papers.analyses.difficulty import spread, vectors_seen
 from iconotext.papers.analyses.object_detection import detected_in, encoded_classes
 
 if TYPE_CHECKING:
@@ -43,12 +43,10 @@ def spreads(documents: Iterable[Document], encoder: Encoder) -> Iterator[Spread]
         encoder: Its text backbone gives the vectors of the sentences, its image backbone's pooled features those of the
             images.
     """
-    for document in documents:
-        features = encoder.image_source.look(document.images).features
-        good = [number for number, problem in enumerate(features.problems) if problem is None]
-        if len(good) > 1 and document.sentences:
-            texts = encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
-            yield Spread(document.id, spread(features.pooled[good]), spread(texts))
+    for document in filter(lambda each: each.sentences, documents):
+        images, sentences = vectors_seen(document, encoder)
+        if len(images) > 1:
+            yield Spread(document.id, spread(images), spread(sentences))
 
 
 def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:

@@ -18,8 +18,6 @@ from iconotext.papers.datasets.wikitext import image_name, named_images
 from iconotext.read.archive import parse_xml
 from iconotext.read.text_file import decode_bytes
 
-Element = Any  # lxml has no types of its own that mypy could check
-
 WHERE = "https://www.imageclef.org/wikidata"
 DEPTH = 4
 """Folders between the source and what is looked for: people unpack each archive into one of its own."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,11 +50,12 @@ def work(job: Job, send: Send) -> None:
     Raises:
         IconotextError: See ``train``.
     """
+    from iconotext.train.parallel import Forwarded
     from iconotext.train.prepared import open_prepared
     from iconotext.train.run import train
 
     with contextlib.suppress(CollapseError):  # the table measures it, and marks it
-        train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=_Reporter(send))
+        train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=Forwarded(send, OFTEN))
     scored = open_prepared(job.prepared) if job.applied is None else _applied(job.recipe, job.applied, job.folder)
     if job.kind == "links":
         from iconotext.papers.tables.links import score_links
@@ -66,25 +66,6 @@ def work(job: Job, send: Send) -> None:
 
         score_retrieval(job.folder, scored, job.results)
     shutil.rmtree(job.folder / APPLIED, ignore_errors=True)
-
-
-class _Reporter:
-    """Sends how training goes on to whoever started the process: every epoch, and a step now and then."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._last = 0.0
-
-    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        """After each step."""
-        now = time.monotonic()
-        if now - self._last >= OFTEN:
-            self._last = now
-            self._send({"step": [epoch, step, steps, loss]})
-
-    def epoch(self, row: dict[str, float | None]) -> None:
-        """After each epoch."""
-        self._send({"epoch": row})
 
 
 def _applied(recipe: Recipe, corpus: Path, folder: Path) -> Prepared:

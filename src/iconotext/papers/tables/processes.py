@@ -22,8 +22,10 @@ from typing import Any, Protocol
 from iconotext.errors import IconotextError
 from iconotext.features.cores import environment, thread_shares, usable_cores
 
-Send = Callable[[dict[str, Any]], None]
-"""Takes ``{"step": [epoch, step, steps, loss]}`` or ``{"epoch": row}``."""
+Message = tuple[str, tuple[Any, ...]]
+"""``step`` or ``epoch`` with what ``Watch`` is told but for the key, or ``error`` with why a job failed."""
+
+Send = Callable[[Message], object]
 
 PATIENCE = 8.0
 """Seconds that a job has to end in good order when it is to stop."""
@@ -111,13 +113,12 @@ def _start(key: str, job: Any, work: Callable[[Any, Send], None], log: Path, at_
     return _Running(key, process, ours, log)
 
 
-def _pass_on(running: _Running, message: Mapping[str, Any], watch: Watch) -> None:
-    if "step" in message:
-        watch.step(running.key, *message["step"])
-    elif "epoch" in message:
-        watch.epoch(running.key, message["epoch"])
+def _pass_on(running: _Running, message: Message, watch: Watch) -> None:
+    kind, arguments = message
+    if kind == "error":
+        (running.problem,) = arguments
     else:
-        running.problem = message["error"]
+        getattr(watch, kind)(running.key, *arguments)
 
 
 def _end(running: _Running) -> str | None:
@@ -159,7 +160,7 @@ def _do(job: Any, work: Callable[[Any, Send], None], channel: Connection[Any, An
         work(job, channel.send)
         os._exit(0)  # whatever threads its libraries have left
     except IconotextError as error:
-        channel.send({"error": str(error)})
+        channel.send(("error", (str(error),)))
         os._exit(1)
     except (KeyboardInterrupt, BrokenPipeError):
         os._exit(130)
