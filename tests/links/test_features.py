@@ -9,7 +9,7 @@ from iconotext.links.caption import (
     _TYPICAL_MEAN,
     _TYPICAL_SPREAD,
     _TYPICAL_WEIGHT,
-    _scale,
+    _scales,
     texts_of,
 )
 from iconotext.links.cells import Cells
@@ -51,7 +51,7 @@ def test_long_texts_and_words_and_many_lengths_of_documents_leave_no_memory_behi
             looks([document([text], [])])
             stems(text)
         for size in range(2, 256, 4):
-            _scale(vectors[: size + start])
+            _scales([vectors[: size + start]])
 
     read(0)
     tracemalloc.start()
@@ -63,11 +63,18 @@ def test_long_texts_and_words_and_many_lengths_of_documents_leave_no_memory_behi
 
 def test_spread_of_cosines_pair_by_pair() -> None:
     vectors = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
-    cosines = [float(one @ other) for one, other in combinations(vectors, 2)]
-    values = [*cosines, *[_TYPICAL_MEAN] * _TYPICAL_WEIGHT]
-    centre = sum(values) / len(values)
-    squares = sum((each - centre) ** 2 for each in cosines) + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2
-    assert _scale(vectors) == pytest.approx((centre, (squares / len(values)) ** 0.5), rel=1e-5)
+    several = [vectors, vectors[:1], np.zeros((4, 3), np.float32), vectors[2:5]]
+    expected = []
+    for each in several:
+        cosines = [float(one @ other) for one, other in combinations(each, 2)]
+        values = [*cosines, *[_TYPICAL_MEAN] * _TYPICAL_WEIGHT]
+        centre = sum(values) / len(values)
+        squares = sum((each - centre) ** 2 for each in cosines) + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2
+        expected.append((centre, (squares / len(values)) ** 0.5) if each.any() else (0, 1))
+    found = _scales(several)
+    assert np.transpose(found) == pytest.approx(np.array(expected), rel=1e-5)
+    alone = [_scales([each]) for each in several]
+    assert np.transpose(found).tobytes() == np.array(alone).reshape(-1, 2).tobytes()
 
 
 def test_rare_words_are_rarer() -> None:

@@ -40,7 +40,7 @@ LIMIT = 12.0
 """Largest log-odds that are given, in either direction: nothing is surer than one in 160,000."""
 
 BLOCK = 64
-"""Texts that are looked at together: see ``_product``."""
+"""Rows that are multiplied together: see ``_product``."""
 
 ARRAYS = {"layers": "DR", "rarity": "B", "words": "BR", "bias": "R", "image": "PR", "image_bias": "R"}
 """The arrays and their shapes: D numbers of a text's layers, B buckets of word runs, P features of an image, R
@@ -174,7 +174,7 @@ class RelationModel:
         weight = self._arrays["image"]
         if pooled.ndim != 2 or pooled.shape[1] != len(weight):
             raise ShapeError(f"pooled features are {pooled.shape}, the relation model reads (pictures, {len(weight)})")
-        return np.asarray(np.clip(pooled @ weight + self._arrays["image_bias"], -LIMIT, LIMIT), np.float32)
+        return np.asarray(np.clip(_product(pooled, weight) + self._arrays["image_bias"], -LIMIT, LIMIT), np.float32)
 
 
 def relations_folder(name: str = "default") -> Path:

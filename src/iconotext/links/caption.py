@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from iconotext.embed.space import unit_rows
 from iconotext.links.citing import looks
 from iconotext.links.common_words import word_features
 from iconotext.links.layout import block_ranks
@@ -17,7 +18,7 @@ from iconotext.links.words import file_words, text_words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.links.cells import Cells
+    from iconotext.links.cells import Cells, Ints
     from iconotext.types import Document, FloatMatrix, Image
 
 Encode = Callable[[Sequence[str]], "FloatMatrix"]
@@ -123,22 +124,23 @@ def compared(
     present = np.array([bool(text) for text in texts])
     ranks = block_ranks(documents)
     matcher = matcher or load_matcher()
+    vectors = list(_vectors(documents, cells, texts, readings))
+    sentences = [own for own, _, _ in vectors]
+    centre, spread = _scales(sentences)
+    means, own_block = _block_means(sentences, cells, ranks)
     cos, block_cos, match, cites = [], [], [], []
-    for number, (sentences, images, probe) in enumerate(_vectors(documents, cells, texts, readings)):
-        first = cells.first_sentence[number]
-        own = ranks[first : first + len(sentences)]
-        centre, spread = _scale(sentences)
-        fitting = matcher.fitting(probe, centre, spread)
-        cos.append((sentences @ images.T - centre) / spread)
-        block_cos.append((((_block_means(sentences, own) @ images.T) - centre) / spread)[own])
-        match.append(fitting.match(sentences, images))
-        cites.append(fitting.cites(sentences))
-    shown = present[cells.image]
+    for number, (own, images, probe) in enumerate(vectors):
+        fitting = matcher.fitting(probe, centre[number], spread[number])
+        cos.append(own @ images.T)
+        block_cos.append((means[number] @ images.T)[own_block[number]])
+        match.append(fitting.match(own, images))
+        cites.append(fitting.cites(own))
+    shown, of = present[cells.image], cells.of_image[cells.image]
     matched = cells.joined(match) * shown
     matched -= cells.image_means(matched).astype(np.float32)[cells.image]
     features = {
-        f"{name}.cos": cells.joined(cos) * shown,
-        f"{name}.block": cells.joined(block_cos) * shown,
+        f"{name}.cos": (cells.joined(cos) - centre[of]) / spread[of] * shown,
+        f"{name}.block": (cells.joined(block_cos) - centre[of]) / spread[of] * shown,
         f"{name}.match": matched,
         f"{name}.rival": _rival(cells, matched, present),
         f"{name}.cites": np.concatenate(cites)[cells.sentence],
@@ -176,34 +178,48 @@ def _vectors(
         yield sentences, images, vectors[-1]
 
 
-def _scale(vectors: FloatMatrix) -> tuple[np.float32, np.float32]:
-    """Mean and standard deviation of the cosines among the sentences; of few, near MiniLM's typical ones.
+def _scales(several: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
+    """Mean and standard deviation of the cosines among the sentences of each document.
 
+    Of few sentences, they are near MiniLM's typical ones.
     Vectors of zeros, for texts that the encoder cannot read, leave all cosines at 0.
     """
-    if not vectors.any():
-        return np.float32(0), np.float32(1)
-    step = max(1, -(-len(vectors) // _SAMPLE))
-    sample = vectors[::step]
-    cosines = (sample @ sample.T).astype(np.float64)
-    of_pairs = len(sample) * (len(sample) - 1) / 2
-    total = of_pairs + _TYPICAL_WEIGHT
-    centre = (_of_pairs(cosines) + _TYPICAL_WEIGHT * _TYPICAL_MEAN) / total
-    variance = (_of_pairs(np.square(cosines - centre)) + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2) / total
-    return np.float32(centre), np.float32(np.sqrt(variance))
+    samples = [vectors[:: max(1, -(-len(vectors) // _SAMPLE))] for vectors in several]
+    sizes = np.array([len(sample) for sample in samples])
+    begin = np.cumsum(sizes**2) - sizes**2
+    cosines = np.concatenate([(sample @ sample.T).ravel() for sample in samples]).astype(np.float64)
+    rows = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    diagonal = np.repeat(begin, sizes) + rows * (np.repeat(sizes, sizes) + 1)
+    first, total = np.cumsum(sizes) - sizes, sizes * (sizes - 1) / 2 + _TYPICAL_WEIGHT
+
+    def of_pairs(symmetric: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(documents,) the sums below the diagonals."""
+        return np.asarray(np.add.reduceat(symmetric, begin) - np.add.reduceat(symmetric[diagonal], first)) / 2
+
+    centre = (of_pairs(cosines) + _TYPICAL_WEIGHT * _TYPICAL_MEAN) / total
+    squares = np.square(cosines - np.repeat(centre, sizes**2))
+    variance = (of_pairs(squares) + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2) / total
+    read = np.add.reduceat(cosines[diagonal], first) > 0
+    return np.where(read, centre, 0).astype(np.float32), np.where(read, np.sqrt(variance), 1).astype(np.float32)
 
 
-def _of_pairs(symmetric: NDArray[np.float64]) -> float:
-    """The sum below the diagonal."""
-    return float(symmetric.sum() - np.trace(symmetric)) / 2
+def _block_means(
+    several: Sequence[FloatMatrix], cells: Cells, ranks: Ints
+) -> tuple[Sequence[FloatMatrix], Sequence[Ints]]:
+    """Of each document unit vectors in the direction of the mean of each block's sentences, and their blocks."""
+    own = np.split(ranks, cells.first_sentence[1:])
+    begins = np.diff(ranks, prepend=-1) != 0
+    begins[cells.first_sentence] = True
+    blocks = np.cumsum([int(each[-1]) + 1 for each in own])[:-1]
+    if len({vectors.shape[1] for vectors in several}) > 1:  # some in a language that the encoder does not know
+        parts = zip(several, np.split(begins, cells.first_sentence[1:]), strict=True)
+        return [_directions(vectors, begin) for vectors, begin in parts], own
+    return np.split(_directions(np.concatenate(several), begins), blocks), own
 
 
-def _block_means(vectors: FloatMatrix, ranks: NDArray[np.int64]) -> FloatMatrix:
-    """(blocks, d) unit vectors in the direction of the mean of each block's sentences."""
-    means = np.add.reduceat(vectors, np.flatnonzero(np.diff(ranks, prepend=-1)), axis=0)
-    length = np.linalg.norm(means, axis=1, keepdims=True)
-    result: FloatMatrix = np.divide(means, length, out=np.zeros_like(means), where=length > 0)
-    return result
+def _directions(vectors: FloatMatrix, begins: NDArray[np.bool_]) -> FloatMatrix:
+    """Unit vectors in the direction of the sums of rows, each from where one begins."""
+    return unit_rows(np.add.reduceat(vectors, np.flatnonzero(begins), axis=0))
 
 
 def _rival(cells: Cells, score: FloatMatrix, present: NDArray[np.bool_]) -> FloatMatrix:

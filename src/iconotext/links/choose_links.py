@@ -55,8 +55,11 @@ def choose_links(
         confidence = found.confidence.copy()
         confidence[:, takes_part] = in_order(confidence[:, takes_part])
         found = replace(found, confidence=confidence)
-    chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
-    chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
+    if takes_part.all():
+        chosen = choose(found.confidence, k=k, min_confidence=min_confidence)
+    else:
+        chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
+        chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
     blocks = np.array([s.block for s in document.sentences]) if document.has_layout else None
     links = _links(found, chosen.nonzero(), blocks)
     return LinkedDocument(document, tuple(links), found.score, model)

@@ -34,7 +34,7 @@ def top_k(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -
         raise SettingError(f"k is {k}, it must be 1 or more")
     order = np.argsort(-confidence, axis=0, kind="stable")[:k]
     chosen = np.zeros(confidence.shape, dtype=np.bool_)
-    np.put_along_axis(chosen, order, True, axis=0)
+    chosen[order, np.arange(confidence.shape[1])] = True
     return chosen & (confidence >= min_confidence)
 
 
