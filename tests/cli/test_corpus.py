@@ -9,8 +9,11 @@ import pytest
 
 from iconotext import read_corpus
 from iconotext.cli.corpus_build import COMMANDS
+from iconotext.corpus.store import write_corpus
+from iconotext.errors import CorpusError, OutputError
 from iconotext.features.feature_table import load_feature_table
 from tests import program
+from tests.scale.conftest import write_tar
 
 run = partial(program.run, "corpus")
 
@@ -272,6 +275,48 @@ def test_split(tmp_path, picture):
     assert [d.id for d in read_corpus(tmp_path / "out/s.jsonl")] == [f"d{i}" for i in range(30)]
     run("split", path, "--output", tmp_path / "out/s.jsonl", status=1)
     run("split", path, "--output", tmp_path / "x.jsonl", "--validation", "1", status=1)
+
+
+@pytest.mark.parametrize("packed", ["shards", "webdataset"])
+def test_shards_are_checked_divided_and_put_together(tmp_path, picture, packed):
+    source = tmp_path / packed
+    data = [picture(f"{n}.png", seed=n).read_bytes() for n in range(4)]
+    rows = [row(f"d{n:02}", f"{n % 4}.png") for n in range(12)]  # four pictures, in three documents each
+    if packed == "shards":
+        run("convert", corpus(tmp_path / "c.jsonl", *rows), source, "--to", "shards", "--size", 5)
+    for number in range(3 if packed == "webdataset" else 0):
+        some = range(number * 4, number * 4 + 4)
+        members = {f"d{n:02}.json": json.dumps({**rows[n], "images": ["png"]}).encode() for n in some}
+        members |= {f"d{n:02}.png": data[n % 4] for n in some}
+        write_tar(source / f"{number}.tar", dict(sorted(members.items())))
+    checked = [json.loads(line) for line in run("check", source, "--json").stdout.splitlines()]
+    assert [each["documents"] for each in checked] == ([5, 5, 2] if packed == "shards" else [4, 4, 4])
+    assert "12 documents (6 train, 3 validation, 3 test)" in run(
+        "split", source, "-o", tmp_path / "divided", "--validation", 0.25, "--test", 0.25
+    ).stderr  # fmt: skip
+    assert [path.name for path in sorted((tmp_path / "divided").iterdir())] == [f"0000{n}.parquet" for n in range(3)]
+    run("convert", tmp_path / "divided", tmp_path / "whole", "--to", "shards")
+    found = list(read_corpus(tmp_path / "whole/00000.parquet"))
+    assert [(d.id, d.images[0].file) for d in found] == [(f"d{n:02}", data[n % 4]) for n in range(12)]
+    assert all(len({d.split for d in found if d.images[0].file == one}) == 1 for one in data)
+    assert "divided: it is a folder" in run("split", source, "-o", tmp_path / "divided", status=1).stderr
+
+
+def test_samples_are_read_to_the_place_where_they_are_cut_off(tmp_path, picture):
+    data = picture("a.png").read_bytes()
+    tar = write_tar(tmp_path / "c.tar", {"a.txt": b"A dog. A cat.", "a.png": data, "b.txt": b"A tree.", "c.png": data})
+    result = run("check", tar, status=1).stdout.splitlines()
+    assert result == [
+        f"{tar}, sample 3, c: neither a .txt nor a .json with sentences",
+        "note: 1 documents without images: they take no part in training",
+        f"{tar} (webdataset): 3 documents, 1 problem",
+    ]
+    tar.write_bytes(tar.read_bytes()[: -3 * 512 - len(data)])
+    assert "cannot be read on: c.tar: " in run("check", tar, status=1).stdout
+    with pytest.raises(CorpusError, match=r"cannot be read on: c\.tar"):
+        list(read_corpus(tar))
+    with pytest.raises(OutputError, match=r"no samples are written into a tar"):
+        write_corpus([], tmp_path / "d.tar", to="webdataset")
 
 
 def test_progress_is_shown_on_terminals_only(tmp_path, monkeypatch):

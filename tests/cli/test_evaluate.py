@@ -11,13 +11,24 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from iconotext import read_corpus
+from iconotext.errors import CorpusError
+from iconotext.scale import store
+from iconotext.scale.as_corpus import documents_of, rows_of
 from tests import program
+from tests.object_store import running
+from tests.scale.conftest import write_tar
 
 
 def run(*arguments: object, status: int = 0) -> str:
     """Run a command; what it printed."""
     result = program.run(*arguments, status=status)
     return result.output if status else result.stdout
+
+
+@pytest.fixture
+def server(monkeypatch):
+    yield from running(monkeypatch)
 
 
 @pytest.fixture
@@ -178,6 +189,35 @@ def test_shards_give_the_figures_of_their_corpus(corpus, tmp_path):
     assert re.search(r"again\.parquet: 'd0' is also the id of a document in .*00000\.parquet", twice)
     (tmp_path / "shards/_manifests").mkdir()
     assert "name the shards that it was made of" in run("evaluate", "no-training", tmp_path / "shards", status=1)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_samples_in_tars_and_shards_of_a_store_give_the_figures_of_their_corpus(corpus, tmp_path, server):
+    known = json.loads(run("evaluate", "no-training", corpus, "--split", "test", "--json"))
+    rows = [json.loads(line) for line in corpus.read_text().splitlines()]
+    members: dict[str, bytes] = {}
+    for each in rows:
+        for number, name in enumerate(each["images"]):
+            members[f"{each['id']}.{number}.png"] = (tmp_path / name).read_bytes()
+        members[f"{each['id']}.json"] = json.dumps({k: v for k, v in each.items() if k != "images"}).encode()
+    write_tar(tmp_path / "packed/0.tar", members)
+    shutil.copy(corpus, tmp_path / "beside.jsonl")
+    for source, names in (("loose", ("beside.jsonl", "img")), ("packed", ("packed",))):
+        for path in (each for name in names for each in (tmp_path / name, *(tmp_path / name).rglob("*"))):
+            if path.is_file():
+                store.write(f"s3://bucket/{source}/{path.relative_to(tmp_path)}", path.read_bytes())
+    for place in (tmp_path / "packed", "s3://bucket/packed", "s3://bucket/loose/beside.jsonl"):
+        found = json.loads(run("evaluate", "no-training", place, "--split", "test", "--json"))
+        assert found == {**known, "corpus": found["corpus"]}
+    run("corpus", "split", "s3://bucket/loose", "-o", tmp_path / "split", "--validation", 0, "--test", 0)
+    assert len(list(read_corpus(tmp_path / "split/00000.parquet"))) == len(rows)
+    assert "s3://bucket/packed/packed/0.tar: lies in a store" in run("corpus", "check", "s3://bucket/packed", status=1)
+    store.write("s3://bucket/broken.jsonl", b'{"id": 1}\n{"id": 2}\n')
+    with pytest.raises(CorpusError, match=r"s3://bucket/broken\.jsonl, line 1"):
+        list(rows_of(Path("s3://bucket/broken.jsonl")))
+    with pytest.raises(CorpusError, match=r"s3://bucket/broken\.jsonl: line 1"):
+        list(documents_of(Path("s3://bucket/broken.jsonl")))
 
 
 @pytest.mark.slow

@@ -141,7 +141,7 @@ def test_which_tar_lies_beside(tmp_path, name):
     assert tar_beside(tmp_path / name) is None
     (tmp_path / "00.tar").touch()
     assert tar_beside(tmp_path / name) == tmp_path / "00.tar"
-    assert tar_beside(tmp_path / "00.tar") is None
+    assert tar_beside(tmp_path / "00.tar") == tmp_path / "00.tar"
 
 
 def test_what_is_no_corpus_says_what_to_do(tmp_path):
@@ -151,5 +151,5 @@ def test_what_is_no_corpus_says_what_to_do(tmp_path):
     with pytest.raises(CorpusError, match="name the shards that it was made of"):
         list(read_rows(tmp_path))
     (tmp_path / "a.tar").touch()
-    with pytest.raises(CorpusError, match="`iconotext scale` alone"):
+    with pytest.raises(CorpusError, match="no tar that can be read"):
         list(read_rows(tmp_path / "a.tar"))

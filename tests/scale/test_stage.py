@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from iconotext.corpus.formats.webdataset import sample_records
 from iconotext.corpus.tar import Tar
 from iconotext.scale.manifest import differences
 from iconotext.scale.pictures import ShardPictures
-from iconotext.scale.samples import sample_records
 from iconotext.scale.stage import reason_of, share_of
 from tests.scale.conftest import png, results, row, write_jsonl, write_tar
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.check import CheckedCorpus
     from iconotext.corpus.in_order import Watch
     from iconotext.corpus.store import FormatName
+    from iconotext.types import Document
 
 SHOWN = 20
 """Problems that ``check`` prints; ``--json`` gives all."""
@@ -51,7 +52,10 @@ corpus = typer.Typer(
     no_args_is_help=True,
 )
 
-ANY_FORMAT = "of any format that can be read: .jsonl, .parquet, a folder with docs.json, a shard of mmc4 or OBELICS."
+ANY_FORMAT = (
+    "of any format that can be read: .jsonl, .parquet, a folder with docs.json, a shard of mmc4 or OBELICS, a tar of "
+    "WebDataset."
+)
 
 
 class To(StrEnum):
@@ -66,10 +70,10 @@ class To(StrEnum):
 
 
 def total(path: Path) -> int:
-    """Number of documents for a progress bar, 0 where there is none to be seen."""
+    """Number of documents for a progress bar, 0 where there is none to be seen, or the corpus lies in a store."""
     from iconotext.corpus.store import count_documents
 
-    return count_documents(path) if sys.stderr.isatty() else 0
+    return count_documents(path) if sys.stderr.isatty() and path.exists() else 0
 
 
 def check(
@@ -82,20 +86,26 @@ def check(
 ) -> None:
     """List everything that is wrong with a corpus: fields, ids, pictures, pictures in two splits.
 
-    The exit status is 1 when there is something. Of several corpora each is looked at by itself; --json has a line for
-    each.
+    The exit status is 1 when there is something. Of several corpora, or the shards of a folder, each is looked at by
+    itself; --json has a line for each.
 
     **Examples**
 
     - `iconotext corpus check corpus.jsonl`
     - `iconotext corpus check mscoco/ train.jsonl test.jsonl`
+    - `iconotext corpus check shards/`
     - `iconotext corpus check corpus.parquet --json | jq '.problems[].field'`
     """
     with known_errors():
         from iconotext.corpus.check import check_corpus
+        from iconotext.errors import CorpusError
+        from iconotext.scale.as_corpus import corpus_files
+        from iconotext.scale.store import address_of, is_remote
 
         wrong = False
-        for path in paths:
+        for path in (file for named in paths for file in corpus_files(named)):
+            if is_remote(address := address_of(path)):
+                raise CorpusError(f"{address}: lies in a store; files of this machine are checked: fetch it first")
             number = workers or os.cpu_count() or 1
             checked = check_corpus(path, decode_images=pictures, workers=number, watch=_watched(path))
             if json:
@@ -204,11 +214,18 @@ def convert(
 
 
 def _write_shards(source: Path, target: Path, size: int | None) -> None:
-    from iconotext.corpus.store import read_corpus
-    from iconotext.corpus.to_shards import DOCUMENTS, write_shards
+    from iconotext.corpus.to_shards import DOCUMENTS
+    from iconotext.scale.as_corpus import corpus_files, documents_of
 
-    watched = progress(read_corpus(source), total=total(source), label="Writing")
-    done = write_shards(watched, target, size=size or DOCUMENTS)
+    files = corpus_files(source)
+    documents = (document for file in files for document in documents_of(file))
+    _into_shards(progress(documents, total=sum(map(total, files)), label="Writing"), target, size or DOCUMENTS)
+
+
+def _into_shards(documents: Iterable[Document], target: Path, size: int) -> None:
+    from iconotext.corpus.to_shards import write_shards
+
+    done = write_shards(documents, target, size=size)
     pictures = counted(done.pictures, "picture")
     say(f"{target}: {counted(done.documents, 'document')} in {counted(done.shards, 'shard')}, {pictures}", err=True)
     if done.missing:
@@ -225,22 +242,30 @@ def split(
 ) -> None:
     """Divide a corpus into train, validation and test, at random; splits that it has are replaced.
 
-    Documents that share a picture go together, so that no picture is in two splits.
+    Documents that share a picture go together, so that no picture is in two splits. Of a folder of shards, here or in a
+    store, as many new shards are made, with the pictures in their rows: name a new folder.
 
-    **Example**
+    **Examples**
 
     - `iconotext corpus split corpus.jsonl --output split.jsonl --validation 0.1 --test 0.1`
+    - `iconotext corpus split shards/ --output divided/`
     """
     with known_errors():
         from iconotext.corpus.split import Shares, assign_splits
-        from iconotext.corpus.store import read_corpus, write_corpus
+        from iconotext.corpus.store import write_corpus
+        from iconotext.scale.as_corpus import corpus_files, documents_of
         from iconotext.write import check_overwrite
 
+        files = corpus_files(path)
         check_overwrite(output, force)
-        read = progress(read_corpus(path), total=total(path), label="Reading")
-        splits = assign_splits(read, Shares(validation, test), seed=seed)
-        again = progress(read_corpus(path), total=len(splits), label="Writing")
-        divided = (replace(document, split=part) for document, part in zip(again, splits, strict=True))
-        written = write_corpus(divided, output, force=force)
+        read, again = ((document for file in files for document in documents_of(file)) for _ in range(2))
+        watched = progress(read, total=sum(map(total, files)), label="Reading")
+        splits = assign_splits(watched, Shares(validation, test), seed=seed)
+        parts = zip(progress(again, total=len(splits), label="Writing"), splits, strict=True)
+        divided = (replace(document, split=part) for document, part in parts)
+        if files != (path,):
+            _into_shards(divided, output, -(-len(splits) // len(files)))
+        else:
+            write_corpus(divided, output, force=force)
         counts = ", ".join(f"{splits.count(name)} {name}" for name in ("train", "validation", "test"))
-        say(f"{output}: {counted(written, 'document')} ({counts})", err=True)
+        say(f"{output}: {counted(len(splits), 'document')} ({counts})", err=True)

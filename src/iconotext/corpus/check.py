@@ -80,7 +80,7 @@ def check_corpus(
     files = FORMATS[name].files
     images = ImageFiles(folder, files=files, tar=beside)
     check = _Check(images, folder, table, decode_images, FORMATS[name].has_ids)
-    if images.tar is not None and images.tar.problem is not None:
+    if images.tar is not None and images.tar.path != path and images.tar.problem is not None:
         check.add(Problem(images.tar.path.name, None, images.tar.problem))
     read = partial(_read, folder, files, beside, decode_images, secrets.token_hex(8))
     parts = (found for _, found in in_order(FORMATS[name].parts(path), read, workers, few=FEW))

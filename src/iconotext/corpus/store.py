@@ -22,6 +22,7 @@ from iconotext.corpus.formats.released import (
     write_released,
 )
 from iconotext.corpus.formats.table import count_rows, table_columns
+from iconotext.corpus.formats.webdataset import count_samples, sample_parts, write_samples
 from iconotext.corpus.image_files import ImageFiles
 from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds
 from iconotext.corpus.tar import tar_beside
@@ -29,7 +30,7 @@ from iconotext.errors import CorpusError, OutputError
 from iconotext.extras import require
 from iconotext.types import Document
 
-FormatName = Literal["jsonl", "parquet", "released", "mmc4", "obelics"]
+FormatName = Literal["jsonl", "parquet", "released", "mmc4", "obelics", "webdataset"]
 
 
 class Writer(Protocol):
@@ -75,19 +76,21 @@ FORMATS: dict[FormatName, Format] = {
     "obelics": Format(
         obelics_parts, write_obelics, count_rows, frozenset({"blocks", "positions", "alts"}), has_ids=False
     ),
+    "webdataset": Format(sample_parts, write_samples, count_samples, EVERYTHING),
 }
 
 
 def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Document]:
     """Documents of a corpus in its order, one in memory at a time.
 
-    An image may lie in its row (of a table), in a tar of the corpus's name beside it, or be a file: its path is taken
-    relative to the corpus. One that is not there gets a ``problem``, unless its features lie beside the corpus
-    (``features.npy``, ``id2row.json``).
+    An image may lie in its row (of a table), in a tar (the corpus itself, or one of its name beside it), or be a file:
+    its path is taken relative to the corpus. One that is not there gets a ``problem``, unless its features lie beside
+    the corpus (``features.npy``, ``id2row.json``).
 
     Args:
         path: A file ``.jsonl`` (ours, or a shard of mmc4, also ``.jsonl.zip``) or ``.parquet`` (ours, or a table of
-            OBELICS); or the released format of Hessel 2019: a folder with ``docs.json``, or that file.
+            OBELICS); a WebDataset ``.tar``; or the released format of Hessel 2019: a folder with ``docs.json``, or that
+            file.
         split: Only the documents of this split: train, validation or test. All are checked nevertheless.
 
     Raises:
@@ -209,7 +212,7 @@ def format_of(path: Path) -> FormatName:
         case ".json":
             return "released"
         case ".tar":
-            raise CorpusError(f"{path}: samples in a tar are read by `iconotext scale` alone")
+            return "webdataset"
     with lines_of(path) as lines:
         head = [line.lstrip(b"\xef\xbb\xbf \t") for line in islice((line for line in lines if not line.isspace()), 3)]
     if len(head) == 3 and not any(line.startswith(b"{") for line in head):

@@ -169,13 +169,15 @@ class Tar:
 
 
 def tar_beside(corpus: Path) -> Path | None:
-    """The tar of a corpus file's name beside it, ``00017.tar`` beside ``00017.jsonl.gz``, with its pictures."""
+    """The tar with the pictures of a corpus: ``00017.tar`` beside ``00017.jsonl.gz``, or the file itself."""
     name = corpus.name.lower()
     for packed in (".gz", ".zst", ".zip"):
         name = name.removesuffix(packed)
+    if name.endswith(".tar"):
+        return corpus if corpus.is_file() else None
     stem = corpus.name[: len(name) - len(PurePosixPath(name).suffix)]
     tar = corpus.with_name(f"{stem}.tar") if stem else None
-    return tar if tar is not None and not corpus.is_dir() and tar != corpus and tar.is_file() else None
+    return tar if tar is not None and not corpus.is_dir() and tar.is_file() else None
 
 
 def is_picture(suffix: str) -> bool:

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.formats.released import DOCUMENTS_FILE
-from iconotext.corpus.store import read_corpus, read_rows
 from iconotext.errors import CorpusError
-from iconotext.scale.manifest import MANIFESTS
-from iconotext.scale.shards import find_shards
+from iconotext.scale.as_corpus import corpus_files, documents_of, rows_of
 
 if TYPE_CHECKING:
     from iconotext.types import Document
@@ -39,24 +36,25 @@ class CorpusPart:
 
     def of(self, split: str | None) -> Iterator[Document]:
         """Those of another split; None: all."""
-        return (document for file in self.files for document in read_corpus(file, split=split))
+        return (document for file in self.files for document in documents_of(file, split=split))
 
 
 def corpus_part(path: Path, split: str | None) -> CorpusPart:
     """Read the whole corpus once, so that what is wrong with it shows before the work begins.
 
     Args:
-        path: A corpus, or a folder of shards, each with its pictures in its rows, in a tar of its name, or beside it.
+        path: A corpus, or a folder of shards, here or in a store, each with its pictures in its rows, in a tar of its
+            name, or beside it.
 
     Raises:
         CorpusError: It breaks the format, two shards have a document of the same id, or there are no documents in the
             split.
     """
-    files = _files(path)
+    files = corpus_files(path)
     splits: Counter[str | None] = Counter()
     seen: dict[str, Path] = {}
     for file in files:
-        for row in read_rows(file):
+        for row in rows_of(file):
             splits[row.split] += 1
             if seen.setdefault(row.id, file) != file:
                 raise CorpusError(f"{file}: {row.id!r} is also the id of a document in {seen[row.id]}")
@@ -66,9 +64,3 @@ def corpus_part(path: Path, split: str | None) -> CorpusPart:
         what = "no documents" if split is None else f"no documents with the split {split}"
         raise CorpusError(f"{path}: {what}; it has {there}")
     return CorpusPart(path, split, count, splits, files)
-
-
-def _files(path: Path) -> tuple[Path, ...]:
-    if not path.is_dir() or (path / DOCUMENTS_FILE).is_file() or (path / MANIFESTS).is_dir():
-        return (path,)
-    return tuple(Path(shard.file.address) for shard in find_shards([str(path)]))

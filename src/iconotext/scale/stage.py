@@ -15,8 +15,9 @@ from socket import gethostname
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.document_row import document_of
 from iconotext.corpus.formats.mmc4 import images_folder
+from iconotext.corpus.formats.webdataset import sample_records
 from iconotext.corpus.row import Record, Row
-from iconotext.corpus.store import FORMATS, format_of, read_records
+from iconotext.corpus.store import FORMATS, format_of, read_records, with_repeated_ids
 from iconotext.corpus.tar import Tar
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features.cores import in_threads
@@ -37,7 +38,6 @@ from iconotext.scale.manifest import (
     write_manifest,
 )
 from iconotext.scale.pictures import ShardPictures
-from iconotext.scale.samples import sample_records
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import Shard, result_address
 from iconotext.scale.store import (
@@ -178,7 +178,7 @@ class Stage:
                     counts.note("tar of pictures: cannot be read", str(error))
             if file.suffix == ".tar":
                 own = Tar(file, shard.file.address)
-                tars, records, files = [own], sample_records(own), True
+                tars, records, files = [own], with_repeated_ids(sample_records(own)), True
             else:
                 kind = format_of(file)
                 if remote and kind == "mmc4" and is_folder(joined(folder, images_folder(file).name)):

@@ -1,16 +1,39 @@
-"""A WebDataset tar as a shard of documents: each sample is one."""
+"""A WebDataset tar as a corpus: each sample is a document."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from iconotext.corpus.row import Problem, Record, Row, parse_row
-from iconotext.corpus.store import with_repeated_ids
+from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
 from iconotext.corpus.tar import Tar, is_picture
-from iconotext.errors import CorpusError
+from iconotext.errors import CorpusError, OutputError
 from iconotext.read.sentences import split_sentences
 from iconotext.strict_json import parse_json
+
+
+def sample_parts(path: Path) -> Iterator[Part]:
+    """The samples, in one part; see ``sample_records``. Their pictures are members of the tar itself."""
+    yield partial(_records_to_the_end, path)
+
+
+def count_samples(path: Path) -> int:
+    """Number of samples, good or bad; ``CorpusError`` for an unreadable file."""
+    return sum(1 for _ in Tar(path).samples())
+
+
+def write_samples(rows: Iterable[Row], path: Path, *, force: bool) -> int:
+    """Raise ``OutputError``: such tars are only read."""
+    raise OutputError(f"{path}: no samples are written into a tar; name a file .jsonl or .parquet")
+
+
+def _records_to_the_end(path: Path) -> Iterator[Record]:
+    tar = Tar(path)
+    yield from sample_records(tar)
+    if tar.problem is not None:
+        raise CorpusError(f"{path}: cannot be read on: {tar.problem}")
 
 
 def sample_records(tar: Tar) -> Iterator[Record]:
@@ -21,10 +44,6 @@ def sample_records(tar: Tar) -> Iterator[Record]:
     they are the pictures of the sample, in the order of the archive. What a row has no field for (``url``,
     ``caption``) stands in ``meta.sample``.
     """
-    yield from with_repeated_ids(_records(tar))
-
-
-def _records(tar: Tar) -> Iterator[Record]:
     for number, (key, parts) in enumerate(tar.samples(), 1):
         place = f"sample {number}, {key}"
         try:
