@@ -50,14 +50,16 @@ class TableRow:
     """A row of a table.
 
     Attributes:
+        file: Name of the table.
         line: Number of the line on which it begins, from 1.
-        values: By the name of the column in small letters; None where the row cannot be read.
+        values: By the name of the column in small letters; {} where the row cannot be read.
         problem: Why it cannot be.
         note: What was done to read it nevertheless.
     """
 
+    file: str
     line: int
-    values: dict[str, str] | None
+    values: dict[str, str]
     problem: str | None = None
     note: str | None = None
 
@@ -88,7 +90,7 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
 
 def table_rows(table: Table) -> Iterator[TableRow]:
     """Every row of a table; blank lines are none."""
-    number, header = 0, True
+    name, number, header = table.path.name, 0, True
     while number < len(table.lines):
         line, number = table.lines[number], number + 1
         if header:
@@ -99,13 +101,13 @@ def table_rows(table: Table) -> Iterator[TableRow]:
         begin = number
         fields, note, number = _fields(line, number, table)
         if fields is None:
-            yield TableRow(begin, None, note)
+            yield TableRow(name, begin, {}, note)
         elif len(fields) != len(table.columns):
             problem = f"wrong number of columns: {len(fields)} where the header has {len(table.columns)}"
-            yield TableRow(begin, None, problem)
+            yield TableRow(name, begin, {}, problem)
         else:
             values = dict(zip(reversed(table.columns), reversed(fields), strict=True))  # of two, the first counts
-            yield TableRow(begin, values, note=note)
+            yield TableRow(name, begin, values, note=note)
 
 
 def _fields(line: str, end: int, table: Table) -> tuple[list[str] | None, str | None, int]:

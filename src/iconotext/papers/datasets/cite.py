@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iconotext.papers.datasets.annotation_table import TableRow
 from iconotext.papers.datasets.clean_text import clean_text
 from iconotext.papers.datasets.labelled_pairs import (
     DataSet,
     LabelledSettings,
     Pair,
-    Row,
     kept_answer,
     labelled_documents,
 )
@@ -73,7 +73,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     )
 
 
-def _pair(row: Row, relations: dict[str, bool | None]) -> Pair:
+def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
     """The pair of a row; ``ValueError`` where it has no text or names no picture."""
     values = row.values
     text = clean_text(values["stim_txt"], MISREAD)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from iconotext.corpus.builders.find_images import FoundImages, distinct_names
+from iconotext.papers.datasets.annotation_table import TableRow
 from iconotext.papers.datasets.clean_text import clean_text
 from iconotext.papers.datasets.labelled_pairs import (
     DataSet,
     LabelledSettings,
     Pair,
-    Row,
     kept_answer,
     labelled_documents,
 )
@@ -82,7 +82,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     )
 
 
-def _pair(row: Row, relations: dict[str, bool | None]) -> Pair:
+def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
     """The pair of a row; ``ValueError`` where it has no caption or no address."""
     values = row.values
     text = clean_text(values["caption"])

@@ -73,15 +73,6 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table: the line on which it begins, and its values by column in small letters."""
-
-    file: str
-    line: int
-    values: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class DataSet:
     """How the tables of a data set are read.
 
@@ -98,7 +89,7 @@ class DataSet:
     relations: Mapping[str, str]
     needed: tuple[str, ...]
     published: int
-    pair: Callable[[Row, dict[str, bool | None]], Pair]
+    pair: Callable[[TableRow, dict[str, bool | None]], Pair]
     finder: Callable[[FoundImages, Sequence[str]], Callable[[str], Path | None]]
 
 
@@ -173,10 +164,10 @@ def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Se
             lines = f"{table.odd_lines} lines are not {table.encoding}"
             build.report.note(f"{path.name}: {lines}: read as {table.fallback}")
         for row in build.watch(table_rows(table), label=f"Reading {path.name}"):
-            place = f"{path.name}, line {row.line}"
+            place = f"{row.file}, line {row.line}"
             seen.counts["rows"] += 1
             try:
-                pair = _pair(build, data_set, row, path.name, place)
+                pair = _pair(build, data_set, row, place)
             except ValueError as error:
                 rule, _, reason = str(error).partition(": ")
                 drop(f"row left out: {rule}", place, reason)
@@ -193,9 +184,9 @@ def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Se
             yield pair.name, pair.text, pair.image, pair.relations, pair.meta
 
 
-def _pair(build: Build, data_set: DataSet, row: TableRow, file: str, place: str) -> Pair:
+def _pair(build: Build, data_set: DataSet, row: TableRow, place: str) -> Pair:
     """The pair of a row; ``ValueError``, which says why, where there is none."""
-    if row.values is None:
+    if row.problem is not None:
         raise ValueError(row.problem)
     relations: dict[str, bool | None] = {}
     odd = []
@@ -205,7 +196,7 @@ def _pair(build: Build, data_set: DataSet, row: TableRow, file: str, place: str)
         except ValueError:
             relations[name] = None
             odd.append(f"{column} has {row.values[column][:40]!r}")
-    pair = data_set.pair(Row(file, row.line, row.values), relations)
+    pair = data_set.pair(row, relations)
     for answer in odd:
         build.report.drop("answer that is neither yes nor no", place, answer)
     if row.note:
