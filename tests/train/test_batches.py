@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.train.batches import batches_ahead, epoch_batches, load_batch
+from iconotext.train.batches import epoch_batches, load_batch, planned_reads, read_ahead
 from iconotext.train.prepared import Prepared, Words
 from tests.train.synthetic import small_recipe
 
@@ -151,19 +151,19 @@ def test_single_pairs_are_drawn_from_each_document():
 def test_batches_that_begin_later_are_the_same():
     recipe = small_recipe(training={"max_sentences": 2, "batch": 4})
     planned = epoch_batches(PLAIN, recipe, "train", 3)
-    whole = list(batches_ahead(PLAIN, recipe, planned, training=True, epoch=3))
-    later = list(batches_ahead(PLAIN, recipe, planned, training=True, epoch=3, start=4))
+    whole = list(read_ahead(planned_reads(PLAIN, recipe, planned, training=True, epoch=3)))
+    later = list(read_ahead(planned_reads(PLAIN, recipe, planned, training=True, epoch=3, start=4)))
     assert len(whole) == len(planned) == 6
     for one, other in zip(whole[4:], later, strict=True):
         assert torch.equal(one.words, other.words)
-    assert list(batches_ahead(PLAIN, recipe, planned, training=True, epoch=3, start=6)) == []
-    other_epoch = list(batches_ahead(PLAIN, recipe, planned, training=True, epoch=4))
+    assert list(read_ahead(planned_reads(PLAIN, recipe, planned, training=True, epoch=3, start=6))) == []
+    other_epoch = list(read_ahead(planned_reads(PLAIN, recipe, planned, training=True, epoch=4)))
     assert not all(torch.equal(a.words, b.words) for a, b in zip(whole, other_epoch, strict=True))
 
 
 def test_an_error_while_reading_comes_through():
     with pytest.raises(IndexError):
-        list(batches_ahead(PLAIN, small_recipe(), [(np.array([99]), 1)], training=True, epoch=0))
+        list(read_ahead(planned_reads(PLAIN, small_recipe(), [(np.array([99]), 1)], training=True, epoch=0)))
 
 
 def test_posteriors_are_those_of_what_takes_part_and_likely_sentences_always_do():

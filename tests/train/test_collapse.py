@@ -11,7 +11,7 @@ import torch
 from iconotext.errors import CollapseError
 from iconotext.recipe import load_recipe
 from iconotext.train import train
-from iconotext.train.batches import batches_ahead, epoch_batches
+from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.checkpoint import Progress
 from iconotext.train.collapse import collapse_of, has_ended, wants_remedy
 from iconotext.train.loss import batch_loss, no_information_losses
@@ -97,7 +97,7 @@ def test_a_model_to_which_everything_is_alike_has_just_that_loss(corpus, tmp_pat
     recipe = small_recipe(similarity={"kind": kind}, objective=objective)
     prepared = prepare(recipe, [corpus], tmp_path / "prepared")
     planned = epoch_batches(prepared, recipe, "validation", 0)
-    batch = next(batches_ahead(prepared, recipe, planned, training=False, epoch=0))
+    batch = next(read_ahead(planned_reads(prepared, recipe, planned, training=False, epoch=0)))
     bias = -torch.tensor(float(len(batch.strangers) - 1)).log()  # where the logistic objective is least
 
     def same(images, **_):

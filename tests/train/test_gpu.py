@@ -8,7 +8,7 @@ import torch
 from iconotext.embed.folder import load_model
 from iconotext.recipe import load_recipe
 from iconotext.train import train
-from iconotext.train.batches import batches_ahead, epoch_batches
+from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
 from iconotext.train.training import new_model
@@ -32,7 +32,9 @@ def test_a_step_on_regions_is_the_same_on_gpu_and_cpu(tmp_path, similarity, text
         weights = {"intra_document": 1.0, "sub_document": 1.0}
         recipe = recipe.model_copy(update={"objective": recipe.objective.model_copy(update=weights)})
     prepared = prepare(recipe, [corpus], tmp_path / "prepared")
-    batch = next(batches_ahead(prepared, recipe, epoch_batches(prepared, recipe, "train", 0), training=True, epoch=0))
+    batch = next(
+        read_ahead(planned_reads(prepared, recipe, epoch_batches(prepared, recipe, "train", 0), training=True, epoch=0))
+    )
     found = {}
     for device in ("cpu", "cuda"):
         model = new_model(recipe, prepared).model
@@ -61,7 +63,9 @@ def test_a_step_that_tells_relations_is_the_same_on_gpu_and_cpu(tmp_path):
     settings = ["features.image=features.npy", "dim=16", "text.word_dim=12", "training.batch=16"]
     recipe = load_recipe("alikhani2021/cmcm", settings)
     prepared = prepare(recipe, [corpus], tmp_path / "prepared")
-    batch = next(batches_ahead(prepared, recipe, epoch_batches(prepared, recipe, "train", 0), training=True, epoch=0))
+    batch = next(
+        read_ahead(planned_reads(prepared, recipe, epoch_batches(prepared, recipe, "train", 0), training=True, epoch=0))
+    )
     found = {}
     for device in ("cpu", "cuda"):
         model = new_model(recipe, prepared).model

@@ -10,7 +10,7 @@ import pytest
 from iconotext.errors import CorpusError, FeatureError
 from iconotext.features.feature_table import write_feature_table
 from iconotext.train import prepare as module
-from iconotext.train.batches import batches_ahead, epoch_batches
+from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.prepare import prepare
 from iconotext.train.prepare_images import ImageRows
 from iconotext.train.prepared import META, open_prepared
@@ -202,7 +202,7 @@ def test_memory_hardly_grows_with_the_number_of_documents(tmp_path, monkeypatch)
         tracemalloc.start()
         prepared = prepare(recipe, [corpus], tmp_path / f"arrays-{documents}")
         planned = epoch_batches(prepared, recipe, "train", 0)
-        for _ in batches_ahead(prepared, recipe, planned, training=True, epoch=0):
+        for _ in read_ahead(planned_reads(prepared, recipe, planned, training=True, epoch=0)):
             pass
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

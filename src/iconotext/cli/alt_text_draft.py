@@ -13,7 +13,7 @@ import typer
 from iconotext.cli.common import known_errors
 from iconotext.cli.excerpts import Linking
 from iconotext.cli.link import RunSettings, linked_documents
-from iconotext.cli.options import Download, Json, Reading, argument, option, settings_options
+from iconotext.cli.options import Download, Json, Model, Quiet, Reading, argument, option, settings_options
 from iconotext.cli.output import complain, print_table, say, say_json
 from iconotext.errors import DocumentError, OutputError, SettingError
 from iconotext.pipeline import LinkSettings
@@ -47,9 +47,9 @@ def draft(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     json: Json = False,
-    model: Annotated[str, typer.Option(help="Name or folder of a model.")] = "default",
+    model: Model = "default",
     download: Download = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell only of errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Draft alternative texts for pictures that have none, from what the author says that they show.
 

@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.evaluate import check_names, evaluate_model, looking_beside
+from iconotext.cli.evaluate import EvaluateSettings, check_names, evaluate_model, looking_beside
 from iconotext.cli.grids import show
 from iconotext.cli.options import (
     Download,
-    EvaluateSettings,
     Force,
     Json,
     SettingsPanel,

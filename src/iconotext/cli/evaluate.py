@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.cli import complete
 from iconotext.cli.common import check_unused, known_errors, progress
@@ -16,8 +18,6 @@ from iconotext.cli.evaluate_table import show
 from iconotext.cli.options import (
     LINKING,
     Download,
-    EvaluateSettings,
-    Protocol,
     Runtime,
     SettingsPanel,
     Split,
@@ -36,6 +36,34 @@ if TYPE_CHECKING:
     from iconotext.evaluate.corpus_part import CorpusPart
     from iconotext.papers.analyses.object_detection import ObjectDetection
     from iconotext.types import Document
+
+
+class Protocol(StrEnum):
+    """What is measured."""
+
+    LINKS = "links"
+    REORDER = "reorder"
+
+
+class EvaluateSettings(BaseModel):
+    """How a model is measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    seed: int = Field(0, ge=0)
+    """Seed of the intervals, the permutations, the pools, the shuffles and the random baseline."""
+
+    resamplings: int = Field(2000, ge=100)
+    """How often the documents, or pairs, are drawn anew for an interval."""
+
+    draws: int = Field(10, ge=1)
+    """How many pools are drawn, with --pool, or how often pictures are shuffled, with --protocol reorder."""
+
+    word_vectors: Path | None = None
+    """word2vec or GloVe file for object-detection (default: the text backbone)."""
+
+    word_dim: int = Field(300, ge=1)
+    """Length of the vectors in that file."""
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from iconotext.cli import grids
 from iconotext.cli.common import progress
-from iconotext.cli.options import EvaluateSettings, Split
+from iconotext.cli.options import Split
 from iconotext.cli.output import complain, say, say_json, say_left_out
 from iconotext.papers.render import Grid
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
+    from iconotext.cli.evaluate import EvaluateSettings
     from iconotext.evaluate.reorder import Reordering
     from iconotext.pipeline import LinkSettings
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from iconotext.cli import grids
 from iconotext.cli.common import progress
-from iconotext.cli.options import EvaluateSettings, Split
+from iconotext.cli.options import Split
 from iconotext.cli.output import complain, say, say_json, say_left_out
 from iconotext.errors import SettingError
 from iconotext.papers.render import Grid
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
+    from iconotext.cli.evaluate import EvaluateSettings
     from iconotext.encoder import Encoder
     from iconotext.evaluate.average_precision import RelationPrecision
     from iconotext.evaluate.corpus_part import CorpusPart

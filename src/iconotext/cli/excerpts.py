@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.link import RunSettings, linked_documents, print_pieces
-from iconotext.cli.options import Download, Force, Json, Reading, SettingsPanel, settings_options
+from iconotext.cli.link import Paths, RunSettings, linked_documents, print_pieces
+from iconotext.cli.options import Download, Force, Json, Model, Quiet, Reading, SettingsPanel, settings_options
 from iconotext.cli.output import print_table, say
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage, Context
 from iconotext.extras import require
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-Paths = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="PATH",
-        help="Documents (Markdown, HTML, DOCX, EPUB, PDF, LaTeX, ...), folders of them, or web pages (with --fetch).",
-        show_default=False,
-    ),
-]
 Linking = Annotated[
     LinkSettings,
     SettingsPanel("Linking", only=("evidence", "habit", "k", "relations"), more={"evidence": {"metavar": "KIND,..."}}),
@@ -43,8 +35,6 @@ Output = Annotated[
         show_default=False,
     ),
 ]
-Model = Annotated[str, typer.Option(help="Name or folder of a model.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Tell only of errors.")]
 
 
 @settings_options

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext import __version__
-from iconotext.cli import complete
 from iconotext.cli.common import known_errors, show_log
 from iconotext.cli.options import (
     CalibrationCorpus,
     Download,
     Linking,
+    Model,
+    Quiet,
     Reading,
     Runtime,
     Threads,
@@ -55,28 +56,25 @@ class Format(StrEnum):
     WEB_ANNOTATION = "web-annotation"
 
 
+Paths = Annotated[
+    list[str],
+    argument(
+        metavar="PATH",
+        help="Documents (Markdown, HTML, DOCX, EPUB, PDF, LaTeX, ...), folders of them, or web pages (with --fetch).",
+    ),
+]
+
+
 @settings_options
 def link(
-    paths: Annotated[
-        list[str],
-        argument(
-            metavar="PATH",
-            help="Documents (Markdown, HTML, DOCX, EPUB, PDF, LaTeX, ...), folders, or web pages (with --fetch).",
-        ),
-    ],
+    paths: Paths,
     reading: Reading,
     linking: Linking,
     to: Annotated[Format, typer.Option(help="What to write.")] = Format.HTML,
     output: Annotated[
         Path | None, option("--output", "-o", help="Folder for pages (default: linked/), or the file to write.")
     ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            help="Name or folder of a model: default, photographs, or a dual encoder such as CLIP.",
-            autocompletion=complete.models,
-        ),
-    ] = "default",
+    model: Model = "default",
     calibration: CalibrationCorpus = None,
     threads: Threads = None,
     runtime: Runtime = None,
@@ -84,7 +82,7 @@ def link(
     force: Annotated[
         bool, typer.Option("--force", help="Make every page anew, and replace files that are not ours.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Tell only of errors.")] = False,
+    quiet: Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell of every file.")] = False,
 ) -> None:
     """Find which sentences each picture belongs to.

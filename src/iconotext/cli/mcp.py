@@ -5,12 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from iconotext.cli import complete
 from iconotext.cli.common import known_errors
 from iconotext.cli.excerpts import Linking
-from iconotext.cli.options import Download, argument, settings_options
+from iconotext.cli.options import Download, Model, argument, settings_options
 
 
 @settings_options
@@ -20,7 +17,7 @@ def mcp(
         argument(metavar="FOLDER", help="What may be read: documents, libraries.", exists=True, file_okay=False),
     ],
     linking: Linking,
-    model: Annotated[str, typer.Option(help="Name or folder of a model.", autocompletion=complete.models)] = "default",
+    model: Model = "default",
     download: Download = False,
 ) -> None:
     """Answer questions of a language model about the documents of a folder, by the Model Context Protocol on stdio.

@@ -27,9 +27,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 from annotated_types import Ge, Le
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from iconotext.cli import complete
 from iconotext.cli.common import known_errors
 from iconotext.pipeline import LinkSettings
 from iconotext.read import ReadSettings
@@ -61,6 +62,22 @@ CalibrationCorpus = Annotated[
         exists=True,
     ),
 ]
+Model = Annotated[
+    str,
+    typer.Option(
+        help="Name or folder of a model: default, photographs, or a dual encoder such as CLIP.",
+        autocompletion=complete.models,
+    ),
+]
+RecipeKeys = Annotated[
+    list[str] | None,
+    option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Another value for a key of the recipe, such as training.epochs=10; may be given several times.",
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Tell only of errors.")]
 Seed = Annotated[int, typer.Option(help="Seed of the random choices.")]
 Download = Annotated[
     bool, typer.Option("--download", help="Fetch a model that is named and not here from the Hugging Face hub.")
@@ -310,31 +327,3 @@ class Split(StrEnum):
     TRAIN = "train"
     VALIDATION = "validation"
     TEST = "test"
-
-
-class Protocol(StrEnum):
-    """What is measured."""
-
-    LINKS = "links"
-    REORDER = "reorder"
-
-
-class EvaluateSettings(BaseModel):
-    """How a model is measured."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    seed: int = Field(0, ge=0)
-    """Seed of the intervals, the permutations, the pools, the shuffles and the random baseline."""
-
-    resamplings: int = Field(2000, ge=100)
-    """How often the documents, or pairs, are drawn anew for an interval."""
-
-    draws: int = Field(10, ge=1)
-    """How many pools are drawn, with --pool, or how often pictures are shuffled, with --protocol reorder."""
-
-    word_vectors: Path | None = None
-    """word2vec or GloVe file for object-detection (default: the text backbone)."""
-
-    word_dim: int = Field(300, ge=1)
-    """Length of the vectors in that file."""

@@ -16,6 +16,8 @@ from iconotext.cli.options import (
     CalibrationCorpus,
     Download,
     Json,
+    Model,
+    RecipeKeys,
     Runtime,
     SettingsPanel,
     Threads,
@@ -59,10 +61,7 @@ def link(
     settings: Annotated[ShardSettings, SettingsPanel("Shards")] = ShardSettings(),
     work: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
     linking: Annotated[LinkSettings, replace(LINKING, without=("explain",))] = LinkSettings(),
-    model: Annotated[
-        str,
-        typer.Option(help="Name or folder of a model, or a dual encoder such as CLIP.", autocompletion=complete.models),
-    ] = "default",
+    model: Model = "default",
     calibration: CalibrationCorpus = None,
     threads: Threads = None,
     runtime: Runtime = None,
@@ -142,14 +141,7 @@ def features(
         str,
         typer.Option(help="Recipe, shipped or a file, that will be trained.", autocompletion=complete.recipes),
     ] = "default",
-    set_: Annotated[
-        list[str] | None,
-        option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Another value for a key of the recipe, such as text.max_tokens=50; may be given several times.",
-        ),
-    ] = None,
+    set_: RecipeKeys = None,
     settings: Annotated[
         ShardSettings, SettingsPanel("Shards", only=("images", "sample", "without", "allow_outside"))
     ] = ShardSettings(),

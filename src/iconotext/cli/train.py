@@ -10,7 +10,7 @@ import typer
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors
-from iconotext.cli.options import Download, argument, option
+from iconotext.cli.options import Download, RecipeKeys, argument, option
 from iconotext.cli.output import complain, output_console, say
 
 if TYPE_CHECKING:
@@ -43,14 +43,7 @@ def train(
     init: Annotated[
         str | None, option(help="Model to start from: default, or a folder.", autocompletion=complete.models)
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Another value for a key of the recipe, such as training.epochs=10; may be given several times.",
-        ),
-    ] = None,
+    set_: RecipeKeys = None,
     download: Download = False,
     list_: Annotated[
         bool, typer.Option("--list", help="List the recipes that ship, with what each is, and stop.")

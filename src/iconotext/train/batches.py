@@ -303,16 +303,3 @@ def read_ahead(reads: Iterable[Callable[[], Batch]], *, readers: int = 1) -> Ite
                 yield ahead.popleft().result()
         while ahead:
             yield ahead.popleft().result()
-
-
-def batches_ahead(
-    prepared: Prepared,
-    recipe: Recipe,
-    planned: Sequence[tuple[NDArray[np.int64], int]],
-    *,
-    training: bool,
-    epoch: int,
-    start: int = 0,
-) -> Iterator[Batch]:
-    """Some batches of a corpus, from one on, each read while the one before is computed."""
-    return read_ahead(planned_reads(prepared, recipe, planned, training=training, epoch=epoch, start=start))

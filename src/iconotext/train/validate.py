@@ -16,7 +16,7 @@ from iconotext.embed.model import JointModel
 from iconotext.evaluate.results import Evaluation, Scored, evaluate
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
-from iconotext.train.batches import Batch, batches_ahead, epoch_batches
+from iconotext.train.batches import Batch, epoch_batches, planned_reads, read_ahead
 from iconotext.train.labelled import labelled_pairs
 from iconotext.train.loss import batch_loss, losses_of, no_information_losses
 from iconotext.train.prepared import span_counts
@@ -84,7 +84,7 @@ def validate(
             scale=model.log_scale.exp(),
             bias=model.bias,
         )
-        for batch in batches_ahead(prepared, whole, planned, training=False, epoch=0):
+        for batch in read_ahead(planned_reads(prepared, whole, planned, training=False, epoch=0)):
             moved = batch.to(device)
             losses, cosines, coherence_losses = batch_loss(
                 model, moved, whole, epoch=recipe.training.epochs, generator=generator
@@ -128,7 +128,7 @@ def _encoded(
     """Whole documents in batches, with the vectors of their sentences and of their images."""
     planned = [(part, len(part)) for part in _portions(prepared, documents)]
     with torch.inference_mode():
-        for batch in batches_ahead(prepared, _whole(recipe), planned, training=False, epoch=0):
+        for batch in read_ahead(planned_reads(prepared, _whole(recipe), planned, training=False, epoch=0)):
             moved = batch.to(device)
             texts = {"sentences": moved.sentences, "words": moved.words, "lengths": moved.lengths}
             sentences, images, *_ = model(moved.images, counts=moved.sentence_counts, **texts)
