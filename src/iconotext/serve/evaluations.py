@@ -17,6 +17,7 @@ from iconotext.errors import CorpusError, IconotextError
 from iconotext.evaluate.results import DocumentScores
 from iconotext.features.fingerprint import digest_of
 from iconotext.serve import model_work
+from iconotext.serve.followed import File, files_now
 from iconotext.serve.jobs import AGAIN, Jobs
 from iconotext.serve.model_folders import ModelFolder
 from iconotext.serve.model_work import EVALUATION, Slice, Task
@@ -61,7 +62,7 @@ class Evaluations:
         corpus = corpus.absolute()
         files = [model.path / name for name in (RECIPE, WEIGHTS, VOCABULARY) if (model.path / name).exists()]
         try:
-            digests = [_digest(each, *_stamp(each)) for each in (*files, corpus)]
+            digests = [_digest(each) for each in files_now(map(str, (*files, corpus)))]
         except OSError as error:
             raise CorpusError(f"{Path(error.filename or corpus).name}: cannot be read: {error.strerror}") from error
         parts = [VERSION, str(model.path), str(corpus), *digests]
@@ -136,11 +137,6 @@ class Evaluations:
             timer.start()
 
 
-def _stamp(path: Path) -> tuple[int, int]:
-    known = path.stat()
-    return known.st_mtime_ns, known.st_size
-
-
 @lru_cache(1_000)
-def _digest(path: Path, _changed: int, _size: int) -> str:
-    return digest_of(path).hex()
+def _digest(file: File) -> str:
+    return digest_of(Path(file.path)).hex()

@@ -18,6 +18,7 @@ from iconotext.plain_text import readable, shortened
 from iconotext.recipe import load_recipe
 from iconotext.recipe.relation_recipe import TABLE
 from iconotext.recipe.toml import read_toml
+from iconotext.serve.followed import File, files_now
 from iconotext.train.checkpoint import CHECKPOINT
 from iconotext.train.log import LOG
 from iconotext.train.summary import notes, relation_summary
@@ -99,20 +100,12 @@ def model_folders(root: Path) -> Iterator[ModelFolder]:
 
 def read_model_folder(path: Path) -> ModelFolder:
     """What a folder says; nothing that is wrong with it raises. It is read once, until one of its files changes."""
-    return _read(path, tuple(_stamp(path / mark) for mark in MARKS))
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        known = path.stat()
-    except OSError:  # training has just removed it, say
-        return None
-    return known.st_mtime_ns, known.st_size
+    return _read(path, files_now(str(path / mark) for mark in MARKS))
 
 
 @lru_cache(500)
-def _read(path: Path, stamps: tuple[tuple[int, int] | None, ...]) -> ModelFolder:
-    updated = max((changed for changed, _ in filter(None, stamps)), default=0) / 1e9
+def _read(path: Path, files: tuple[File, ...]) -> ModelFolder:
+    updated = max(file.changed or 0 for file in files) / 1e9
     try:
         if TABLE in read_toml(path / RECIPE):
             return ModelFolder(path.name, path, "relations", updated, notes=tuple(relation_summary(path)))
