@@ -71,29 +71,14 @@ def check(
     start_worker()
     for path, folder in found:
         try:
-            number, new = check_document(path, settings, reading, within=folder)
+            own, broken = broken_by_picture(path, settings, reading, within=folder)
         except IconotextError as error:
             failures.append(Failure(path, error))
             continue
-        pictures += number
-        findings += new
+        pictures += len(own)
+        findings += [finding for _, finding in broken]
     numbered = tuple(fingerprinted(findings, root or repository_root()))
     return Checked(numbered, tuple(failures), documents=len(found) - len(failures), pictures=pictures)
-
-
-def check_document(
-    path: Path, settings: AltTextSettings, reading: ReadSettings, *, within: Path | None = None
-) -> tuple[int, list[Finding]]:
-    """How many pictures a document has, and what is wrong with their alternative texts.
-
-    Args:
-        within: Folder that images may come from, if ``reading.root`` names none; None: the file's own.
-
-    Raises:
-        DocumentError: The file cannot be read.
-    """
-    found, broken = broken_by_picture(path, settings, reading, within=within)
-    return len(found), [finding for _, finding in broken]
 
 
 def broken_by_picture(
@@ -102,7 +87,10 @@ def broken_by_picture(
     """The pictures of a document, and what is wrong with their alternative texts, each with its picture.
 
     Args:
-        within: See ``check_document``.
+        within: Folder that images may come from, if ``reading.root`` names none; None: the file's own.
+
+    Raises:
+        DocumentError: The file cannot be read.
     """
     if not _may_hold_pictures(path, reading):
         return [], []

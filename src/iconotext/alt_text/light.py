@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from iconotext import __version__
-from iconotext.alt_text.outcome import FAILED, Outputs, outcome
+from iconotext.alt_text.outcome import FAILED, outcome
 from iconotext.alt_text.settings import AltTextSettings
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable
@@ -36,9 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         wrong = error.errors()[0]
         name = str(wrong["loc"][0]).replace("_", "-")
         parser.error(f"argument --{name}: {wrong['input']!r}: {wrong['msg']}")
-    outputs = Outputs(given["json"], given.get("sarif"), given.get("baseline"), given["write_baseline"])
     try:
-        found = outcome(given["paths"], settings, reading, outputs)
+        found = outcome(
+            given["paths"],
+            settings,
+            reading,
+            as_json=given["json"],
+            sarif=given.get("sarif"),
+            baseline=given.get("baseline"),
+            make_baseline=given["write_baseline"],
+        )
     except IconotextError as error:
         _tell(str(error))
         sys.exit(FAILED)

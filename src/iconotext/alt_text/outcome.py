@@ -23,22 +23,6 @@ GOOD, FOUND, FAILED = 0, 1, 2
 
 
 @dataclass(frozen=True)
-class Outputs:
-    """What a run is to write, beside what it prints.
-
-    Attributes:
-        as_json: Whether findings are printed as JSON.
-        sarif: A file for the findings as SARIF; a file that is there is replaced.
-        write_baseline: Whether the findings become the baseline, so that none is new.
-    """
-
-    as_json: bool = False
-    sarif: Path | None = None
-    baseline: Path | None = None
-    write_baseline: bool = False
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What came of a run.
 
@@ -53,26 +37,41 @@ class Outcome:
     status: int
 
 
-def outcome(paths: Sequence[str], settings: AltTextSettings, reading: ReadSettings, outputs: Outputs) -> Outcome:
+def outcome(
+    paths: Sequence[str],
+    settings: AltTextSettings,
+    reading: ReadSettings,
+    *,
+    as_json: bool = False,
+    sarif: Path | None = None,
+    baseline: Path | None = None,
+    make_baseline: bool = False,
+) -> Outcome:
     """Check documents and write what is to be written.
+
+    Args:
+        as_json: Whether findings are printed as JSON.
+        sarif: A file for the findings as SARIF; a file that is there is replaced.
+        baseline: The file of those that are known.
+        make_baseline: Whether the findings become the baseline, so that none is new.
 
     Raises:
         IconotextError: There are no documents, the baseline cannot be read, or something cannot be written.
     """
-    if outputs.write_baseline and outputs.baseline is None:
+    if make_baseline and baseline is None:
         raise SettingError("a baseline is to be written, and no file is named for it: which one?")
     known: frozenset[str] = frozenset()
-    if outputs.baseline is not None and not outputs.write_baseline:
-        known = read_baseline(outputs.baseline)
+    if baseline is not None and not make_baseline:
+        known = read_baseline(baseline)
     checked, root = check(paths, settings, reading), repository_root()
-    if outputs.write_baseline and outputs.baseline is not None:
-        write_baseline(checked.findings, outputs.baseline, root)
+    if make_baseline and baseline is not None:
+        write_baseline(checked.findings, baseline, root)
         known = frozenset(finding.fingerprint for finding in checked.findings)
-    if outputs.sarif is not None:
+    if sarif is not None:
         log = sarif_log(checked.findings, checked.failures, root, known=known)
-        write_text(outputs.sarif, json.dumps(log, indent=1) + "\n", force=True)
+        write_text(sarif, json.dumps(log, indent=1) + "\n", force=True)
     new = tuple(finding for finding in checked.findings if finding.fingerprint not in known)
-    if outputs.as_json:
+    if as_json:
         rows = [asdict(finding) | {"new": finding.fingerprint not in known} for finding in checked.findings]
         printed = json_text(rows)
     else:

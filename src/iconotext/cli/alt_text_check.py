@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from iconotext.alt_text.outcome import FAILED, Outputs, outcome
+from iconotext.alt_text.outcome import FAILED, outcome
 from iconotext.alt_text.settings import AltTextSettings
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import READING, Json, SettingsPanel, option, settings_options
@@ -55,7 +55,9 @@ def check(
     - `iconotext alt-text check docs/ --baseline known.json --write-baseline`
     """
     with known_errors(status=FAILED):
-        found = outcome(paths, checking, reading, Outputs(json, sarif, baseline, write_baseline))
+        found = outcome(
+            paths, checking, reading, as_json=json, sarif=sarif, baseline=baseline, make_baseline=write_baseline
+        )
         if found.printed:
             say(found.printed)
         for line in found.told:

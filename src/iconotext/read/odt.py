@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.errors import DocumentError
 from iconotext.read.archive import Archive, Element, open_archive
 from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title
-from iconotext.read.docx.images import METAFILE
+from iconotext.read.docx.images import METAFILE, MISSING, member_image
 from iconotext.read.docx.styles import CAPTION, TABLE_LABEL
 from iconotext.read.docx.walk import separate_caption
 from iconotext.read.docx.xml import attribute, child, local
@@ -179,17 +179,7 @@ class _Walk:
 
     def image(self, address: str, alt: str | None) -> FlowImage:
         """An image with its bytes, or what is wrong with it."""
-        if METAFILE.search(address):
-            problem = "a Windows metafile (EMF, WMF): which is not read: put it in as PNG or SVG"
-            return FlowImage((address,), alt, problem=problem)
-        member = self.archive.find(address)
-        if member is None:
-            outside = ":" in address or address.startswith("../")
-            missing = None if outside else "the file names it and does not hold it"
-            return FlowImage((address.removeprefix("../") if outside else address or "picture",), alt, problem=missing)
-        try:
-            return FlowImage((member,), alt, file=self.archive.read(member))
-        except HostileDocumentError:
-            raise
-        except DocumentError as error:
-            return FlowImage((member,), alt, problem=str(error))
+        found = member_image(address or "picture", self.archive)
+        if found.problem == MISSING and (":" in address or address.startswith("../")):
+            return FlowImage((address.removeprefix("../"),), alt)
+        return replace(found, alt=alt)

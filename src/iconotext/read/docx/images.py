@@ -12,6 +12,7 @@ from iconotext.read.blocks import FlowImage
 from iconotext.read.docx.xml import OFF, alternative, attribute, child, local
 
 METAFILE = re.compile(r"\.(?:emf|wmf|emz|wmz)$", re.IGNORECASE)
+MISSING = "the file names it and does not hold it"
 WRITTEN_BY_WORD = re.compile(
     r"(?:Description automatically generated|AI-generated content may be incorrect)\.?", re.IGNORECASE
 )
@@ -72,17 +73,19 @@ def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowI
 
 def _named(relation: str | None, relations: dict[str, str], archive: Archive) -> FlowImage:
     target = relations.get(relation or "")
-    missing = "the file names it and does not hold it"
     if target is None:
-        return FlowImage((relation or "picture",), problem=missing)
-    if target.startswith(":"):
-        return FlowImage((target[1:],))
-    if METAFILE.search(target):
+        return FlowImage((relation or "picture",), problem=MISSING)
+    return FlowImage((target[1:],)) if target.startswith(":") else member_image(target, archive)
+
+
+def member_image(address: str, archive: Archive) -> FlowImage:
+    """The image at an address within the archive, with its bytes or with what is wrong with it; errors as above."""
+    if METAFILE.search(address):
         problem = "a Windows metafile (EMF, WMF): which is not read: put it in as PNG or SVG"
-        return FlowImage((target,), problem=problem)
-    member = archive.find(target)
+        return FlowImage((address,), problem=problem)
+    member = archive.find(address)
     if member is None:
-        return FlowImage((target,), problem=missing)
+        return FlowImage((address,), problem=MISSING)
     try:
         return FlowImage((member,), file=archive.read(member))
     except HostileDocumentError:
