@@ -90,7 +90,7 @@ def main() -> None:
                 mine, theirs = ({seed: each[seed][kind] for seed in seeds} for each in (found, before))
                 more = differences(mine, theirs)
                 parts = [
-                    f"{100 * each.difference:+.2f} ({100 * each.low:+.2f} to {100 * each.high:+.2f})"
+                    f"{100 * each.difference:+.2f} ({100 * each.interval[0]:+.2f} to {100 * each.interval[1]:+.2f})"
                     for each in (more[metric] for metric in ("auc", "p@1", "p@5"))
                 ]
                 means = figures(over_seeds(list(mine.values())))

@@ -201,7 +201,7 @@ def report_genres(data: Path, work: Path) -> None:
         for name, model in models.items():
             evaluation = measured(model, documents)
             found = compare(evaluation, bridge)["auc"]
-            more = f"{100 * found.difference:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+            more = f"{100 * found.difference:+.1f} ({100 * found.interval[0]:+.1f} to {100 * found.interval[1]:+.1f})"
             print(f"| {genre} ({len(documents)}) | {name} | {figures(evaluation)} | {more} |", flush=True)
 
 

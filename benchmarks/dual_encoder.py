@@ -89,7 +89,7 @@ def main() -> None:
         model = trained(recipe, start, documents, work / f"adapted-{number}", settings)
         after = measured(str(model), test)
         gain = compare(after, before)["auc"]
-        more = f"{100 * gain.difference:+.1f} ({100 * gain.low:.1f}–{100 * gain.high:.1f})"
+        more = f"{100 * gain.difference:+.1f} ({100 * gain.interval[0]:.1f}–{100 * gain.interval[1]:.1f})"
         print(f"| {way} | {figures(after)} | {more} |", flush=True)
 
 

@@ -57,7 +57,7 @@ def test_compare_by_hand():
     assert found["p@5"].difference == pytest.approx(0.1)
     assert found["image@1"].difference == pytest.approx(0.2)  # 1.2 hits more among 6 images
     assert found["auc"].p == 0.5  # 2 of the 4 different ways
-    assert found["auc"].low <= 0.2 <= found["auc"].high
+    assert found["auc"].interval[0] <= 0.2 <= found["auc"].interval[1]
     back = compare(scores(0.5, 0.6, 0.7), scores(0.9, 0.8, 0.7))
     assert back["auc"].difference == pytest.approx(-0.2)
     assert back["auc"].p == found["auc"].p
@@ -65,7 +65,7 @@ def test_compare_by_hand():
 
 def test_a_model_compared_with_itself():
     for each in compare(scores(0.1, 0.9, None), scores(0.1, 0.9, None)).values():
-        assert (each.difference, each.low, each.high, each.p, each.p_wilcoxon) == (0, 0, 0, 1, 1)
+        assert (each.difference, each.interval, each.p, each.p_wilcoxon) == (0, (0, 0), 1, 1)
     assert wilcoxon_p(np.zeros(5)) == 1
 
 

@@ -114,7 +114,7 @@ def bias(
         if left_out:
             complain(f"{counted(left_out, 'document')} left out, because no picture can be read")
         if as_json:
-            say_json(found.as_dict())
+            say_json(asdict(found))
         else:
             show([bias_grid(found)])
         if figure is not None:

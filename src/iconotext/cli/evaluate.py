@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -196,7 +196,7 @@ def evaluate(
             if other is not None and comparison is not None:
                 found["comparison"] = {
                     "model": other.name,
-                    **{metric: each.as_dict() for metric, each in comparison.items()},
+                    **{metric: asdict(each) for metric, each in comparison.items()},
                 }
             say_json(found)
         else:

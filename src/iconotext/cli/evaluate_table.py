@@ -45,7 +45,7 @@ def _comparison_grid(comparison: Mapping[str, Comparison], labels: Mapping[str, 
         [
             labels[metric],
             f"{100 * each.difference:+.1f}",
-            f"{100 * each.low:+.1f} to {100 * each.high:+.1f}",
+            f"{100 * each.interval[0]:+.1f} to {100 * each.interval[1]:+.1f}",
             _p(each.p),
             _p(each.p_wilcoxon),
         ]

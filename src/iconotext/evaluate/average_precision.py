@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import ShapeError
-from iconotext.evaluate.intervals import RESAMPLINGS, interval_ends, resampled_counts
+from iconotext.evaluate.intervals import RESAMPLINGS, as_interval, interval_ends, resampled_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,8 +88,7 @@ def average_precision_interval(
     values = values[~np.isnan(values)]
     if not len(values):
         return None
-    low, high = interval_ends(values).tolist()
-    return low, high
+    return as_interval(interval_ends(values))
 
 
 def relation_precisions(

@@ -63,6 +63,16 @@ def bootstrap_intervals(
     return interval_ends(ratios)
 
 
+Interval = tuple[float, float]
+"""Low and high."""
+
+
+def as_interval(ends: NDArray[np.float64]) -> Interval:
+    """One of the intervals that ``bootstrap_intervals`` and ``interval_ends`` give."""
+    low, high = ends.tolist()
+    return low, high
+
+
 def interval_ends(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
     """(..., 2) ends of the 95 % interval of (resamplings, ...) figures."""
     tail = (1 - LEVEL) / 2

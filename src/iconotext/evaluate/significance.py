@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
+from iconotext.evaluate.intervals import RESAMPLINGS, Interval, as_interval, bootstrap_intervals
 from iconotext.evaluate.results import METRICS, DocumentScores, Evaluation, totals_and_weights
 
 if TYPE_CHECKING:
@@ -33,21 +33,15 @@ class Comparison:
 
     Attributes:
         difference: First minus second, -1 to 1.
-        low: Lower end of its 95 % bootstrap interval over documents.
+        interval: Its 95 % bootstrap interval over documents.
         p: Two-sided p value of the paired permutation test.
         p_wilcoxon: Two-sided p value of Wilcoxon's signed-rank test on the documents' differences.
     """
 
     difference: float
-    low: float
-    high: float
+    interval: Interval
     p: float
     p_wilcoxon: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        found = asdict(self)
-        return {"difference": self.difference, "interval": [found.pop("low"), found.pop("high")], **found}
 
 
 def compare(
@@ -69,8 +63,7 @@ def compare(
     return {
         metric: Comparison(
             difference=float(differences[:, i].sum() / weights[:, i].sum()),
-            low=float(bounds[i, 0]),
-            high=float(bounds[i, 1]),
+            interval=as_interval(bounds[i]),
             p=permutation_p(differences[:, i], seed=seed),
             p_wilcoxon=wilcoxon_p(differences[:, i]),
         )

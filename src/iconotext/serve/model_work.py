@@ -135,7 +135,7 @@ def compared(first: str, second: str) -> dict[str, dict[str, Any]]:
         CorpusError: They are not of the same documents.
     """
     found = compare(*(Evaluation(tuple(scores_in(Path(folder)))) for folder in (first, second)))
-    return {name: each.as_dict() for name, each in found.items()}
+    return {name: asdict(each) for name, each in found.items()}
 
 
 def scores_in(folder: Path) -> Iterator[DocumentScores]:

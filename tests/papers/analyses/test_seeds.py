@@ -60,10 +60,9 @@ def test_differences_by_hand():
     assert (found.seeds, found.same_sign) == (3, 2)
     # The third seed alone is drawn in 1 of 27 cases. The first document alone in 1 of 4, together with twice the
     # second seed and once the first in 3 of 27, with three times the second in 1 of 27: 3.7 % have this or more.
-    assert found.low == pytest.approx(-0.1)
-    assert found.high == pytest.approx((0.3 + 0.3 + 0.1) / 3)
-    assert found.low_documents == pytest.approx((0.1 + 0.1 - 0.1) / 3)  # its second document alone
-    assert found.as_dict()["interval_documents"] == [found.low_documents, found.high_documents]
+    assert found.interval[0] == pytest.approx(-0.1)
+    assert found.interval[1] == pytest.approx((0.3 + 0.3 + 0.1) / 3)
+    assert found.interval_documents[0] == pytest.approx((0.1 + 0.1 - 0.1) / 3)  # its second document alone
 
 
 def test_one_seed_is_the_comparison_of_two_models():
@@ -72,8 +71,8 @@ def test_one_seed_is_the_comparison_of_two_models():
     found, expected = differences({4: one}, {4: two}), compare(one, two)
     for metric, each in expected.items():
         assert found[metric].difference == pytest.approx(each.difference)
-        assert (found[metric].low, found[metric].high) == pytest.approx((each.low, each.high))
-        assert (found[metric].low_documents, found[metric].high_documents) == pytest.approx((each.low, each.high))
+        assert found[metric].interval == pytest.approx(each.interval)
+        assert found[metric].interval_documents == pytest.approx(each.interval)
 
 
 def test_only_common_seeds_count():
@@ -88,7 +87,7 @@ def test_only_common_seeds_count():
 def test_no_difference_has_no_sign():
     same = scores([0.5, 0.7])
     found = differences({0: same, 1: same}, {0: same, 1: same})["auc"]
-    assert (found.difference, found.low, found.high, found.same_sign) == (0, 0, 0, 0)
+    assert (found.difference, found.interval, found.same_sign) == (0, (0, 0), 0)
 
 
 def test_what_is_zero_but_for_rounding_has_no_sign():
@@ -121,7 +120,7 @@ def test_the_interval_is_that_of_drawing_documents_and_seeds(seeds, documents, s
     mine = {s: scores(rng.random(documents).tolist()) for s in range(seeds)}
     theirs = {s: scores(rng.random(documents).tolist()) for s in range(seeds)}
     found = differences(mine, theirs, resamplings=120, seed=seed)["auc"]
-    assert (found.low, found.high) == pytest.approx(tuple(slow(mine, theirs, 120, seed)))
+    assert found.interval == pytest.approx(tuple(slow(mine, theirs, 120, seed)))
 
 
 def test_seeds_widen_the_interval():
@@ -130,5 +129,5 @@ def test_seeds_widen_the_interval():
     theirs = {s: scores(base.tolist()) for s in range(3)}
     mine = {s: scores((base + shift).tolist()) for s, shift in enumerate((0.0, 0.1, 0.2))}
     found = differences(mine, theirs)["auc"]
-    assert found.high_documents - found.low_documents < 1e-9  # every document gains the same
-    assert found.high - found.low > 0.15
+    assert np.ptp(found.interval_documents) < 1e-9  # every document gains the same
+    assert np.ptp(found.interval) > 0.15

@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
+from iconotext.evaluate.intervals import RESAMPLINGS, Interval, as_interval, bootstrap_intervals
 from iconotext.evaluate.significance import permutation_p
 from iconotext.papers.analyses.distances import Distances, image_vectors, negative_distances, some_linked
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
@@ -59,7 +59,7 @@ class Bias:
             bias, 1 where all of them are.
         cohen_d: Difference of the means over the pooled standard deviation; None where no distance varies.
         difference: Mean over the documents of (mean distance in training − mean distance in evaluation).
-        low: Lower end of its 95 % bootstrap interval over documents.
+        interval: Its 95 % bootstrap interval over documents.
         p_documents: Two-sided p value of the paired permutation test on the documents' differences.
         histogram: ``training`` and ``evaluation`` to the number of distances in each bin.
     """
@@ -73,17 +73,10 @@ class Bias:
     larger: float
     cohen_d: float | None
     difference: float
-    low: float
-    high: float
+    interval: Interval
     p_documents: float
     edges: tuple[float, ...]
     histogram: dict[str, tuple[int, ...]]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        found = asdict(self)
-        found["interval"] = [found.pop("low"), found.pop("high")]
-        return found
 
 
 def corpus_bias(
@@ -123,7 +116,7 @@ def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int =
         wins = mannwhitneyu(far, near, method="asymptotic").statistic
     both = (distances.training_counts > 0) & (distances.evaluation_counts > 0)
     paired = (_means(far, distances.training_counts) - _means(near, distances.evaluation_counts))[both]
-    interval = bootstrap_intervals(paired[:, None], np.ones((len(paired), 1)), resamplings=resamplings, seed=seed)[0]
+    ends = bootstrap_intervals(paired[:, None], np.ones((len(paired), 1)), resamplings=resamplings, seed=seed)[0]
     edges = np.histogram_bin_edges(np.concatenate([far, near]), BINS)
     deviation = np.sqrt((far.var() * len(far) + near.var() * len(near)) / max(len(far) + len(near) - 2, 1))
     return Bias(
@@ -136,8 +129,7 @@ def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int =
         larger=float(wins) / len(far) / len(near),
         cohen_d=float((far.mean() - near.mean()) / deviation) if deviation > 0 else None,
         difference=float(paired.mean()),
-        low=float(interval[0]),
-        high=float(interval[1]),
+        interval=as_interval(ends),
         p_documents=permutation_p(paired, seed=seed),
         edges=tuple(edges.tolist()),
         histogram={
@@ -166,7 +158,7 @@ def in_words(bias: Bias) -> list[str]:
         f"A distance in training is larger than one in evaluation in {100 * bias.larger:.1f} % of all pairs of them "
         f"(50 %: no bias); Cohen's d = {effect}.",
         f"Mean over {bias.documents:,} documents of the difference of their mean distances: {bias.difference:.2f} "
-        f"({bias.low:.2f} to {bias.high:.2f}), paired permutation test {_p(bias.p_documents)}.",
+        f"({bias.interval[0]:.2f} to {bias.interval[1]:.2f}), paired permutation test {_p(bias.p_documents)}.",
     ]
     return [re.sub(r"(?<![\w.])-(?=\d)", "−", sentence) for sentence in said]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError, ShapeError
-from iconotext.evaluate.intervals import RESAMPLINGS, interval_ends
+from iconotext.evaluate.intervals import RESAMPLINGS, Interval, as_interval, interval_ends
 from iconotext.papers.analyses.seeds import drawn_anew
 
 FEWEST = 5
@@ -33,10 +33,10 @@ class Explained:
 
     before: float
     after: float
-    before_interval: tuple[float, float]
-    after_interval: tuple[float, float]
+    before_interval: Interval
+    after_interval: Interval
     difference: float
-    interval: tuple[float, float]
+    interval: Interval
     documents: int
     seeds: int
 
@@ -75,9 +75,8 @@ def explained_by_spread(
 
     one, other = shares(np.ones((1, len(features))))[:, 0].mean(axis=0).tolist()
     first, second = drawn_anew(shares, *sides[0].shape, resamplings=resamplings, seed=seed).T
-    return Explained(
-        one, other, _ends(first), _ends(second), other - one, _ends(second - first), len(features), len(common)
-    )
+    before_, after_, gain = (as_interval(interval_ends(each)) for each in (first, second, second - first))
+    return Explained(one, other, before_, after_, other - one, gain, len(features), len(common))
 
 
 def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -104,8 +103,3 @@ def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArr
     varies = total > 1e-12 * np.maximum(counts @ target**2, 1e-300)
     shares: NDArray[np.float64] = np.where(varies, explained / np.where(varies, total, 1), 0.0)
     return np.clip(shares, 0.0, 1.0)
-
-
-def _ends(values: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = interval_ends(values).tolist()
-    return low, high

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals, interval_ends, resampled_counts
+from iconotext.evaluate.intervals import (
+    RESAMPLINGS,
+    Interval,
+    as_interval,
+    bootstrap_intervals,
+    interval_ends,
+    resampled_counts,
+)
 from iconotext.evaluate.results import METRICS, Evaluation, totals_and_weights
 from iconotext.evaluate.significance import matched
 
@@ -24,24 +31,16 @@ class Difference:
 
     Attributes:
         difference: Of the means over documents and seeds, -1 to 1.
-        low: Lower end of the 95 % interval when documents and seeds are drawn anew.
-        low_documents: Lower end when only documents are, each with its mean over the seeds.
+        interval: 95 % interval when documents and seeds are drawn anew.
+        interval_documents: When only documents are, each with its mean over the seeds.
         same_sign: In how many of them the difference has the sign of the whole; 0 where there is none.
     """
 
     difference: float
-    low: float
-    high: float
-    low_documents: float
-    high_documents: float
+    interval: Interval
+    interval_documents: Interval
     seeds: int
     same_sign: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        found = asdict(self)
-        interval, documents = ([found.pop(f"low{end}"), found.pop(f"high{end}")] for end in ("", "_documents"))
-        return {"difference": found.pop("difference"), "interval": interval, "interval_documents": documents, **found}
 
 
 def over_seeds(evaluations: Sequence[Evaluation]) -> Evaluation:
@@ -110,10 +109,8 @@ def differences(
     return {
         metric: Difference(
             float(found[i]),
-            float(both[i, 0]),
-            float(both[i, 1]),
-            float(only_documents[i, 0]),
-            float(only_documents[i, 1]),
+            as_interval(both[i]),
+            as_interval(only_documents[i]),
             len(common),
             int(signs[:, i].sum()) if found[i] else 0,
         )

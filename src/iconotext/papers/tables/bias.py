@@ -55,7 +55,7 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
         write_distances(bias, comparison.folder / name, force=True)
     caption = "Distances of gold images to the negatives of training and of evaluation"
     sections: list[Section] = [Drawing(FIGURE, caption), bias_grid(bias)]
-    facts: dict[str, Any] = {"bias": bias.as_dict(), "explained": None}
+    facts: dict[str, Any] = {"bias": asdict(bias), "explained": None}
     if BEFORE in found and AFTER in found:
         comparison.notify("spread of the documents")
         published = {

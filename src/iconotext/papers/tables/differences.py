@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from iconotext.errors import CorpusError
@@ -43,7 +44,7 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
                 found = differences(by_seed, rows[reference])
             except CorpusError as error:
                 notes.append(f"{name} cannot be compared: {error}.")
-        dicts = {metric: each.as_dict() for metric, each in found.items()}
+        dicts = {metric: asdict(each) for metric, each in found.items()}
         facts[name] = {"spread": spread, "difference": {"to": reference, **dicts} if found else None}
         cells = [name, f"{len(by_seed)}"]
         for metric in SHOWN:
@@ -57,5 +58,5 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
 
 
 def _cell(found: Difference) -> str:
-    interval = difference(found.difference, found.low, found.high)
+    interval = difference(found.difference, *found.interval)
     return f"{interval}, {found.same_sign} of {found.seeds}" if found.seeds > 1 else interval

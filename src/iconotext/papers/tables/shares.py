@@ -57,7 +57,7 @@ def share_sections(
             values = [(share, value) for share, each in means.items() if (value := each.means[metric]) is not None]
             first = None if level is None else overtaking(values, level)
             try:
-                low = [(share, differences(each, by_seed)[metric].low) for share, each in supervised.items()]
+                low = [(share, differences(each, by_seed)[metric].interval[0]) for share, each in supervised.items()]
                 surely = overtaking(low, 0)
             except CorpusError as error:
                 notes, surely = [*notes, f"{name} cannot be compared: {error}."], None
