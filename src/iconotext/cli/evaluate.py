@@ -173,7 +173,7 @@ def evaluate(
             require("parquet", purpose="--results, a table of Parquet,")
             check_overwrite(results, force)
         other = None
-        if compare is not None and is_results(compare):
+        if compare is not None and compare.lower().endswith(".parquet"):
             read = read_results(Path(compare), resamplings=settings.resamplings, seed=settings.seed)
             other = Report(read.model or Path(compare).stem, read.evaluation)
         check_names(linking, model, *([compare] if compare is not None and other is None else []))
@@ -221,11 +221,6 @@ def nothing_measured(evaluation: Evaluation) -> str:
         f"none of {len(evaluation.undefined):,} documents can be measured ({undefined}); give a corpus with gold "
         "links, as `iconotext corpus build folder --links adjacent` makes, and for pairs of a text and a picture --pool"
     )
-
-
-def is_results(name: str) -> bool:
-    """Whether a name is that of a results file rather than of a model."""
-    return name.lower().endswith(".parquet")
 
 
 def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:

@@ -6,6 +6,7 @@ import re
 import statistics
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Line
@@ -110,7 +111,8 @@ def _gutter(items: list[Line | PageImage]) -> float | None:
             continue
         in_left = {id(item) for item in left}
         order = [
-            id(item) in in_left for item in sorted((n for n in (*left, *right) if isinstance(n, Line)), key=_order)
+            id(item) in in_left
+            for item in sorted((n for n in (*left, *right) if isinstance(n, Line)), key=attrgetter("order"))
         ]
         changes = sum(a != b for a, b in pairwise(order))
         if changes > 3 + 2 * crossing + 0.25 * beside:
@@ -123,10 +125,6 @@ def _gutter(items: list[Line | PageImage]) -> float | None:
 def _weight(item: Line | PageImage) -> float:
     """How many lines an item counts for in the search for columns."""
     return 1.0 if isinstance(item, Line) else min(max((item.box[3] - item.box[1]) / 12, 1.0), 15.0)
-
-
-def _order(line: Line) -> int:
-    return line.order
 
 
 def _share_within(item: Line | PageImage, top: float, bottom: float) -> float:
