@@ -8,16 +8,17 @@ checkout; without pictures, only searching is measured. Printed:
 
 - search: a library of ``count`` made-up pictures (default: a million; with 1,152 numbers each 10 GB under TEMP while
   it runs) of shards of 25,000, each with a caption of 3 to 20 words out of 20,736, as common and rare as in captions
-  of photographs, its vector, and the odds of 13 relations. Vectors are a mixture of 2,000 clusters of unequal size
-  and width on 160 of the ``dim`` dimensions, with noise on all of them. Queries are such vectors with more noise,
-  moved away from the pictures in a direction of their own, as sentences are: their nearest picture has a cosine of
-  about 0.5. Seconds, and seconds of the processor, to draw and write (all in one go, with exact search by brute force
-  beside it), to bring in order, to index and try out, and to add 10,000 more. Then, in a process of its own, for
-  which nothing of the files is in memory: the first search; time and recall against exact search (of queries that the
-  index was not tuned on) of the 10 and of the 100 nearest; the time of the ten nearest of the newer half, of a search
-  in one shard, of full-text search for five words, and for one; of a whole search by picture, text and words with ten
-  results and their relations (without encoding the sentence), and of one that a relation is wanted in; the same from
-  20 threads at once; and the peak of its memory, with and without the models that encode a sentence;
+  of photographs, its vector, the odds of 13 relations, and dates of nine years in no order. Vectors are a mixture of
+  2,000 clusters of unequal size and width on 160 of the ``dim`` dimensions, with noise on all of them. Queries are such
+  vectors with more noise, moved away from the pictures in a direction of their own, as sentences are: their nearest
+  picture has a cosine of about 0.5. Seconds, and seconds of the processor, to draw and write (all in one go, with exact
+  search by brute force beside it), to bring in order, to index and try out, and to add 10,000 more. Then, in a process
+  of its own, for which nothing of the files is in memory: the first search; time and recall against exact search (of
+  queries that the index was not tuned on) of the 10 and of the 100 nearest, and of the ten nearest of the newer half,
+  of the newest tenth and in one shard; the time of full-text search for five words, and for one; of a whole search by
+  picture, text and words with ten results and their relations (without encoding the sentence), of one that a relation
+  is wanted in, and of both with dates; the same from 20 threads at once; and the peak of its memory, with and without
+  the models that encode a sentence;
 - grow: a library of an eighth of ``grow`` made-up pictures is indexed and grows to all of them, with pictures of the
   same clusters, or of others only: recall with the index it began with, and seconds of the processor, for queries near
   either; then the index made anew, and 24 runs more that add 500 pictures each;
@@ -57,7 +58,8 @@ from iconotext.embed.relation_model import RelationModel
 from iconotext.encoder import Encoder, load_encoder
 from iconotext.features import imagenet_classes, load_image_backbone
 from iconotext.library.candidates import WITH_WORDS
-from iconotext.library.index import build_index, exact_nearest, recall
+from iconotext.library.filters import Filters
+from iconotext.library.index import ABOVE, build_index, exact_nearest, recall
 from iconotext.library.ranking import asked_words
 from iconotext.library.rows import schema
 from iconotext.library.search import Query, search
@@ -76,7 +78,8 @@ MORE = 10_000
 QUERIES = 200
 CHUNK = 10_000
 SHARD = 25_000
-BEGIN = datetime(2010, 1, 1)
+BEGIN, MINUTES = datetime(2010, 1, 1), 5_000_000
+FILTERED = 10
 CLUSTERS, RANK = 2000, 160
 RELATED = tuple(relation.name for relation in RELATIONS)
 _WORDS = [
@@ -293,11 +296,16 @@ def ask(folder: Path) -> dict[str, Any]:
             hits += len({int(each.digest[::-1], 16) for each in near} & set(exact))
         processor = 1000 * clock.lap()["processor_s"] / len(queries)
         found[f"nearest {n}"] = {**_milliseconds(times), "recall": hits / (n * len(queries)), "processor_ms": processor}
-    half = f"date >= TIMESTAMP '{(BEGIN + timedelta(minutes=library.count() // 2)).isoformat(sep=' ')}'"
-    shard = f"array_has(folders, '/shards/{library.count() // SHARD // 2}.parquet')"
-    for name, condition, exact in (("newer half", half, False), ("in a shard", shard, True)):
-        near_to = partial(library.nearest, n=TOP, where=condition, exact=exact)
-        found[name] = _milliseconds(_timed(near_to, queries[:10]))
+    half, tenth = (Filters(since=BEGIN + timedelta(minutes=share * MINUTES)) for share in (0.5, 0.9))
+    shard = Filters(f"/shards/{library.count() // SHARD // 2}.parquet")
+    for name, filters in (("newer half", half), ("newest tenth", tenth), ("one shard", shard)):
+        near_to = partial(library.nearest, n=TOP, where=filters.condition, few=ABOVE)
+        found[name] = _milliseconds(_timed(near_to, queries[:50]))
+        shares = []
+        for query in queries[:FILTERED]:
+            names = {each.digest for each in library.nearest(query, TOP, where=filters.condition, exact=True)}
+            shares.append(len({each.digest for each in near_to(query)} & names) / TOP)
+        found[name]["recall"] = statistics.mean(shares)
     draw = np.random.default_rng(4)
     sentences, single = (captions(draw, np.full(QUERIES, words))[0] for words in (5, 1))
     for name, texts in (("five words", sentences), ("one word", single)):
@@ -307,15 +315,20 @@ def ask(folder: Path) -> dict[str, Any]:
     asked = dict(zip(sentences, queries, strict=True))
     encoder = MadeUpEncoder("made-up", queries.shape[1], lambda texts: np.stack([asked[t] for t in texts]), _none)
 
-    def whole(sentence: str, relation: str | None = None) -> None:
-        results = search(
-            library, Query(sentence, relation=relation, anyway=True), encoder, cast(RelationModel, _Relations)
-        )
+    def whole(sentence: str, relation: str | None = None, filters: Filters | None = None) -> None:
+        query = Query(sentence, relation=relation, filters=filters or Filters(), anyway=True)
+        results = search(library, query, encoder, cast(RelationModel, _Relations))
         assert [len(result.relations) for result in results] == [len(RELATED)] * TOP
 
-    for name, relation in (("whole search", None), ("a relation wanted", RELATED[0])):
+    for name, relation, within in (
+        ("whole search", None, None),
+        ("a relation wanted", RELATED[0], None),
+        ("whole, newer half", None, half),
+        ("whole, newest tenth", None, tenth),
+        ("relation, newer half", RELATED[0], half),
+    ):
         clock = Clock()
-        found[name] = _milliseconds(_timed(partial(whole, relation=relation), sentences))
+        found[name] = _milliseconds(_timed(partial(whole, relation=relation, filters=within), sentences))
         found[name]["processor_ms"] = 1000 * clock.lap()["processor_s"] / QUERIES
     with ThreadPoolExecutor(20) as clients:
         for name, work, asks in (("nearest 10", partial(library.nearest, n=TOP), queries), ("whole", whole, sentences)):
@@ -451,7 +464,7 @@ def rows(first: int, vectors: NDArray[np.float32]) -> Any:
             ends, pa.array([f"{shard}#{n % SHARD >> 8}" for n, shard in zip(numbers, shards, strict=True)])
         ),
         "folders": each(pa.array(folders), 3),
-        "date": pa.array(np.datetime64(BEGIN, "s") + np.arange(first, first + count) * 60),
+        "date": pa.array(np.datetime64(BEGIN, "s") + np.arange(first, first + count) * 7919 % MINUTES * 60),
         "relation_model": ["made-up"] * count,
         "offsets": each(pa.array(vary.normal(0, 1, len(RELATED) * count).astype(np.float32)), len(RELATED)),
         "thumbnail": pa.nulls(count, pa.string()),

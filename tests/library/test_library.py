@@ -18,12 +18,13 @@ from iconotext.features.backbone import ImageFeatures
 from iconotext.library.conditions import quoted
 from iconotext.library.describe import describe
 from iconotext.library.files import image_date
+from iconotext.library.folder import check_new
 from iconotext.library.items import Place, Said
 from iconotext.library.ledger import held_ledger
 from iconotext.library.models import DocumentLinker, default_pooled
 from iconotext.library.rows import PLACES
 from iconotext.library.search import Query, search
-from iconotext.library.store import Library, check_new, open_library
+from iconotext.library.store import Library, open_library
 from iconotext.library.update import add_paths, remove_from_library
 from iconotext.read import Failure
 from tests.features.conftest import models, noise

@@ -1,18 +1,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import numpy as np
 import pytest
 
-from iconotext.library import candidates
+from iconotext.library import candidates, store
 from iconotext.library import index as module
 from iconotext.library.describe import describe
 from iconotext.library.filters import Filters
 from iconotext.library.index import build_index, exact_nearest, needs_index
 from iconotext.library.items import Item, Place
 from iconotext.library.settings import LibrarySettings
-from iconotext.library.store import create_library, open_library
+from iconotext.library.store import Library, create_library, open_library
 from tests.encoders import MadeUpEncoder
 
 pytestmark = pytest.mark.slow
@@ -133,6 +134,72 @@ def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, m
     assert len(found) == 30  # as many as there are, far off as they may be
     told = opened.told(near.picture for near in found).values()
     assert {item.places[0].file.rsplit("/", 1)[0] for item in told} == {"/few's"}
+
+
+@pytest.fixture
+def dated(library, monkeypatch):
+    """Pictures of ten years in no order, a few words each, and a hundred that are the same."""
+    monkeypatch.setattr(module, "ABOVE", 500)
+    monkeypatch.setattr(store, "AMONG", 1)
+    draw = np.random.default_rng(3)
+    some = items(COUNT, seed=4)
+    some += [replace(some[0], digest=f"same{n:03}") for n in range(100)]
+    words = draw.choice(["ba", "du", "ki", "lo", "me"], (len(some), 3))
+    library.insert(
+        [
+            replace(
+                each, date=datetime(2010 + n % 10, 1, 1), places=(Place(file=each.places[0].file, caption=" ".join(w)),)
+            )
+            for n, (each, w) in enumerate(zip(some, words, strict=True))
+        ]
+    )
+    library.tidy()
+    build_index(library, unit(queries(60)))
+    return open_library(library.path)
+
+
+def since(year: int) -> str:
+    return str(Filters(since=datetime(year, 1, 1)).condition)
+
+
+@pytest.mark.parametrize(("year", "among"), [(2011, True), (2015, True), (2019, False)])
+def test_a_condition_chooses_among_the_nearest_where_enough_satisfy_it(dated, monkeypatch, year, among):
+    asked, count = [], Library.count
+
+    def counted(self: Library, where: str | None = None) -> int:
+        asked.append(where)
+        return count(self, where)
+
+    monkeypatch.setattr(Library, "count", counted)
+    shares = []
+    for query in unit(queries(30)):
+        found = dated.nearest(query, 10, where=since(year), few=500)
+        assert [near.similarity for near in found] == sorted((near.similarity for near in found), reverse=True)
+        exact = dated.nearest(query, 10, where=since(year), exact=True)
+        shares.append(len({near.digest for near in found} & {near.digest for near in exact}) / 10)
+        if not among:  # three hundred satisfy it
+            assert [near.digest for near in found] == [near.digest for near in exact]
+    assert np.mean(shares) >= 0.95
+    assert (since(year) in asked) is not among  # to count those that satisfy it takes long
+
+
+def test_of_equally_near_pictures_that_satisfy_a_condition_the_first_names_come(dated):
+    first = items(COUNT, seed=4)[0].vector
+    names = [f"same{n:03}" for n in range(100) if n % 10]
+    assert [near.digest for near in dated.nearest(first, 20, where=since(2011))] == names[:20]
+
+
+@pytest.mark.parametrize("year", [2010, 2013, 2018])
+@pytest.mark.parametrize("n", [5, 60])
+def test_a_condition_finds_the_same_words_with_an_index_and_without(dated, year, n):
+    exactly = Library(dated.path, replace(dated.settings, index=None))
+    for words in ("ba", "du ki", "ba lo me"):
+        found, expected = (
+            [(picture.digest, score) for picture, score in each.matching(words, n, where=since(year))]
+            for each in (dated, exactly)
+        )
+        assert found == expected
+        assert len(found) == n
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import ImageError, LibraryError, SettingError
+from iconotext.library import search as search_module
 from iconotext.library.filters import Filters, make_filters
-from iconotext.library.items import Item, Place
+from iconotext.library.items import Compared, Item, Place
 from iconotext.library.relation_ranking import LEAST, WEIGHT, probabilities, refined, relation_scale
 from iconotext.library.search import Query, search
 from iconotext.library.settings import LibrarySettings
-from iconotext.library.store import create_library, open_library
+from iconotext.library.store import Library, create_library, open_library
 from tests.library.library_fakes import RELATIONS, Colours, Relations, paint, update
 
 FOLDERS = ["plain", "it's", 'a"b', "50%_off", "a\\b", "x') OR (1=1", "ünï 図", "--drop", "a;b"]
@@ -287,6 +289,32 @@ def test_results_tell_their_relations_even_if_none_is_wanted(stories):
 
 def test_a_relation_chooses_among_more_than_are_shown(stories):
     assert found(stories, relation="Story", relations=Relations(), top=1) == ["b-story"]
+
+
+def test_relations_are_read_of_as_few_as_can_be_and_choose_as_if_read_of_all(lib, monkeypatch):
+    draw = np.random.default_rng(0)
+    library = create_library(lib, LibrarySettings("m", "colours", 3, "relations-1", RELATIONS))
+    vectors, odds = draw.random((150, 3)) + np.eye(3)[1], draw.normal(-1, 3, (150, 2))
+    odds[:, 1].sort()  # the last ones tell stories
+    library.insert([item(f"{n:03}", tuple(vectors[n]), tuple(odds[n]) if n % 3 else None) for n in range(150)])
+    read: list[int] = []
+    told = Library.told
+
+    def counted(self: Library, pictures: Iterable[Compared]) -> dict[str, Item]:
+        read.append(len(some := list(pictures)))
+        return told(self, some)
+
+    monkeypatch.setattr(Library, "told", counted)
+    for top in (1, 10, 140):
+        results = []
+        for at_once in (1000, 1, 20):
+            monkeypatch.setattr(search_module, "TOLD_AT_ONCE", at_once)
+            read.clear()
+            query = Query("green once", relation="Story", top=top, anyway=True)
+            results.append(search(open_library(lib), query, Colours().encoder(), Relations()))
+            assert len(results[-1]) == top
+            assert sum(read) == 150 if at_once == 1000 else top <= sum(read) < (150 if top < 100 else 151)
+        assert results[0] == results[1] == results[2]
 
 
 def test_what_the_picture_adds_counts(lib):

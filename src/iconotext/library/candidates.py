@@ -75,11 +75,10 @@ def find_candidates(
         where: A condition in SQL.
     """
     n = max(n, WITH_WORDS) if sentence is not None else n
-    exact = library.settings.index is None or (where is not None and library.count(where) <= ABOVE)
     words = asked_words(sentence or "")
     with ThreadPoolExecutor(1) as beside:
         by_words = beside.submit(library.matching, words, n, where=where)  # takes about as long
-        near = library.nearest(vector, n, where=where, exact=exact)
+        near = library.nearest(vector, n, where=where, few=ABOVE)
         asked = set(words.split())
         relevance = library.relevance(words, [e.digest for e in near if not asked.isdisjoint(e.picture.words.split())])
     if sentence is None or not near:

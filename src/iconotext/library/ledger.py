@@ -15,7 +15,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from iconotext.errors import LibraryError
-from iconotext.library.store import LEDGER, not_written, torn_versions
+from iconotext.library.folder import torn_versions
+from iconotext.library.store import LEDGER, not_written
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (

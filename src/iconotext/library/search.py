@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 CANDIDATES = 200
 """The nearest pictures among which a wanted relation chooses; more where more results are wanted."""
 
+TOLD_AT_ONCE = 40
+"""Pictures whose relations are read in one go: reading those of all candidates takes longer than finding them."""
+
 NEAREST = 3
 """Pictures that are told where none is a good match."""
 
@@ -155,11 +158,12 @@ def search(
     wanted = query.relation
     column = library.settings.relations.index(wanted) if wanted in library.settings.relations else None
     refines = refinement is not None and wanted is None and query.text is not None and encoder.coherence is not None
+    wants = query.top + isinstance(query.picture, str)
     found = find_candidates(
         library,
         encoder,
         vector,
-        max(query.top + isinstance(query.picture, str), CANDIDATES if wanted is not None or refines else 0),
+        max(wants, CANDIDATES if wanted is not None or refines else 0),
         sentence=query.text if query.by_words else None,
         where=query.filters.condition,
     )
@@ -176,19 +180,25 @@ def search(
         own = own_relations(item.places, query.filters.folder, column)
         return _known(probabilities(odds, item.offsets, own), coherence[i], library, encoder)
 
+    def ordered() -> list[int]:
+        return sorted(
+            range(len(near)), key=lambda i: (found.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
+        )
+
     scores, chances = similarities, np.zeros(len(near), np.float32)
     if wanted is not None:
-        tell(range(len(near)))
-        # A picture of which nothing is known is as likely as not to stand in the relation.
-        chances = np.array([known(i).get(wanted, 0.5) for i in range(len(near))], np.float32)
-        scores = refined(similarities, chances)
+        # No relation raises a score: who is among the first as if it were certain, is told until all of these are.
+        chances += 1
+        while not all(near[i].digest in items for i in ordered()[:wants]):
+            some = [i for i in ordered() if near[i].digest not in items][: max(wants, TOLD_AT_ONCE)]
+            tell(some)
+            # A picture of which nothing is known is as likely as not to stand in the relation.
+            chances[some] = [known(i).get(wanted, 0.5) for i in some]
+            scores = refined(similarities, chances)
     elif refines and refinement is not None and len(near):
         sure = np.stack([row for row in coherence if row is not None])
         scores = refine(similarities[None], sure[None], strength=refinement.strength, threshold=refinement.threshold)[0]
-    order = sorted(
-        range(len(near)), key=lambda i: (found.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
-    )
-    shown = [i for i in order if near[i].digest != query.picture][: query.top]
+    shown = [i for i in ordered() if near[i].digest != query.picture][: query.top]
     tell(shown)
     places = {i: shown_place(items[near[i].digest].places, query.filters.folder, column) for i in shown}
     results = [

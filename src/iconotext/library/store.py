@@ -47,8 +47,9 @@ times as many, which costs a tenth of a condition on their names."""
 _INTERNAL = re.compile(r"^lance error: (?:LanceError\(\w+\): )?|,? *\S+\.rs:\d+.*", re.DOTALL)
 """What LanceDB's errors say of its own code: before the message, and behind it."""
 
-_END = b"LANC"
-"""How every file of LanceDB ends."""
+AMONG = 250
+"""A condition chooses from the nearest pictures, up to one in so many of all, before it is asked of all: to let LanceDB
+look for the number of each in a set takes as long as to read so many more of the nearest."""
 
 T = TypeVar("T")
 
@@ -152,6 +153,7 @@ class Library:
         *,
         where: str | None = None,
         exact: bool = False,
+        few: int = 0,
         index: IndexSettings | None = None,
     ) -> list[Near]:
         """The n pictures nearest to a vector, best first; of two equally near the one whose name sorts first.
@@ -160,20 +162,22 @@ class Library:
             vector: (dim,) of length 1.
             where: A condition in SQL, see ``Filters.condition``.
             exact: Compare with every picture, even where there is an index.
+            few: Where no more satisfy the condition, all of these are compared.
             index: How the index is searched; by default as the settings say. For more than ten pictures it looks into
-                more partitions; with a condition into all, since the pictures that satisfy it may lie anywhere.
+                more partitions; where few of the nearest satisfy a condition into all, since others may lie anywhere.
         """
-        query = self.table.search(vector, vector_column_name="vector").distance_type("l2")
-        query = query.select([*COMPARED, "_distance"]).with_row_id(True)
+        index = None if exact else index or self.settings.index
+        if where and index is not None:
+            if (near := self._among_nearest(vector, n, where, index, few)) is not None:
+                return near
+            index = index if self.count(where) > few else None
+        query = self._near(vector, [*COMPARED, "_distance"])
         if where:
             query = query.where(where, prefilter=True)
-        index = None if exact else index or self.settings.index
         if index is None:  # an index that was not tried out yet may be there already
             query = query.bypass_vector_index()
         else:
-            probes = math.ceil(index.probes * math.sqrt(max(1, n / TOP)))
-            query = query.nprobes(index.partitions if where else min(probes, index.partitions))
-            query = query.refine_factor(index.refine)
+            query = query.nprobes(index.partitions if where else _probes(index, n)).refine_factor(index.refine)
         rows, asked = [], n
         while True:
             rows = self._attempt(query.limit(asked + 1).to_arrow).sort_by("_distance")
@@ -188,6 +192,30 @@ class Library:
         near = [Near(picture, 1 - distance / 2) for picture, distance in found]
         return sorted(near, key=lambda each: (-each.similarity, each.digest))[:n]
 
+    def _near(self, vector: FloatMatrix, columns: list[str]) -> Any:
+        query = self.table.search(vector, vector_column_name="vector").distance_type("l2")
+        return query.select(columns).with_row_id(True)
+
+    def _among_nearest(
+        self, vector: FloatMatrix, n: int, where: str, index: IndexSettings, few: int
+    ) -> list[Near] | None:
+        """The n nearest that satisfy a condition, out of the nearest of all; None where too few of those do."""
+        wanted, looked, count = n * index.refine, MORE * n * index.refine, self.count()
+        found: Any = ()
+        while len(found) <= wanted:
+            if looked * AMONG > count:
+                return None
+            query = self._near(vector, ["_distance"]).nprobes(_probes(index, looked // index.refine))
+            query = query.where(where, prefilter=False).limit(looked)
+            found = self._attempt(query.to_arrow).sort_by([("_distance", "ascending"), ("_rowid", "ascending")])
+            satisfied, looked = len(found) * count / looked, math.ceil(looked * 1.5 * wanted / max(1, len(found)))
+        if satisfied <= few:
+            return None
+        compared = compared_of(self._rows(found["_rowid"][:wanted].to_pylist(), COMPARED), self.settings.dim)
+        near = [Near(picture, float(picture.vector @ vector)) for picture in compared]
+        near.sort(key=lambda each: (-each.similarity, each.digest))
+        return near[:n] if near[n - 1].similarity > near[-1].similarity else None  # or more may be equally near
+
     def matching(self, words: str, n: int, *, where: str | None = None) -> list[tuple[Compared, float]]:
         """The n pictures whose words match best, and BM25; of equally good ones those that stand first in the library.
 
@@ -196,8 +224,13 @@ class Library:
             n: At most so many; somewhat fewer where many more than that match equally well.
             where: A condition in SQL.
         """
+        read = found = (
+            self._by_words(words, 2 * MORE * n, where, prefilter=False) if where and self.settings.index else []
+        )
+        least = read[n - 1][1] if len(read) > n else 0.0
         # LanceDB takes any of those that match equally well: see all of them, or all whose names come first.
-        for most, share in ((MORE * n, 1), (MANY * n, 1), *((MANY * n, MANY * MORE**step) for step in range(14))):
+        several = (MORE * n, 1), (MANY * n, 1), *((MANY * n, MANY * MORE**step) for step in range(14))
+        for most, share in several if not least or read[-1][1] == least else ():
             names = [first_names(1 / share)] if share > 1 else []
             read = self._by_words(words, most, " AND ".join([*([where] if where else []), *names]) or None)
             if share == 1:
@@ -235,12 +268,18 @@ class Library:
         query = self.table.take_row_ids(list(numbers)).select(list(columns)).with_row_id()
         return self._attempt(query.to_arrow)
 
-    def _by_words(self, words: str, n: int, where: str | None, column: str = "_rowid") -> list[tuple[Any, float]]:
-        """Numbers of the n rows whose words match best, or another column of them, and BM25, best first."""
+    def _by_words(
+        self, words: str, n: int, where: str | None, column: str = "_rowid", *, prefilter: bool = True
+    ) -> list[tuple[Any, float]]:
+        """Numbers of the n rows whose words match best, or another column of them, and BM25, best first.
+
+        Args:
+            prefilter: False gives those of the n best rows of all that satisfy the condition.
+        """
         if not words or not n:
             return []
         query = self.table.search(words, query_type="fts", fts_columns="words").select([column, "_score"])
-        found = self._attempt((query.where(where, prefilter=True) if where else query).limit(n).to_arrow)
+        found = self._attempt((query.where(where, prefilter=prefilter) if where else query).limit(n).to_arrow)
         each = zip(found[column].to_pylist(), found["_score"].to_pylist(), strict=True)
         return sorted(each, key=lambda one: -one[1])
 
@@ -281,42 +320,9 @@ def create_library(path: Path, settings: LibrarySettings) -> Library:
     return library
 
 
-def check_new(path: Path) -> None:
-    """See that a folder may become a library: it does not exist, or holds nothing but what a killed program left.
-
-    Raises:
-        LibraryError: It holds other things.
-    """
-    ours = (f"{TABLE}.lance", LEDGER, ".iconotext-")
-    try:
-        others = [entry.name for entry in path.iterdir() if not entry.name.startswith(ours)] if path.exists() else []
-    except OSError as error:
-        raise LibraryError(f"{path}: cannot be a library: {error.strerror or error}") from error
-    if others:
-        raise LibraryError(
-            f"{path}: a folder with other things in it ({min(others)}); name a new folder for the library,"
-            " then the pictures: iconotext library add LIB PATH..."
-        )
-
-
-def torn_versions(path: Path) -> list[Path]:
-    """Versions of the table with a file that was cut short, as by a disk that is full or takes no large files.
-
-    LanceDB does not always notice when it writes one, and afterwards reads no other: the version before is whole.
-    """
-    table, torn = path / f"{TABLE}.lance", []
-    for file in [*table.glob("data/*.lance"), *table.glob("_indices/*/*")]:
-        if not _is_whole(file):
-            index = file.parent.name.replace("-", "")
-            torn.append(bytes.fromhex(index) if file.parent.parent.name == "_indices" else file.name.encode())
-    versions = [(file, file.read_bytes()) for file in table.glob("_versions/*.manifest")]
-    return [file for file, text in versions if text[-4:] != _END or any(name in text for name in torn)]
-
-
-def _is_whole(file: Path) -> bool:
-    with file.open("rb") as stream:
-        stream.seek(max(0, file.stat().st_size - 4))
-        return stream.read() == _END
+def _probes(index: IndexSettings, n: int) -> int:
+    """Into how many partitions a search for n pictures looks."""
+    return min(index.partitions, math.ceil(index.probes * math.sqrt(max(1, n / TOP))))
 
 
 def not_written(path: Path, why: str) -> str:

@@ -16,6 +16,7 @@ from iconotext.images import inspect
 from iconotext.library.add import add_files, brought_files, take_out
 from iconotext.library.changes import Report
 from iconotext.library.files import Found, file_kind, find_files
+from iconotext.library.folder import check_new
 from iconotext.library.index import ABOVE, build_index, index_queries, measure_background, needs_index
 from iconotext.library.items import file_of
 from iconotext.library.ledger import Ledger, held_ledger
@@ -31,7 +32,7 @@ from iconotext.library.models import (
 )
 from iconotext.library.settings import LibrarySettings, is_library
 from iconotext.library.shards import linked_shards
-from iconotext.library.store import Library, check_new, create_library, open_library
+from iconotext.library.store import Library, create_library, open_library
 from iconotext.links.settings import LinkSettings
 from iconotext.read import ReadSettings
 from iconotext.read.find import is_excluded

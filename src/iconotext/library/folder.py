@@ -1,0 +1,49 @@
+"""The folder of a library: whether a folder may become one, and whether a file in it was cut short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from iconotext.errors import LibraryError
+from iconotext.library.store import LEDGER, TABLE
+
+_END = b"LANC"
+"""How every file of LanceDB ends."""
+
+
+def check_new(path: Path) -> None:
+    """See that a folder may become a library: it does not exist, or holds nothing but what a killed program left.
+
+    Raises:
+        LibraryError: It holds other things.
+    """
+    ours = (f"{TABLE}.lance", LEDGER, ".iconotext-")
+    try:
+        others = [entry.name for entry in path.iterdir() if not entry.name.startswith(ours)] if path.exists() else []
+    except OSError as error:
+        raise LibraryError(f"{path}: cannot be a library: {error.strerror or error}") from error
+    if others:
+        raise LibraryError(
+            f"{path}: a folder with other things in it ({min(others)}); name a new folder for the library,"
+            " then the pictures: iconotext library add LIB PATH..."
+        )
+
+
+def torn_versions(path: Path) -> list[Path]:
+    """Versions of the table with a file that was cut short, as by a disk that is full or takes no large files.
+
+    LanceDB does not always notice when it writes one, and afterwards reads no other: the version before is whole.
+    """
+    table, torn = path / f"{TABLE}.lance", []
+    for file in [*table.glob("data/*.lance"), *table.glob("_indices/*/*")]:
+        if not _is_whole(file):
+            index = file.parent.name.replace("-", "")
+            torn.append(bytes.fromhex(index) if file.parent.parent.name == "_indices" else file.name.encode())
+    versions = [(file, file.read_bytes()) for file in table.glob("_versions/*.manifest")]
+    return [file for file, text in versions if text[-4:] != _END or any(name in text for name in torn)]
+
+
+def _is_whole(file: Path) -> bool:
+    with file.open("rb") as stream:
+        stream.seek(max(0, file.stat().st_size - 4))
+        return stream.read() == _END
