@@ -78,8 +78,8 @@ def test_a_habit_is_learned_without_labels_and_moves_the_links(above: bool):
     inner = range(1, 5)  # at the ends one side has no sentence
     assert [int(probability[:, j].argmax()) for j in inner] == list(inner)
     side = "above" if above else "below"
-    assert habit.summary() is not None
-    assert f"pictures stand {side} their text" in str(habit.summary())
+    assert habit.summary is not None
+    assert f"pictures stand {side} their text" in str(habit.summary)
 
 
 def test_a_document_alone_learns_from_its_own_images():
@@ -117,8 +117,8 @@ def test_the_counts_of_the_others_are_their_sum_however_many_there_are():
 def test_ten_images_tell_a_habit_whatever_is_lost_in_rounding():
     thirds = np.zeros(len(PLACES))
     thirds[[0, 2, 4]] = 1 / 3
-    assert Habit({str(n): thirds for n in range(10)}).summary() is not None
-    assert Habit({str(n): thirds for n in range(9)}).summary() is None
+    assert Habit({str(n): thirds for n in range(10)}).summary is not None
+    assert Habit({str(n): thirds for n in range(9)}).summary is None
 
 
 @given(st.integers(1, 4), st.integers(2, 4), st.integers(0, 10**6))

@@ -174,7 +174,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.found)
     if len(run.found) > 1 or chapters:  # the links of one page depend on the habits that all documents show
         habits = load().habits(_documents(run, settings.reading))
-        run.habits |= {told for habit in habits.values() if (told := habit.summary())}
+        run.habits |= {told for habit in habits.values() if (told := habit.summary)}
         setup += "".join(f"{name} {habit.digest}" for name, habit in sorted(habits.items()))
     if settings.linking.max_false is not None:  # so does what is promised
         promises = load().promises(_documents(run, settings.reading))

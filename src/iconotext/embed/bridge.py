@@ -111,7 +111,7 @@ def _named(p: FloatMatrix, class_vectors: FloatMatrix, k: int) -> FloatMatrix:
         raise SettingError(f"k is {k}, expected 1 to {p.shape[1]}")
     top = np.sort(np.argpartition(p, -k, axis=1)[:, -k:], axis=1)  # (n, k)
     weights = np.sqrt(np.take_along_axis(p, top, axis=1))
-    names = class_vectors[top] - COMMON * class_vectors.mean(0)  # (n, k, dim)
+    names = (class_vectors - COMMON * class_vectors.mean(0))[top]  # (n, k, dim)
     return unit_rows(np.matmul(weights[:, None, :], names)[:, 0])  # a product for each image: none depends on others
 
 

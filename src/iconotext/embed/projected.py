@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[Any]]
 
-_ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
+_SLOPE = (2 / np.pi) ** 0.5
 _EPSILON = 1e-5  # of PyTorch's batch norm
 
 AT_ONCE = 64
@@ -69,22 +69,16 @@ def load_projection(weights: Arrays, settings: ProjectionSettings) -> Callable[[
 
 
 def _gelu(x: FloatMatrix) -> FloatMatrix:
-    """X times the normal distribution's share below x: Abramowitz and Stegun 7.1.26, off by 1.5e-7 at most."""
-    z = np.abs(x)
-    z *= np.float32(0.5**0.5)
-    t = z * np.float32(0.3275911)
-    t += 1
-    np.reciprocal(t, out=t)
-    tail = t * np.float32(_ERF[-1])
-    for factor in reversed(_ERF[:-1]):
-        tail += np.float32(factor)
-        tail *= t
-    z *= z
-    np.exp(np.negative(z, out=z), out=z)
-    tail *= z
-    tail *= np.float32(0.5)  # what is missing to 1
-    np.subtract(np.float32(0.5), tail, out=tail)
-    np.copysign(tail, x, out=tail)
-    tail += np.float32(0.5)
-    tail *= x
-    return tail
+    """X times the normal distribution's share below x, by the hyperbolic tangent: off by 0.0005 at most.
+
+    That is a tenth of what it is rounded by next.
+    """
+    inner = np.square(x)
+    inner *= np.float32(0.044715 * _SLOPE)
+    inner += np.float32(_SLOPE)
+    inner *= x
+    np.tanh(inner, out=inner)
+    inner += 1
+    inner *= x
+    inner *= np.float32(0.5)
+    return inner

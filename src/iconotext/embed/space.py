@@ -122,5 +122,5 @@ def at_once(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMat
 
 def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
     """(n, dim) rows of length 1; a row of zeros stays one."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)

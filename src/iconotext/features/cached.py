@@ -67,8 +67,7 @@ def cached_text(
         for start in range(0, len(texts), TEXTS):
             some = texts[start : start + TEXTS]
             rows = _recall(cache, backbone.name, [kind], list(map(_text_digest, some)), some, fresh)
-            for number, row in enumerate(rows, start):
-                vectors[number] = row[kind]  # type: ignore[index]  # a text always has a vector
+            vectors[start : start + TEXTS] = [row[kind] for row in rows]  # type: ignore[index]  # a text always has one
         return vectors
 
     return replace(backbone, encode=encode)

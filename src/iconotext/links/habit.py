@@ -106,6 +106,7 @@ class Habit:
         rounded = {name: count.round(4).tolist() for name, count in sorted(self.counts.items())}
         return hashlib.sha256(json.dumps(rounded).encode()).hexdigest()
 
+    @cached_property
     def summary(self) -> str | None:
         """The habit in words; None where too few images have told it."""
         if self.given is not None:

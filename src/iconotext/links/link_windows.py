@@ -163,7 +163,7 @@ def _chosen(
         min_confidence=settings.min_confidence,
         model=encoder.name,
     )
-    usual = habit.summary() if "layout" in settings.evidence else None
+    usual = habit.summary if "layout" in settings.evidence else None
     return replace(linked, notes=(known.note,) if known.note else (), habit=usual)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +41,11 @@ def reference_evidence(document: Document) -> FloatMatrix:
     evidence = np.zeros((len(document.sentences), len(document.images)), dtype=np.float32)
     if evidence.size == 0:
         return evidence
-    place = places([document]) if document.has_layout else None
+
+    @cache
+    def place() -> Places | None:  # few documents have a sentence that asks for it
+        return places([document]) if document.has_layout else None
+
     labels = [own_labels(image.caption or "") or own_labels(image.alt or "") for image in document.images]
     anchors: dict[str, list[int]] = {}
     for j, image in enumerate(document.images):
@@ -53,8 +59,8 @@ def reference_evidence(document: Document) -> FloatMatrix:
             explicit.extend(_images_labelled(document, labels, label, i, place))
         if explicit:
             evidence[i, explicit] = EXPLICIT
-        elif found is not None and place is not None and sentence.kind != "caption":
-            evidence[i, _pointed(place, i, found)] = VAGUE if found.direction == "near" else DIRECTED
+        elif found is not None and sentence.kind != "caption" and (stands := place()) is not None:
+            evidence[i, _pointed(stands, i, found)] = VAGUE if found.direction == "near" else DIRECTED
         if sentence.kind == "caption":
             evidence[i, _captioned(document, i)] = 0.0
     return evidence
@@ -67,7 +73,7 @@ def _said(text: str) -> tuple[tuple[Label, ...], Pointer | None]:
 
 
 def _images_labelled(
-    document: Document, labels: list[tuple[Label, ...]], cited: Label, sentence: int, place: Places | None
+    document: Document, labels: list[tuple[Label, ...]], cited: Label, sentence: int, place: Callable[[], Places | None]
 ) -> list[int]:
     """The images that carry a label.
 
@@ -82,9 +88,9 @@ def _images_labelled(
         return same
     if all(o.part for j in same for o in labels[j] if o[:2] == cited[:2]) and not _repeats(labels, same):
         return same
-    if place is None:
+    if (stands := place()) is None:
         return []
-    nearest = min(same, key=lambda j: (abs(int(place.position[j]) - sentence), j))
+    nearest = min(same, key=lambda j: (abs(int(stands.position[j]) - sentence), j))
     return [nearest]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import traceback
 from collections import Counter, deque
@@ -11,6 +12,7 @@ from tempfile import gettempdir
 from typing import Any, Literal, Protocol, TypeVar
 
 from iconotext.errors import IconotextError
+from iconotext.worker import limit_memory
 from iconotext.write import reporting_full_disk
 
 Item = TypeVar("Item", bound=Hashable)
@@ -35,6 +37,18 @@ class Work(Protocol[Taken, Made]):
 
     def run(self, item: Taken, /) -> Made:
         """Do it."""
+
+
+def prepared(work: Work[Any, Any], memory: int) -> None:
+    """Load what all items need, and let this process take so much memory beyond that.
+
+    What was loaded is no garbage, and what items leave behind hardly ever: to look for it as often as Python does took
+    a sixteenth of the time of linking from the cache.
+    """
+    work.prepare()
+    gc.freeze()
+    gc.set_threshold(50_000)
+    limit_memory(memory)
 
 
 class Engine(Protocol[Item]):

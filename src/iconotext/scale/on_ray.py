@@ -23,8 +23,7 @@ from iconotext import __version__
 from iconotext.errors import IconotextError
 from iconotext.extras import require
 from iconotext.features.cores import environment, thread_shares, usable_cores
-from iconotext.scale.engine import Item, Outcome, Work, answer
-from iconotext.worker import limit_memory
+from iconotext.scale.engine import Item, Outcome, Work, answer, prepared
 
 STORE = 80 * 2**20
 """Bytes of memory for objects that processes of this machine share: nothing of ours goes there; it is Ray's least."""
@@ -186,6 +185,5 @@ def _prepared(pickled: bytes, memory: int, version: str, folder: str) -> Work[An
     with suppress(OSError):  # what is named from there is named so here, too; in a store it does not matter
         os.chdir(folder)
     work: Work[Any, Any] = pickle.loads(pickled)
-    work.prepare()
-    limit_memory(memory)
+    prepared(work, memory)
     return work

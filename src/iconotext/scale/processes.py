@@ -20,8 +20,7 @@ from typing import Any, Generic
 from iconotext.corpus.in_order import end_with_parent
 from iconotext.errors import IconotextError
 from iconotext.features.cores import environment, thread_shares
-from iconotext.scale.engine import Item, Outcome, Work, answer
-from iconotext.worker import limit_memory
+from iconotext.scale.engine import Item, Outcome, Work, answer, prepared
 
 
 @dataclass(slots=True, eq=False)
@@ -112,11 +111,10 @@ def _serve(pipe: Connection, work: Work[Any, Any], memory: int, scratch: str) ->
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program says what follows
     tempfile.tempdir = scratch
     try:
-        work.prepare()
+        prepared(work, memory)
     except IconotextError as error:
         pipe.send(("error", error))
         return
-    limit_memory(memory)
     pipe.send(("ready", None))
     while True:
         try:

@@ -130,7 +130,7 @@ def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], .
 def habits_text(habits: Mapping[str, Habit]) -> tuple[str, str | None]:
     """Where the pictures of a collection stand, as JSON and in words."""
     told = {name: {key: count.tolist() for key, count in habit.counts.items()} for name, habit in habits.items()}
-    words = sorted({summary for habit in habits.values() if (summary := habit.summary())})
+    words = sorted({summary for habit in habits.values() if (summary := habit.summary)})
     return json_text({"counts": told}), "; ".join(words) or None
 
 
