@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from functools import partial
 
@@ -299,6 +300,10 @@ def test_shards_are_checked_divided_and_put_together(tmp_path, picture, packed):
     found = list(read_corpus(tmp_path / "whole/00000.parquet"))
     assert [(d.id, d.images[0].file) for d in found] == [(f"d{n:02}", data[n % 4]) for n in range(12)]
     assert all(len({d.split for d in found if d.images[0].file == one}) == 1 for one in data)
+    last = sorted(source.iterdir())[-1]
+    shutil.copy(last, source / last.name.replace("2", "9"))
+    twice = [line for line in run("check", source, status=1).stdout.splitlines() if "is also the id of" in line]
+    assert len(twice) == (2 if packed == "shards" else 4)
     assert "divided: it is a folder" in run("split", source, "-o", tmp_path / "divided", status=1).stderr
 
 

@@ -272,3 +272,20 @@ def test_progress_is_shown(tmp_path, picture):
     picture("a.png")
     check_corpus(corpus(tmp_path, row("a", "a.png"), "{", row("b", "a.png")), watch=watch)
     assert seen == [(number, 0, "Checking") for number in (1, 2, 3)]
+
+
+def test_corpora_that_belong_together_are_compared(tmp_path, picture):
+    data = [picture(f"{n}.png", seed=n).read_bytes() for n in range(3)]
+    for folder, name, copied, rest in (("a", "train", 0, 1), ("b", "test", 0, 2)):  # other pictures have equal names
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{name}.png").write_bytes(data[copied])
+        (tmp_path / folder / "x.png").write_bytes(data[rest])
+        corpus(tmp_path / folder, row(folder, f"{name}.png", split=name), row("same", "x.png", split=name))
+    known = check.Known()
+    first, second = (check_corpus(tmp_path / folder / "c.jsonl", known=known) for folder in "ab")
+    assert first.problems == ()
+    assert [str(problem) for problem in second.problems] == [
+        "line 1, field images.0: test.png is in test here and in train at c.jsonl, line 1",
+        "line 2, field id: 'same' is also the id of c.jsonl, line 2",
+    ]
+    assert check_corpus(tmp_path / "b/c.jsonl").problems == ()

@@ -86,8 +86,8 @@ def check(
 ) -> None:
     """List everything that is wrong with a corpus: fields, ids, pictures, pictures in two splits.
 
-    The exit status is 1 when there is something. Of several corpora, or the shards of a folder, each is looked at by
-    itself; --json has a line for each.
+    The exit status is 1 when there is something. Of several corpora each is looked at by itself; ids and pictures of
+    the shards of a folder are compared over all. --json has a line for each.
 
     **Examples**
 
@@ -97,23 +97,26 @@ def check(
     - `iconotext corpus check corpus.parquet --json | jq '.problems[].field'`
     """
     with known_errors():
-        from iconotext.corpus.check import check_corpus
+        from iconotext.corpus.check import Known, check_corpus
         from iconotext.errors import CorpusError
         from iconotext.scale.as_corpus import corpus_files
         from iconotext.scale.store import address_of, is_remote
 
         wrong = False
-        for path in (file for named in paths for file in corpus_files(named)):
-            if is_remote(address := address_of(path)):
-                raise CorpusError(f"{address}: lies in a store; files of this machine are checked: fetch it first")
-            number = workers or os.cpu_count() or 1
-            checked = check_corpus(path, decode_images=pictures, workers=number, watch=_watched(path))
-            if json:
-                values = asdict(checked)
-                say_json({"corpus": str(values.pop("path")), **values})
-            else:
-                _show_checked(checked)
-            wrong = wrong or bool(checked.problems)
+        for named in paths:
+            files = corpus_files(named)
+            known = None if files == (named,) else Known()
+            for path in files:
+                if is_remote(address := address_of(path)):
+                    raise CorpusError(f"{address}: lies in a store; files of this machine are checked: fetch it first")
+                number, watch = workers or os.cpu_count() or 1, _watched(path)
+                checked = check_corpus(path, decode_images=pictures, workers=number, watch=watch, known=known)
+                if json:
+                    values = asdict(checked)
+                    say_json({"corpus": str(values.pop("path")), **values})
+                else:
+                    _show_checked(checked)
+                wrong = wrong or bool(checked.problems)
         if wrong:
             sys.exit(1)
 

@@ -52,12 +52,30 @@ class CheckedCorpus:
     unlisted: int = 0
 
 
+@dataclass(slots=True)
+class Known:
+    """What is known of the documents of corpora that belong together, such as shards; numbers are of ``rows``.
+
+    Attributes:
+        rows: Place, split and whether it is a pair, of each document.
+        of_id: By the hash of an id the first document that has it.
+        of_picture: By what an image is known by the first document of a split that has it.
+        leaked: What was told already.
+    """
+
+    rows: list[tuple[str, Split | None, bool]] = field(default_factory=list)
+    of_id: dict[int, int] = field(default_factory=dict)
+    of_picture: dict[int, int] = field(default_factory=dict)
+    leaked: set[tuple[int, Split]] = field(default_factory=set)
+
+
 def check_corpus(
     path: Path,
     *,
     decode_images: bool = True,
     workers: int = 1,
     watch: Watch = unwatched,
+    known: Known | None = None,
 ) -> CheckedCorpus:
     """Check rows, images, features and splits.
 
@@ -70,6 +88,7 @@ def check_corpus(
         decode_images: False: only look whether the files are there.
         workers: Processes that read a large corpus. A script that has several must have its own beginning under
             ``if __name__ == "__main__"``.
+        known: Of corpora checked before, whose ids and splits count, too; gets what is known of this one.
 
     Raises:
         CorpusError: Nothing of it can be read.
@@ -79,7 +98,8 @@ def check_corpus(
     table = load_feature_table(folder / TABLE_FILE) if there else None
     files = FORMATS[name].files
     images = ImageFiles(folder, files=files, tar=beside)
-    check = _Check(images, folder, table, decode_images, FORMATS[name].has_ids)
+    place = "" if known is None else f"{path.name}, "
+    check = _Check(images, folder, table, decode_images, FORMATS[name].has_ids, known or Known(), place)
     if images.tar is not None and images.tar.path != path and images.tar.problem is not None:
         check.add(Problem(images.tar.path.name, None, images.tar.problem))
     read = partial(_read, folder, files, beside, decode_images, secrets.token_hex(8))
@@ -175,18 +195,16 @@ class _Check:
     table: FeatureTable | None
     decode_images: bool
     has_ids: bool
+    known: Known
+    place: str
     documents: int = 0
     problems: list[Problem] = field(default_factory=list)
     unlisted: int = 0
     _no_images: int = 0
     _no_sentences: int = 0
     _elsewhere: int = 0
-    _rows: list[tuple[str, Split | None, bool]] = field(default_factory=list)  # place, split, pair
-    _row_of_id: dict[int, int] = field(default_factory=dict)  # by hash
     _keys: dict[int, int] = field(default_factory=dict)  # by hash of what an image is called; equal for equal bytes
     _looked_at: set[int] = field(default_factory=set)  # by the same hash
-    _row_of_key: dict[int, int] = field(default_factory=dict)  # the first in a split
-    _leaked: set[tuple[int, Split]] = field(default_factory=set)
     _shared: set[int] = field(default_factory=set)
 
     def add(self, problem: Problem) -> None:
@@ -210,12 +228,13 @@ class _Check:
             raise CorpusError(part.broken)
 
     def _document(self, document: Checked, name: str, looked: Iterator[tuple[int, str | None]]) -> None:
-        row = len(self._rows)
-        self._rows.append((document.place, document.split, document.pair))
+        rows = self.known.rows
+        row = len(rows)
+        rows.append((f"{self.place}{document.place}", document.split, document.pair))
         self._no_images += not document.images
         self._no_sentences += not document.sentences
-        if self.has_ids and (first := self._row_of_id.setdefault(hash(name), row)) != row:
-            self.add(repeated_id(document.place, name, self._rows[first][0]))
+        if self.has_ids and (first := self.known.of_id.setdefault(hash(name), row)) != row:
+            self.add(repeated_id(document.place, name, rows[first][0]))
         for number, (source, where) in enumerate(document.images):
             if document.inside and document.inside[number]:
                 self._keys[hash(source)] = document.inside[number]
@@ -280,15 +299,16 @@ class _Check:
     def _leak(self, source: str, split: Split, row: int) -> str | None:
         """That an image of a document is in another split, too; once for each further split."""
         key = self._keys[hash(source)]
-        place, first, pair = self._rows[self._row_of_key.setdefault(key, row)]
+        rows, leaked = self.known.rows, self.known.leaked
+        place, first, pair = rows[self.known.of_picture.setdefault(key, row)]
         if first == split:
             return None
-        if pair and self._rows[row][2]:
+        if pair and rows[row][2]:
             self._shared.add(key)
             return None
-        if (key, split) in self._leaked:
+        if (key, split) in leaked:
             return None
-        self._leaked.add((key, split))
+        leaked.add((key, split))
         return f"{source} is in {split} here and in {first} at {place}"
 
     def notes(self, *, no_features: bool) -> Iterator[str]:
