@@ -316,6 +316,9 @@ def test_samples_are_read_to_the_place_where_they_are_cut_off(tmp_path, picture)
         "note: 1 documents without images: they take no part in training",
         f"{tar} (webdataset): 3 documents, 1 problem",
     ]
+    write_tar(tmp_path / "odd.tar", {"a.txt": b"A dog.", "a.png": data, "../b.png": data})
+    odd = run("check", tmp_path / "odd.tar", status=1).stdout
+    assert "odd.tar: 1 member refused: a name that leads out of the archive" in odd
     tar.write_bytes(tar.read_bytes()[: -3 * 512 - len(data)])
     assert "cannot be read on: c.tar: " in run("check", tar, status=1).stdout
     with pytest.raises(CorpusError, match=r"cannot be read on: c\.tar"):

@@ -24,6 +24,7 @@ from iconotext.errors import CorpusError, ImageError
 from iconotext.features.cores import in_threads
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
 from iconotext.images import decode
+from iconotext.plain_text import counted
 
 LISTED = 100_000
 """Problems that are listed; more are only counted, since a list of millions helps nobody and fills the memory."""
@@ -100,8 +101,11 @@ def check_corpus(
     images = ImageFiles(folder, files=files, tar=beside)
     place = "" if known is None else f"{path.name}, "
     check = _Check(images, folder, table, decode_images, FORMATS[name].has_ids, known or Known(), place)
-    if images.tar is not None and images.tar.path != path and images.tar.problem is not None:
-        check.add(Problem(images.tar.path.name, None, images.tar.problem))
+    if (tar := images.tar) is not None:
+        wrong = [f"{counted(number, 'member')} refused: {reason}" for reason, number in tar.refused.items()]
+        wrong += [tar.problem] if tar.path != path and tar.problem is not None else []
+        for each in wrong:
+            check.add(Problem(tar.path.name, None, each))
     read = partial(_read, folder, files, beside, decode_images, secrets.token_hex(8))
     parts = (found for _, found in in_order(FORMATS[name].parts(path), read, workers, few=FEW))
     try:
