@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import nn
 
 from iconotext.embed.inputs import Inputs, check_dim
@@ -12,6 +14,7 @@ from iconotext.embed.word_transformer import WordTransformer
 from iconotext.embed.words import WordEncoder
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import (
+    EncoderSettings,
     GRUSettings,
     IdentitySettings,
     LSTMSettings,
@@ -22,34 +25,27 @@ from iconotext.recipe.encoders import (
     TransformerSettings,
 )
 
+OF_VOCABULARY = ("word_vectors", "max_words", "max_tokens")
+"""Settings of encoders of words that are about which words there are."""
+
+
+def _own(settings: EncoderSettings, *others: str) -> dict[str, Any]:
+    """What an encoder is made with: the settings of its kind, but for some others."""
+    return settings.model_dump(exclude={"kind", *others})
+
 
 def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
     """The sentence encoder of a recipe, with random weights."""
-    dim, words = recipe.dim, inputs.words
-    match recipe.text:
-        case GRUSettings() as gru:
-            return WordEncoder(
-                words,
-                word_dim=gru.word_dim,
-                dim=dim,
-                dropout=gru.dropout,
-                dropout_at=gru.dropout_at,
-                sentence_gru=gru.sentence_gru,
-            )
-        case LSTMSettings() as lstm:
-            return WordLSTM(words, word_dim=lstm.word_dim, dim=dim, attention=lstm.attention, dropout=lstm.dropout)
-        case TransformerSettings() as layered:
-            return WordTransformer(
-                words,
-                word_dim=layered.word_dim,
-                max_tokens=layered.max_tokens,
-                dim=dim,
-                layers=layered.layers,
-                heads=layered.heads,
-                dropout=layered.dropout,
-            )
-        case ProjectionSettings() as projection:
-            return _projection("text", inputs.text_features, dim, projection)
+    dim, words, own = recipe.dim, inputs.words, recipe.text
+    match own:
+        case GRUSettings():
+            return WordEncoder(words, dim=dim, **_own(own, *OF_VOCABULARY))
+        case LSTMSettings():
+            return WordLSTM(words, dim=dim, **_own(own, *OF_VOCABULARY))
+        case TransformerSettings():
+            return WordTransformer(words, dim=dim, **_own(own, "word_vectors", "max_words"))
+        case ProjectionSettings():
+            return _projection("text", inputs.text_features, dim, own)
         case IdentitySettings():
             return _identity("text", inputs.text_features, dim)
         case TowerSettings():
@@ -60,45 +56,30 @@ def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
 
 def image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
     """The image encoder of a recipe, with random weights; concepts have as many numbers as the names they are given."""
-    dim = recipe.dim
-    match recipe.image:
-        case ProjectionSettings() as projection:
-            return _projection("image", inputs.image_features, dim, projection)
+    dim, own = recipe.dim, recipe.image
+    match own:
+        case ProjectionSettings():
+            return _projection("image", inputs.image_features, dim, own)
         case IdentitySettings():
             return _identity("image", inputs.image_features, dim)
         case TowerSettings():
             from iconotext.embed.tower import ImageTower
 
             return ImageTower(recipe.features.image, dim)
-        case NetworkSettings() as network:
+        case NetworkSettings():
             from iconotext.embed.image_network import ImageNetwork
 
-            return ImageNetwork(dim=dim, dropout=network.dropout, network=network.network)
-        case RegionSettings() as regions:
+            return ImageNetwork(dim=dim, **_own(own))
+        case RegionSettings():
             names = recipe.words.word_dim if recipe.words else inputs.text_features
-            return RegionEncoder(
-                inputs.image_features,
-                names if regions.concepts else 0,
-                dim=dim,
-                layers=regions.layers,
-                heads=regions.heads,
-                dropout=regions.dropout,
-            )
+            concepts = names if own.concepts else 0
+            return RegionEncoder(inputs.image_features, concepts, dim=dim, **_own(own, "concepts", "max_regions"))
 
 
 def _projection(side: str, features: int, dim: int, settings: ProjectionSettings) -> Projection:
     if settings.residual:
         check_dim(side, "residual = true", features, dim)
-    return Projection(
-        features,
-        dim=dim,
-        hidden=settings.hidden,
-        dropout=settings.dropout,
-        dropout_at=settings.dropout_at,
-        rescale=settings.rescale,
-        batch_norm=settings.batch_norm,
-        residual=settings.residual,
-    )
+    return Projection(features, dim=dim, **_own(settings))
 
 
 def _identity(side: str, features: int, dim: int) -> Identity:
