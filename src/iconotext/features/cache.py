@@ -95,15 +95,19 @@ class FeatureCache:
         def read(connection: sqlite3.Connection) -> None:
             number = self._number(connection, backbone, names)
             now, worn = int(time.time()), []
+            alike: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}  # unpacked together: most rows are
             for some in _several(contents) if number is not None else ():
                 rows = connection.execute(
                     f"{_SELECT}({','.join('?' * len(some))})", (number, *(_hash(number, content) for content in some))
                 )
                 for content, layout, checksum, data, row, used in rows:
                     if zlib.crc32(data) == checksum:  # else a flipped bit within an array, which SQLite does not notice
-                        found[content] = dict(zip(names, unpacked(layout, data), strict=True))
+                        alike.setdefault((layout, len(data)), []).append((content, data))
                     if now - used > USED:
                         worn.append((now, row))
+            for (layout, _), same in alike.items():
+                for (content, _), arrays in zip(same, unpacked(layout, [data for _, data in same]), strict=True):
+                    found[content] = dict(zip(names, arrays, strict=True))
             if worn and self._writes:
                 with connection:
                     connection.executemany("UPDATE features SET used = ? WHERE id = ?", worn)

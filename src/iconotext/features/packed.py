@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,9 +33,13 @@ def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]
     return found
 
 
-def unpacked(layout: str, data: bytes) -> list[NDArray[Any]]:
-    """The arrays, read-only."""
-    return [
-        np.frombuffer(data, dtype, count, offset).reshape(shape) if count else np.zeros(shape, dtype)
-        for dtype, shape, count, offset in _places(layout)
-    ]
+def unpacked(layout: str, several: Sequence[bytes]) -> Iterator[tuple[NDArray[Any], ...]]:
+    """The arrays of several pieces of data, all of one layout and length; read-only."""
+    together = np.frombuffer(b"".join(several), np.uint8).reshape(len(several), -1)
+    columns = []
+    for dtype, shape, count, offset in _places(layout):
+        part = np.ascontiguousarray(together[:, offset : offset + count * dtype.itemsize])
+        column = part.view(dtype).reshape(-1, *shape) if count else np.zeros((len(several), *shape), dtype)
+        column.flags.writeable = False
+        columns.append([column[row, ...] for row in range(len(several))])
+    return zip(*columns, strict=True)
