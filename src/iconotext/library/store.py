@@ -208,9 +208,9 @@ class Library:
             query = self._near(vector, ["_distance"]).nprobes(_probes(index, looked // index.refine))
             query = query.where(where, prefilter=False).limit(looked)
             found = self._attempt(query.to_arrow).sort_by([("_distance", "ascending"), ("_rowid", "ascending")])
-            satisfied, looked = len(found) * count / looked, math.ceil(looked * 1.5 * wanted / max(1, len(found)))
-        if satisfied <= few:
-            return None
+            if len(found) * count <= few * looked:
+                return None
+            looked = math.ceil(looked * 1.5 * wanted / max(1, len(found)))
         compared = compared_of(self._rows(found["_rowid"][:wanted].to_pylist(), COMPARED), self.settings.dim)
         near = [Near(picture, float(picture.vector @ vector)) for picture in compared]
         near.sort(key=lambda each: (-each.similarity, each.digest))
