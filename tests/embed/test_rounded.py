@@ -36,6 +36,19 @@ def test_is_as_near_as_its_steps_are_fine(rows, weight):
             assert abs(found[n, m] - sum(row * weights)) <= most * 1.001 + 1e-3
 
 
+@pytest.mark.parametrize("large", [1, 10, 30, 100, 1000, 1e6])
+def test_large_numbers_do_not_take_the_steps_of_the_others(large):
+    chance = np.random.default_rng(0)
+    rows, weight = chance.standard_normal((90, 512)), chance.standard_normal((64, 512)) / 22
+    rows[::2, 5] = large * (1 + chance.standard_normal(45) / 100)
+    rows, weight = rows.astype(np.float32), weight.astype(np.float32)
+    affine = Affine.of(weight, (-large * weight[:, 5]).astype(np.float32))  # what is always there is taken away
+    found, expected = affine(rows)[::2], (rows.astype(np.float64) @ weight.T.astype(np.float64) + affine.bias)[::2]
+    cosines = (found * expected).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(expected, axis=1)
+    assert cosines.min() > 0.999
+    assert np.concatenate([affine(row[None]) for row in rows]).tobytes() == affine(rows).tobytes()
+
+
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 def test_a_row_with_something_not_finite_spoils_no_other(odd):
     chance = np.random.default_rng(0)

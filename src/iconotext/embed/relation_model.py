@@ -20,6 +20,7 @@ import numpy as np
 
 from iconotext.embed.folder import ABOUT, WEIGHTS
 from iconotext.embed.layer_means import TEXTS, LayerMeans
+from iconotext.embed.rounded import product
 from iconotext.embed.word_hashes import word_logits
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import TextBackbone, cached_text
@@ -38,9 +39,6 @@ KIND = "relations"
 
 LIMIT = 12.0
 """Largest log-odds that are given, in either direction: nothing is surer than one in 160,000."""
-
-BLOCK = 64
-"""Rows that are multiplied together: see ``_product``."""
 
 ARRAYS = {"layers": "DR", "rarity": "B", "words": "BR", "bias": "R", "image": "PR", "image_bias": "R"}
 """The arrays and their shapes: D numbers of a text's layers, B buckets of word runs, P features of an image, R
@@ -78,23 +76,8 @@ class RelationWeights:
 def text_logits(arrays: Mapping[str, NDArray[np.float32]], layers: FloatMatrix, texts: Sequence[str]) -> FloatMatrix:
     """(N, R) log-odds of N texts, whose layers are (N, D)."""
     words = word_logits(texts, arrays["rarity"], arrays["words"])
-    of_layers = _product(layers, arrays["layers"])
+    of_layers = product(layers, arrays["layers"])
     return np.asarray(of_layers + words + arrays["bias"], np.float32)
-
-
-def _product(rows: FloatMatrix, matrix: NDArray[np.float32]) -> FloatMatrix:
-    """The product, each row as if it were alone.
-
-    Products of matrices differ in their last bits with the number of rows. So rows are taken ``BLOCK`` at a time, and
-    the last block is filled up with zeros.
-    """
-    found = np.empty((len(rows), matrix.shape[1]), np.float32)
-    for start in range(0, len(rows), BLOCK):
-        some = rows[start : start + BLOCK]
-        block = np.zeros((BLOCK, rows.shape[1]), np.float32)
-        block[: len(some)] = some
-        found[start : start + BLOCK] = (block @ matrix)[: len(some)]
-    return found
 
 
 class RelationModel:
@@ -174,7 +157,7 @@ class RelationModel:
         weight = self._arrays["image"]
         if pooled.ndim != 2 or pooled.shape[1] != len(weight):
             raise ShapeError(f"pooled features are {pooled.shape}, the relation model reads (pictures, {len(weight)})")
-        return np.asarray(np.clip(_product(pooled, weight) + self._arrays["image_bias"], -LIMIT, LIMIT), np.float32)
+        return np.asarray(np.clip(product(pooled, weight) + self._arrays["image_bias"], -LIMIT, LIMIT), np.float32)
 
 
 def relations_folder(name: str = "default") -> Path:
