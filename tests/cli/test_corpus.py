@@ -307,6 +307,62 @@ def test_shards_are_checked_divided_and_put_together(tmp_path, picture, packed):
     assert "divided: it is a folder" in run("split", source, "-o", tmp_path / "divided", status=1).stderr
 
 
+@pytest.mark.parametrize("kind", ["tar", "table", "beside"])
+def test_a_corpus_with_its_pictures_in_it_is_divided_into_shards(tmp_path, picture, kind):
+    data = [picture(f"{n}.png", seed=n).read_bytes() for n in range(3)]
+    rows = [row(f"d{n}", f"{n}.png") for n in range(3)]
+    source = corpus(tmp_path / "in/c.jsonl", *rows)
+    write_tar(tmp_path / "in/c.tar", {f"{n}.png": data[n] for n in range(3)})
+    if kind == "table":
+        run("convert", source, tmp_path / "table", "--to", "shards")
+        source = tmp_path / "table/00000.parquet"
+    elif kind == "tar":
+        samples = {f"d{n}.json": json.dumps({**rows[n], "images": ["png"]}).encode() for n in range(3)}
+        source = write_tar(
+            tmp_path / "s.tar", dict(sorted({**samples, **{f"d{n}.png": data[n] for n in range(3)}}.items()))
+        )
+    for name in ("s.jsonl", "s.parquet"):
+        told = run("split", source, "-o", tmp_path / name, status=1).stderr
+        assert "has its pictures in rows or in a tar, so name a new folder for shards" in told
+    run("split", source, "-o", tmp_path / "out", "--validation", 0, "--test", 0)
+    found = list(read_corpus(tmp_path / "out/00000.parquet"))
+    assert [(d.id, d.split, d.images[0].file) for d in found] == [(f"d{n}", "train", data[n]) for n in range(3)]
+
+
+def test_shards_that_cannot_be_read_are_told_and_the_others_are_looked_at(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/1.parquet").write_bytes(b"no table")
+    corpus(tmp_path / "in/2.jsonl", row("a", "gone.png"))
+    (tmp_path / "in/3.tar").write_bytes(b"no tar")
+    checked = [json.loads(line) for line in run("check", tmp_path / "in", "--json", status=1).stdout.splitlines()]
+    assert [(each["format"], each["documents"], len(each["problems"])) for each in checked] == [
+        (None, 0, 1),
+        ("jsonl", 1, 1),
+        (None, 0, 1),
+    ]
+    told = run("check", tmp_path / "in", status=1).stdout
+    assert f"{tmp_path}/in/3.tar, all of it: no tar that can be read" in told
+    assert f"{tmp_path}/in/2.jsonl, line 1, field images.0: not found" in told
+
+
+def test_a_strange_corpus_takes_no_files_from_elsewhere(tmp_path, picture):
+    private = picture("private.png")
+    picture("in/ab:/own.png")
+    names = [str(private), "../private.png", "ab:/../../private.png"]
+    write_tar(tmp_path / "in/s.tar", {"a.json": json.dumps(row("a", *names, "ab:/own.png")).encode()})
+    corpus(tmp_path / "shards/s.jsonl", row("a", *names))
+    (tmp_path / "shards/ab:").mkdir()
+    for number, source in enumerate((tmp_path / "in/s.tar", tmp_path / "in", tmp_path / "shards")):
+        assert "0 pictures" in run("convert", source, tmp_path / f"out{number}", "--to", "shards").stderr
+        if number:
+            assert "0 pictures" in run("split", source, "-o", tmp_path / f"split{number}").stderr
+        told = run("check", source, status=1).stdout
+        where = "leads out of the folder" if source.name == "shards" else "not found in "
+        assert told.count(where) == 2
+    own = list(read_corpus(tmp_path / "shards/s.jsonl"))  # one's own corpus may
+    assert own[0].images[0].file == private
+
+
 def test_samples_are_read_to_the_place_where_they_are_cut_off(tmp_path, picture):
     data = picture("a.png").read_bytes()
     tar = write_tar(tmp_path / "c.tar", {"a.txt": b"A dog. A cat.", "a.png": data, "b.txt": b"A tree.", "c.png": data})

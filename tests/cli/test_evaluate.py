@@ -218,6 +218,14 @@ def test_samples_in_tars_and_shards_of_a_store_give_the_figures_of_their_corpus(
         list(rows_of(Path("s3://bucket/broken.jsonl")))
     with pytest.raises(CorpusError, match=r"s3://bucket/broken\.jsonl: line 1"):
         list(documents_of(Path("s3://bucket/broken.jsonl")))
+    write_tar(tmp_path / "odd.tar", {"../out.png": b"", "in.png": b""})
+    for name, data in (("broken.tar", (tmp_path / "odd.tar").read_bytes()), ("r.tar", b"no tar")):
+        store.write(f"s3://bucket/{name}", data)
+    with pytest.raises(CorpusError, match=r"s3://bucket/broken\.jsonl: line 1"):  # and not the member that is refused
+        list(documents_of(Path("s3://bucket/broken.jsonl")))
+    store.write("s3://bucket/r.jsonl", corpus.read_bytes())
+    with pytest.raises(CorpusError, match=r"r\.jsonl: s3://bucket/r\.tar: no tar that can be read"):
+        next(documents_of(Path("s3://bucket/r.jsonl")))
 
 
 @pytest.mark.slow

@@ -264,6 +264,20 @@ def test_of_two_results_of_a_shard_the_first_counts_and_the_other_is_named(linke
     assert (update(lib, link=link).failures, len(places(lib)), link.linked) == ([], 6, [])
 
 
+def test_of_two_results_that_a_library_has_one_is_taken_out(linked, shards, tmp_path, monkeypatch):
+    lib, results = tmp_path / "lib", linked()
+    second = tmp_path / "linked again"
+    shutil.copytree(results, second)
+    with monkeypatch.context() as before:  # as libraries were made that did not look for others
+        before.setattr("iconotext.library.update.linked_shards", lambda *_: (set(), {}))
+        update(lib, results, second, link=EveryLink())
+    assert len(places(lib)) == 12
+    report = update(lib, results, link=EveryLink())  # the other is not looked at in this run
+    assert (len(report.failures), len(places(lib))) == (2, 6)
+    again = update(lib, link=EveryLink())
+    assert (again.added, again.removed, len(again.failures), len(places(lib))) == (0, 0, 2, 6)
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_results_count_while_they_are_away_and_shards_when_they_are_gone(linked, shards, tmp_path, lost):
     lib, link, results = tmp_path / "lib", EveryLink(), linked()

@@ -60,6 +60,34 @@ def test_names_that_lead_out_are_refused(run, tmp_path, name):
     assert list(manifest.reasons) == ["picture: its name leads out of the folder of the shard"]
 
 
+def test_a_name_that_looks_like_an_address_does_not_lead_out(run, tmp_path):
+    (tmp_path / "a.png").write_bytes(png(0))
+    (tmp_path / "in/ab:").mkdir(parents=True)
+    manifest = run(write_jsonl(tmp_path / "in/a.jsonl", [row(0, ["ab:/../../a.png"])]))
+    assert manifest.images == {"read": 1, "missing": 1}
+
+
+def test_a_tar_whose_name_is_in_capitals(run, tmp_path):
+    assert run(write_tar(tmp_path / "X.TAR", {"a.txt": b"A dog.", "a.png": png(0)})).images == {"read": 1, "usable": 1}
+
+
+def test_a_file_that_gives_less_than_was_asked_for_is_read_on(tmp_path, monkeypatch):
+    class Short(io.FileIO):
+        def read(self, size=-1):
+            return super().read(min(size, 100))
+
+        def readinto(self, buffer):
+            return super().readinto(memoryview(buffer)[:100])
+
+    tar = Tar(write_tar(tmp_path / "a.tar", {"a.png": png(0)}))
+
+    def opened(path, mode, buffering=-1):
+        return io.BufferedReader(Short(path)) if buffering else Short(path)
+
+    monkeypatch.setattr("iconotext.corpus.tar.open", opened, raising=False)
+    assert tar.read("a.png") == png(0)
+
+
 def test_a_sample_is_that_of_a_hash_and_smaller_ones_lie_in_larger_ones(run, tmp_path):
     shard = write_jsonl(tmp_path / "in/a.jsonl", [row(number, []) for number in range(40)])
     taken = {}

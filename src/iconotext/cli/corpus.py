@@ -97,7 +97,7 @@ def check(
     - `iconotext corpus check corpus.parquet --json | jq '.problems[].field'`
     """
     with known_errors():
-        from iconotext.corpus.check import Known, check_corpus
+        from iconotext.corpus.check import Known, check_corpus, unreadable
         from iconotext.errors import CorpusError
         from iconotext.scale.as_corpus import corpus_files
         from iconotext.scale.store import address_of, is_remote
@@ -109,8 +109,14 @@ def check(
             for path in files:
                 if is_remote(address := address_of(path)):
                     raise CorpusError(f"{address}: lies in a store; files of this machine are checked: fetch it first")
-                number, watch = workers or os.cpu_count() or 1, _watched(path)
-                checked = check_corpus(path, decode_images=pictures, workers=number, watch=watch, known=known)
+                number = workers or os.cpu_count() or 1
+                try:
+                    watch = _watched(path)
+                    checked = check_corpus(path, decode_images=pictures, workers=number, watch=watch, known=known)
+                except CorpusError as error:
+                    if known is None:
+                        raise
+                    checked = unreadable(path, error)  # the other shards are looked at all the same
                 if json:
                     values = asdict(checked)
                     say_json({"corpus": str(values.pop("path")), **values})
@@ -141,7 +147,7 @@ def _show_checked(checked: CheckedCorpus) -> None:
     for note in checked.notes:
         say(f"note: {note}")
     verdict = counted(count, "problem") if count else "nothing wrong"
-    say(f"{checked.path} ({checked.format}): {counted(checked.documents, 'document')}, {verdict}")
+    say(f"{checked.path} ({checked.format or 'not read'}): {counted(checked.documents, 'document')}, {verdict}")
 
 
 def convert(
@@ -221,7 +227,7 @@ def _write_shards(source: Path, target: Path, size: int | None) -> None:
     from iconotext.scale.as_corpus import corpus_files, documents_of
 
     files = corpus_files(source)
-    documents = (document for file in files for document in documents_of(file))
+    documents = (d for file in files for d in documents_of(file, inside=files != (source,)))
     _into_shards(progress(documents, total=sum(map(total, files)), label="Writing"), target, size or DOCUMENTS)
 
 
@@ -246,7 +252,8 @@ def split(
     """Divide a corpus into train, validation and test, at random; splits that it has are replaced.
 
     Documents that share a picture go together, so that no picture is in two splits. Of a folder of shards, here or in a
-    store, as many new shards are made, with the pictures in their rows: name a new folder.
+    store, at most as many new shards are made, with the pictures in their rows, and one of a corpus that has its
+    pictures in a tar or in its rows: name a new folder.
 
     **Examples**
 
@@ -256,17 +263,27 @@ def split(
     with known_errors():
         from iconotext.corpus.split import Shares, assign_splits
         from iconotext.corpus.store import write_corpus
+        from iconotext.errors import OutputError
         from iconotext.scale.as_corpus import corpus_files, documents_of
         from iconotext.write import check_overwrite
 
         files = corpus_files(path)
         check_overwrite(output, force)
-        read, again = ((document for file in files for document in documents_of(file)) for _ in range(2))
-        watched = progress(read, total=sum(map(total, files)), label="Reading")
+        into_shards = shards = files != (path,)
+
+        def documents() -> Iterator[Document]:
+            nonlocal into_shards
+            for document in (each for file in files for each in documents_of(file, inside=shards)):
+                into_shards = into_shards or any(isinstance(image.file, bytes) for image in document.images)
+                yield document
+
+        watched = progress(documents(), total=sum(map(total, files)), label="Reading")
         splits = assign_splits(watched, Shares(validation, test), seed=seed)
-        parts = zip(progress(again, total=len(splits), label="Writing"), splits, strict=True)
+        if into_shards and output.suffix.lower() in (".jsonl", ".json", ".parquet", ".pq"):
+            raise OutputError(f"{output}: {path} has its pictures in rows or in a tar, so name a new folder for shards")
+        parts = zip(progress(documents(), total=len(splits), label="Writing"), splits, strict=True)
         divided = (replace(document, split=part) for document, part in parts)
-        if files != (path,):
+        if into_shards:
             _into_shards(divided, output, -(-len(splits) // len(files)))
         else:
             write_corpus(divided, output, force=force)

@@ -18,8 +18,7 @@ from typing import NamedTuple
 from iconotext.corpus.image_files import ImageFiles, Whereabouts, content_key
 from iconotext.corpus.in_order import Watch, in_order, unwatched
 from iconotext.corpus.row import Part, Problem, Split
-from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, repeated_id
-from iconotext.corpus.tar import tar_beside
+from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, images_of, repeated_id
 from iconotext.errors import CorpusError, ImageError
 from iconotext.features.cores import in_threads
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
@@ -41,12 +40,13 @@ class CheckedCorpus:
     """What came out of a check.
 
     Attributes:
+        format: None where it cannot be read at all.
         problems: In the order of the file; an image or a leak only where it occurs first. ``LISTED`` at most.
         notes: What is no error and may still be a mistake.
     """
 
     path: Path
-    format: FormatName
+    format: FormatName | None
     documents: int
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
@@ -89,16 +89,16 @@ def check_corpus(
         decode_images: False: only look whether the files are there.
         workers: Processes that read a large corpus. A script that has several must have its own beginning under
             ``if __name__ == "__main__"``.
-        known: Of corpora checked before, whose ids and splits count, too; gets what is known of this one.
+        known: Of shards checked before, whose ids and splits count, too; gets what is known of this one. A shard has
+            no pictures outside its folder.
 
     Raises:
         CorpusError: Nothing of it can be read.
     """
-    name, folder, beside = format_of(path), corpus_folder(path), tar_beside(path)
+    name, folder, inside = format_of(path), corpus_folder(path), known is not None
     there = (folder / TABLE_FILE).is_file() or (folder / ROWS_FILE).is_file()
     table = load_feature_table(folder / TABLE_FILE) if there else None
-    files = FORMATS[name].files
-    images = ImageFiles(folder, files=files, tar=beside)
+    files, images = FORMATS[name].files, images_of(path, inside=inside)
     place = "" if known is None else f"{path.name}, "
     check = _Check(images, folder, table, decode_images, FORMATS[name].has_ids, known or Known(), place)
     if (tar := images.tar) is not None:
@@ -106,7 +106,7 @@ def check_corpus(
         wrong += [tar.problem] if tar.path != path and tar.problem is not None else []
         for each in wrong:
             check.add(Problem(tar.path.name, None, each))
-    read = partial(_read, folder, files, beside, decode_images, secrets.token_hex(8))
+    read = partial(_read, path, inside, decode_images, secrets.token_hex(8))
     parts = (found for _, found in in_order(FORMATS[name].parts(path), read, workers, few=FEW))
     try:
         for _ in watch((None for part in parts for _ in check.part(part)), total=0, label="Checking"):
@@ -117,6 +117,11 @@ def check_corpus(
         check.add(Problem("what follows", None, str(error)))
     notes = tuple(check.notes(no_features=table is None and not files))
     return CheckedCorpus(path, name, check.documents, tuple(check.problems), notes, check.unlisted)
+
+
+def unreadable(path: Path, error: CorpusError) -> CheckedCorpus:
+    """What came out where nothing of a corpus can be read."""
+    return CheckedCorpus(path, None, 0, (Problem("all of it", None, str(error).removeprefix(f"{path}: ")),), ())
 
 
 class Checked(NamedTuple):
@@ -144,22 +149,22 @@ class PartRead(NamedTuple):
     broken: str | None
 
 
-def _read(folder: Path, files: bool, beside: Path | None, decode_images: bool, run: str, part: Part) -> PartRead:
+def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part) -> PartRead:
     """Read a part and look where its images are; in a worker.
 
     Args:
         run: Name of the check; what one saw of the images does not count for the next.
     """
-    look, documents = _look(folder, files, beside, run), []
+    look, documents = _look(corpus, inside, run), []
     try:
         for record in part():
             if (row := record.row) is None:
                 documents.append(Checked(record.place, record.problems))
                 continue
-            inside = record.files or (None,) * len(row.images)
+            given = record.files or (None,) * len(row.images)
             images = tuple(
                 (source, look(source) if data is None else Whereabouts.ROW)
-                for source, data in zip(row.images, inside, strict=True)
+                for source, data in zip(row.images, given, strict=True)
             )
             digests = tuple(0 if data is None else _digest(data) for data in record.files)
             about = (row.id, row.split, row.relations is not None, images, len(row.sentences), digests)
@@ -171,9 +176,9 @@ def _read(folder: Path, files: bool, beside: Path | None, decode_images: bool, r
 
 
 @lru_cache(maxsize=1)
-def _look(folder: Path, files: bool, beside: Path | None, run: str) -> Callable[[str], Whereabouts]:
+def _look(corpus: Path, inside: bool, run: str) -> Callable[[str], Whereabouts]:
     """Where an image is, as far as this worker has seen it in this run."""
-    return lru_cache(KNOWN)(ImageFiles(folder, files=files, tar=beside).whereabouts)
+    return lru_cache(KNOWN)(images_of(corpus, inside=inside).whereabouts)
 
 
 def _digest(data: bytes) -> int:

@@ -7,7 +7,8 @@ import os
 import re
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Literal
 
 from iconotext.corpus.tar import Tar
 from iconotext.features.feature_table import ROWS_FILE, read_rows
@@ -15,6 +16,11 @@ from iconotext.types import Image
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """How an image begins that is named by an address (``https:``, ``recipeqa:``) and not by a path; a drive is shorter."""
+
+REFUSED = "its name leads out of the folder of the shard"
+
+Reach = Literal["anywhere", "folder", "tar"]
+"""Where images may be that are files: anywhere, in the folder of the corpus, or only in its tar."""
 
 FOLDERS = 50_000
 """Folders of which it is remembered whether they are there."""
@@ -44,11 +50,13 @@ class ImageFiles:
     Args:
         tar: Beside the corpus, with pictures of it, which go before files; opened when the first image is looked for.
             One that cannot be read at all is a ``CorpusError`` then.
+        reach: Files elsewhere are not looked for: who wrote the corpus may be a stranger.
     """
 
-    def __init__(self, folder: Path, *, files: bool = True, tar: Path | None = None) -> None:
+    def __init__(self, folder: Path, *, files: bool = True, tar: Path | None = None, reach: Reach = "anywhere") -> None:
         self._folder = folder
         self._tar_path = tar
+        self._reach = reach
         self._files = files
         self._start = str(folder)
         # One look for a folder spares a look for each of its files: most often there is no folder "https:" at all.
@@ -77,11 +85,15 @@ class ImageFiles:
             return Whereabouts.INSIDE
         address = named_by_address(source)
         folder = source.partition("/")[0] if address and "/" in source else source.rpartition("/")[0]
-        if self._has_folder(folder) and os.path.isfile(os.path.join(self._start, source)):
+        there = not self._refuses(source) and self._has_folder(folder)
+        if there and os.path.isfile(os.path.join(self._start, source)):
             return Whereabouts.FILE
         if source in self._in_table:
             return Whereabouts.NOWHERE
         return Whereabouts.WEB if address else Whereabouts.LOST
+
+    def _refuses(self, source: str) -> bool:
+        return self._reach == "tar" or (self._reach == "folder" and leads_out(source))
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
         """The file of an image, or its bytes in a tar, and why there is none where there should be one."""
@@ -98,8 +110,20 @@ class ImageFiles:
 
     def not_found(self, source: str) -> str:
         """What to say of an image whose file is not there."""
+        if self._reach == "tar":
+            return f"not found in {self._tar_path}: {source}"
+        if self._refuses(source):
+            return f"{REFUSED}: {source}"
         rows = f", and {ROWS_FILE} beside the corpus has no row for it" if self._in_table else ""
         return f"not found: {self._folder / source}{rows}"
+
+
+def leads_out(source: str) -> bool:
+    """Whether the name of a file leads out of the folder that it starts from."""
+    path, windows = PurePosixPath(source), PureWindowsPath(source)
+    if path.is_absolute() or bool(windows.drive) or "\0" in source:
+        return True
+    return os.path.normpath(source.replace("\\", "/")).split("/")[0] == ".."
 
 
 def named_by_address(source: str) -> bool:

@@ -23,7 +23,7 @@ from iconotext.corpus.formats.released import (
 )
 from iconotext.corpus.formats.table import count_rows, table_columns
 from iconotext.corpus.formats.webdataset import count_samples, sample_parts, write_samples
-from iconotext.corpus.image_files import ImageFiles
+from iconotext.corpus.image_files import ImageFiles, Reach
 from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds
 from iconotext.corpus.tar import tar_beside
 from iconotext.errors import CorpusError, OutputError
@@ -80,7 +80,7 @@ FORMATS: dict[FormatName, Format] = {
 }
 
 
-def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Document]:
+def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = False) -> Iterator[Document]:
     """Documents of a corpus in its order, one in memory at a time.
 
     An image may lie in its row (of a table), in a tar (the corpus itself, or one of its name beside it), or be a file:
@@ -92,6 +92,8 @@ def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Docum
             OBELICS); a WebDataset ``.tar``; or the released format of Hessel 2019: a folder with ``docs.json``, or that
             file.
         split: Only the documents of this split: train, validation or test. All are checked nevertheless.
+        inside: Whether pictures outside the folder of the corpus count as not found. What a ``.tar`` names is only
+            looked for in it, whatever is said here.
 
     Raises:
         CorpusError: The file is missing, or something in it breaks the format; names file, line and field.
@@ -99,14 +101,16 @@ def read_corpus(path: Path | str, *, split: str | None = None) -> Iterator[Docum
     if split is not None and split not in SPLITS:
         raise CorpusError(f"split {split!r}: there are {', '.join(SPLITS)}")
     path = Path(path)
-    images = images_of(path)
+    images = images_of(path, inside=inside)
     found = _rows_with_files(path)
     return (document_of(row, images, files) for row, files in found if split is None or row.split == split)
 
 
-def images_of(path: Path) -> ImageFiles:
+def images_of(path: Path, *, inside: bool = False) -> ImageFiles:
     """What finds the images of a corpus that do not lie in its rows; ``CorpusError`` where there is no corpus."""
-    return ImageFiles(corpus_folder(path), files=FORMATS[format_of(path)].files, tar=tar_beside(path))
+    name = format_of(path)
+    reach: Reach = "tar" if name == "webdataset" else "folder" if inside else "anywhere"
+    return ImageFiles(corpus_folder(path), files=FORMATS[name].files, tar=tar_beside(path), reach=reach)
 
 
 def read_rows(path: Path) -> Iterator[Row]:

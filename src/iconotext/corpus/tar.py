@@ -127,7 +127,7 @@ class Tar:
         """The bytes of a member; ``CorpusError`` where the file has changed meanwhile."""
         start, size = self._members[name]
         try:
-            with open(self.path, "rb", buffering=0) as file:  # a buffer would be one more copy
+            with open(self.path, "rb") as file:  # unbuffered, a network's file may give less than was asked for
                 file.seek(start)
                 data = file.read(size)
         except OSError as error:

@@ -36,7 +36,8 @@ class CorpusPart:
 
     def of(self, split: str | None) -> Iterator[Document]:
         """Those of another split; None: all."""
-        return (document for file in self.files for document in documents_of(file, split=split))
+        inside = self.files != (self.path,)
+        return (d for file in self.files for d in documents_of(file, split=split, inside=inside))
 
 
 def corpus_part(path: Path, split: str | None) -> CorpusPart:

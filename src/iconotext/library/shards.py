@@ -67,7 +67,9 @@ def linked_shards(
     counts: dict[Path, Path] = {}
     others: dict[Path, Path] = {}
     for name in sorted(filter(stays, taken)):
-        counts.setdefault(lasting(Path(taken[name])), Path(name))
+        path = Path(name)
+        if (other := counts.setdefault(lasting(Path(taken[name])), path)) != path:
+            others[path] = other
     for path in (*sorted(unknown), *looked_at):
         with suppress(CorpusError):  # told when it is its turn
             if (result := find_result(path)) is not None:

@@ -125,7 +125,8 @@ def add_paths(
         done = add_files(library, ledger, files, brought, models, report)
         for _ in done if watch is None else watch(done, len(files)):
             pass
-        gone = (owner for owner in brought if (file := Path(file_of(owner))) in linked or _is_gone(file, readings))
+        not_counted = linked | others.keys()
+        gone = (o for o in brought if (file := Path(file_of(o))) in not_counted or _is_gone(file, readings))
         take_out(library, ledger, sorted(gone), brought, report)
         if report.added or report.removed or report.encoded:
             library.tidy()

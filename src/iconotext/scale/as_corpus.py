@@ -40,11 +40,12 @@ def rows_of(file: Path) -> Iterator[Row]:
             raise CorpusError(str(error).replace(str(path), address)) from error
 
 
-def documents_of(file: Path, *, split: str | None = None) -> Iterator[Document]:
+def documents_of(file: Path, *, split: str | None = None, inside: bool = False) -> Iterator[Document]:
     """Documents of a corpus, or of a shard of a store, as ``read_corpus`` reads them.
 
     Args:
         split: Only the documents of this split.
+        inside: Whether pictures outside its folder count as not found; those of a store always do.
 
     Raises:
         CorpusError: Something in it breaks the format, or cannot be read.
@@ -52,12 +53,18 @@ def documents_of(file: Path, *, split: str | None = None) -> Iterator[Document]:
     """
     address = address_of(file)
     if not is_remote(address):
-        yield from read_corpus(file, split=split)
+        yield from read_corpus(file, split=split, inside=inside)
         return
     ((shard,), counts) = find_shards([address]), Counts()
     with at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
         for document in Stage("", "").documents(shard, paths, counts):
+            _refuse(address, counts)
             if split is None or document.split == split:
                 yield document
-    if counts.problem is not None or counts.documents["broken row"]:
-        raise CorpusError(f"{address}: {counts.problem or counts.examples[0]}")
+    _refuse(address, counts)
+
+
+def _refuse(address: str, counts: Counts) -> None:
+    """Raise what ends the reading of a corpus, of which a run over shards only takes note."""
+    if counts.problem is not None or counts.broken is not None:
+        raise CorpusError(f"{address}: {counts.problem or counts.broken}")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 
 from iconotext.corpus.builders.find_images import FoundImages
-from iconotext.corpus.image_files import ImageFiles, named_by_address
+from iconotext.corpus.image_files import REFUSED, ImageFiles, leads_out, named_by_address
 from iconotext.corpus.tar import LARGEST, Tar
 from iconotext.errors import CorpusError
 from iconotext.scale.store import joined, read_bytes
 from iconotext.types import Member
-
-REFUSED = "its name leads out of the folder of the shard"
 
 NOT_FOUND = "not found: {}"
 
@@ -40,7 +37,7 @@ class ShardPictures:
         files: bool = True,
     ) -> None:
         self._tars, self._remote, self._found, self._outside = tars, remote, found, outside
-        self._beside = ImageFiles(folder, files=files)
+        self._beside = ImageFiles(folder, files=files, reach="anywhere" if outside else "folder")
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
         """The picture, and why there is none; ``StoreError`` where the store does not answer."""
@@ -78,11 +75,3 @@ class ShardPictures:
         if data is not None and len(data) > LARGEST:
             return None, f"larger than {LARGEST // 2**20} MiB"
         return data, None if data is not None else NOT_FOUND.format(source)
-
-
-def leads_out(source: str) -> bool:
-    """Whether the name of a file leads out of the folder that it starts from."""
-    path, windows = PurePosixPath(source), PureWindowsPath(source)
-    if path.is_absolute() or bool(windows.drive) or "\0" in source:
-        return True
-    return os.path.normpath(source.replace("\\", "/")).split("/")[0] == ".."

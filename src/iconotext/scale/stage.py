@@ -175,8 +175,9 @@ class Stage:
                 try:
                     tars.append(Tar(path, beside.address))
                 except CorpusError as error:
-                    counts.note("tar of pictures: cannot be read", str(error))
-            if file.suffix == ".tar":
+                    counts.broken = str(error).replace(str(path), beside.address)
+                    counts.note("tar of pictures: cannot be read", counts.broken)
+            if file.suffix.lower() == ".tar":
                 own = Tar(file, shard.file.address)
                 tars, records, files = [own], with_repeated_ids(sample_records(own)), True
             else:
@@ -268,7 +269,12 @@ def without(documents: Iterable[Document], pictures: Mapping[str, set[int]]) -> 
 
 
 class Counts:
-    """What became of the rows, documents and images of a shard."""
+    """What became of the rows, documents and images of a shard.
+
+    Attributes:
+        problem: Why it could not be read to its end.
+        broken: The first tar or row that is broken, and was passed over.
+    """
 
     def __init__(self) -> None:
         self.documents = Counter[str]()
@@ -277,6 +283,7 @@ class Counts:
         self.examples: list[str] = []
         self.links = 0
         self.problem: str | None = None
+        self.broken: str | None = None
 
     def note(self, reason: str, example: str, number: int = 1) -> None:
         """That something could not be used."""
@@ -292,6 +299,7 @@ class Counts:
                 problem = record.problems[0]
                 self.documents["broken row"] += 1
                 field = "" if problem.field is None else f", field {_INDEX.sub('', problem.field)}"
+                self.broken = self.broken or str(problem)
                 self.note(f"row{field}: {reason_of(problem.message)}", str(problem))
             elif not chosen(record.row.id):
                 self.documents["not in the sample"] += 1
