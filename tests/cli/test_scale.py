@@ -65,6 +65,6 @@ def test_a_shard_without_its_tar_is_named_at_the_end(tmp_path):
     write_tar(tmp_path / "shards" / "0.tar", {"0.png": png(0)})  # three of its four are not there
     command = ("scale", "duplicates", tmp_path / "shards", "-o", tmp_path / "hashes", "--workers", 1)
     told = run(*command).stderr.splitlines()
-    assert told[-3] == "iconotext: 1: 4 pictures, none found"
-    assert told[-2].startswith("iconotext: 1 shard without any picture: is a tar or folder missing beside it?")
+    assert told[-4] == "iconotext: 1: 4 pictures, none found"
+    assert told[-3].startswith("iconotext: 1 shard without any picture: is a tar or folder missing beside it?")
     assert json.loads(run(*command, "--json").stdout)["pictureless"] == {"1": 4}

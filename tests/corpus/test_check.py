@@ -12,6 +12,7 @@ from iconotext.corpus import check
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.formats import json_lines, table
 from iconotext.corpus.formats.jsonl import jsonl_parts
+from iconotext.corpus.known import Known
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.errors import CorpusError
 
@@ -281,7 +282,7 @@ def test_corpora_that_belong_together_are_compared(tmp_path, picture):
         (tmp_path / folder / f"{name}.png").write_bytes(data[copied])
         (tmp_path / folder / "x.png").write_bytes(data[rest])
         corpus(tmp_path / folder, row(folder, f"{name}.png", split=name), row("same", "x.png", split=name))
-    known = check.Known()
+    known = Known()
     first, second = (check_corpus(tmp_path / folder / "c.jsonl", known=known) for folder in "ab")
     assert first.problems == ()
     assert [str(problem) for problem in second.problems] == [
@@ -289,3 +290,18 @@ def test_corpora_that_belong_together_are_compared(tmp_path, picture):
         "line 2, field id: 'same' is also the id of c.jsonl, line 2",
     ]
     assert check_corpus(tmp_path / "b/c.jsonl").problems == ()
+
+
+def test_what_is_known_of_a_document_takes_64_bits():
+    known, splits = Known(), [None, "train", "validation", "test"]
+    places = [
+        (shard, place, split, pair)
+        for shard in ("", "00000.parquet, ", "9.tar, ")
+        for place in ("line 1", "row 1234567890", "train, document 3")
+        for split in splits
+        for pair in (False, True)
+    ]
+    assert [known.add(p, split, pair, shard=s) for s, p, split, pair in places] == list(range(72))
+    assert [known.at(number) for number in range(72)] == [(s + p, split, pair) for s, p, split, pair in places]
+    assert (known.rows.itemsize, len(known.words)) == (8, 9)
+    assert known.at(known.add("sample 3, a.long/name7", "test", False, shard="9.tar, "))[0] == "9.tar, sample 3"

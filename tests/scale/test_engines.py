@@ -124,6 +124,21 @@ def test_want_of_memory_is_known_by_what_libraries_say(error):
     assert answer(Wanting(), 1, 500_000_000) == ("failed", said)
 
 
+def test_want_of_threads_may_be_want_of_memory_or_not():
+    class Wanting:
+        def prepare(self):
+            pass
+
+        def run(self, number, /):
+            raise RuntimeError("can't start new thread")
+
+    said = (
+        "no more threads: the system allows no more (ulimit -u), or set memory higher: it took more than 0.5 GB "
+        "beyond its models"
+    )
+    assert answer(Wanting(), 1, 500_000_000) == ("failed", said)
+
+
 @pytest.mark.parametrize("engine", ["local", "cluster"], indirect=True)
 def test_what_would_befall_every_item_ends_the_run(tmp_path, engine):
     with pytest.raises(OutputError, match="the disk is full"):

@@ -97,7 +97,8 @@ def check(
     - `iconotext corpus check corpus.parquet --json | jq '.problems[].field'`
     """
     with known_errors():
-        from iconotext.corpus.check import Known, check_corpus, unreadable
+        from iconotext.corpus.check import check_corpus, unreadable
+        from iconotext.corpus.known import Known
         from iconotext.errors import CorpusError
         from iconotext.scale.as_corpus import corpus_files
         from iconotext.scale.store import address_of, is_remote

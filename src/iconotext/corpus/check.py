@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from iconotext.corpus.image_files import ImageFiles, Whereabouts, content_key
 from iconotext.corpus.in_order import Watch, in_order, unwatched
+from iconotext.corpus.known import Known
 from iconotext.corpus.row import Part, Problem, Split
 from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, images_of, repeated_id
 from iconotext.errors import CorpusError, ImageError
@@ -51,23 +52,6 @@ class CheckedCorpus:
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     unlisted: int = 0
-
-
-@dataclass(slots=True)
-class Known:
-    """What is known of the documents of corpora that belong together, such as shards; numbers are of ``rows``.
-
-    Attributes:
-        rows: Place, split and whether it is a pair, of each document.
-        of_id: By the hash of an id the first document that has it.
-        of_picture: By what an image is known by the first document of a split that has it.
-        leaked: What was told already.
-    """
-
-    rows: list[tuple[str, Split | None, bool]] = field(default_factory=list)
-    of_id: dict[int, int] = field(default_factory=dict)
-    of_picture: dict[int, int] = field(default_factory=dict)
-    leaked: set[tuple[int, Split]] = field(default_factory=set)
 
 
 def check_corpus(
@@ -237,13 +221,11 @@ class _Check:
             raise CorpusError(part.broken)
 
     def _document(self, document: Checked, name: str, looked: Iterator[tuple[int, str | None]]) -> None:
-        rows = self.known.rows
-        row = len(rows)
-        rows.append((f"{self.place}{document.place}", document.split, document.pair))
+        row = self.known.add(document.place, document.split, document.pair, shard=self.place)
         self._no_images += not document.images
         self._no_sentences += not document.sentences
         if self.has_ids and (first := self.known.of_id.setdefault(hash(name), row)) != row:
-            self.add(repeated_id(document.place, name, rows[first][0]))
+            self.add(repeated_id(document.place, name, self.known.at(first)[0]))
         for number, (source, where) in enumerate(document.images):
             if document.inside and document.inside[number]:
                 self._keys[hash(source)] = document.inside[number]
@@ -308,11 +290,11 @@ class _Check:
     def _leak(self, source: str, split: Split, row: int) -> str | None:
         """That an image of a document is in another split, too; once for each further split."""
         key = self._keys[hash(source)]
-        rows, leaked = self.known.rows, self.known.leaked
-        place, first, pair = rows[self.known.of_picture.setdefault(key, row)]
+        known, leaked = self.known, self.known.leaked
+        place, first, pair = known.at(known.of_picture.setdefault(key, row))
         if first == split:
             return None
-        if pair and rows[row][2]:
+        if pair and known.at(row)[2]:
             self._shared.add(key)
             return None
         if (key, split) in leaked:

@@ -25,8 +25,11 @@ Outcome = Literal["done", "failed", "error", "unready"]
 worker that was not ready yet, of which the item is innocent."""
 
 
-NO_MEMORY = ("bad_alloc", "failed to map segment", "can't start new thread", "Cannot allocate memory")
+NO_MEMORY = ("bad_alloc", "failed to map segment", "Cannot allocate memory")
 """What libraries say that get no more memory, most often as they are imported."""
+
+NO_THREAD = "can't start new thread"
+"""What Python says where there is no memory for one, or the system allows no more."""
 
 
 class Work(Protocol[Taken, Made]):
@@ -122,9 +125,11 @@ def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any
         with reporting_full_disk(gettempdir()):  # which another item would find as full
             return "done", work.run(item)
     except Exception as error:
+        took = f"it took more than {memory / 1e9:g} GB beyond its models"
         if isinstance(error, MemoryError) or any(sign in str(error) for sign in NO_MEMORY):
-            took = f"it took more than {memory / 1e9:g} GB beyond its models"
             return "failed", f"set memory higher (4 by default): {took}"
+        if NO_THREAD in str(error):
+            return "failed", f"no more threads: the system allows no more (ulimit -u), or set memory higher: {took}"
         if isinstance(error, IconotextError):
             return "error", error
         # a fault of ours in one shard must not stop the others
