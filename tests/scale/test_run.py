@@ -72,27 +72,6 @@ def test_the_same_run_again_does_only_what_is_missing(tmp_path, linked_stage, mo
     assert link(shards, output)["made"] == 1
 
 
-@pytest.mark.parametrize("promised", [{}, {"max_false": 0.5}])
-def test_pictures_that_were_put_back_are_found(tmp_path, linked_stage, monkeypatch, promised):
-    monkeypatch.setattr("iconotext.scale.run.Processes", Here)
-    write_jsonl(tmp_path / "in/a.jsonl", [row(0, ["img/0.png"])])
-    write_jsonl(tmp_path / "in/b.jsonl", [row(1, ["https://example.org/1.png"])])
-
-    def linked():
-        linking = LINKING.model_copy(update=promised)
-        settings = EngineSettings(workers=1)
-        return link_shards([str(tmp_path / "in")], str(tmp_path / "out"), linking=linking, engine=settings)
-
-    assert linked()["pictureless"] == {"a": 1, "b": 1}
-    again = linked()
-    assert (again["made"], again["pictureless"], again["lost"]) == (1, {"a": 1, "b": 1}, {})
-    (tmp_path / "in/img").mkdir()
-    (tmp_path / "in/img/0.png").write_bytes(png(0))
-    back = linked()
-    assert (back["pictureless"], back["images"]["usable"], back["lost"]) == ({"b": 1}, 1, {})
-    assert linked()["made"] == 0
-
-
 def test_what_is_gone_costs_no_result_and_is_said(tmp_path, linked_stage, monkeypatch):
     monkeypatch.setattr("iconotext.scale.run.Linker.load", lambda *_: linked_stage.linker)
     monkeypatch.setattr("iconotext.scale.run.Processes", Here)

@@ -187,8 +187,8 @@ def _say(output: str, done: dict[str, Any], json: bool, *, what: str = "link", w
         complain(
             f"{counted(len(more), 'shard')} without any picture: is a tar or folder missing beside it? A tar has the"
         )
-        complain("name of its shard. Put it back, and the same command tries again. For a new output folder: --images")
-        complain("names a folder of pictures; --allow-outside lets documents name files anywhere")
+        complain("name of its shard. Put it back, or name a folder of pictures (--images) or let documents name files")
+        complain("anywhere (--allow-outside), and write to a new output folder")
     if without and not done["images"].get("left out"):
         complain("--without names none of these pictures: is it a table of these shards?")
     if others:

@@ -196,7 +196,7 @@ def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
         for name in ("documents", "images", "reasons"):
             for key, number in getattr(each, name).items():
                 total[name][key] = total[name].get(key, 0) + number
-        if is_pictureless(each):
+        if 0 < each.images.get("read", 0) == each.images.get("missing"):
             total["pictureless"][each.shard] = each.images["missing"]
         read, broken = (each.documents.get(name, 0) for name in ("read", "broken row"))
         if read == broken and (read or each.problem):
@@ -204,11 +204,6 @@ def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
         elif each.problem is not None:
             total["damaged"][each.shard] = each.problem
     return total
-
-
-def is_pictureless(manifest: Manifest) -> bool:
-    """Whether a shard names pictures, and none was found."""
-    return 0 < manifest.images.get("read", 0) == manifest.images.get("missing")
 
 
 def sha256_of(path: Path) -> str | None:

@@ -24,24 +24,13 @@ from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.plain_text import json_text
 from iconotext.scale.engine import Engine, Lost, worked
-from iconotext.scale.manifest import (
-    Manifest,
-    added_up,
-    begin,
-    digest_of_setup,
-    forget,
-    is_done,
-    is_pictureless,
-    others,
-    sha256_of,
-)
+from iconotext.scale.manifest import Manifest, added_up, begin, digest_of_setup, is_done, others, sha256_of
 from iconotext.scale.on_ray import OnRay
-from iconotext.scale.pictures import NOT_FOUND
 from iconotext.scale.processes import Processes
 from iconotext.scale.promised import INNER, Candidates, Pool, Promised, merge_pools, rule_of_all
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import Shard, find_shards
-from iconotext.scale.stage import Stage, reason_of
+from iconotext.scale.stage import Stage
 from iconotext.scale.store import address_of, at_hand, entry, is_remote, joined, lies_in, read_bytes, write
 from iconotext.write import remove_leftovers
 
@@ -49,8 +38,6 @@ LOCK = ".iconotext.lock"
 
 PROMISES = "_promises.json"
 """In the output folder: what is promised of all its links, and whether all shards are there that can be."""
-
-_ABSENT = f"picture: {reason_of(NOT_FOUND)}"
 
 AT_ONCE = 32
 """Manifests of a store that are asked for at the same time."""
@@ -254,11 +241,7 @@ def _known(stage: Stage, shards: Iterable[Shard]) -> Iterator[Manifest | None]:
     """The manifest of each shard that is done."""
 
     def known(shard: Shard) -> Manifest | None:
-        manifest = is_done(stage.output, shard, stage.setup)
-        if manifest is None or shard.beside or not is_pictureless(manifest) or _ABSENT not in manifest.reasons:
-            return manifest
-        forget(stage.output, shard)  # a folder of pictures is not watched, and may have been put back
-        return None
+        return is_done(stage.output, shard, stage.setup)
 
     if not is_remote(stage.output):
         return map(known, shards)
