@@ -15,8 +15,10 @@ from iconotext.read import ReadSettings
 from iconotext.write import open_atomic
 
 if TYPE_CHECKING:
+    from iconotext.alt_text.drafts import Quoted
     from iconotext.alt_text.finding import Finding
     from iconotext.alt_text.writing import Change
+    from iconotext.excerpts import Excerpt
     from iconotext.report.embedded import Embedded
     from iconotext.serve.work import Place
     from iconotext.types import Image, LinkedDocument
@@ -94,11 +96,11 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
                 "missing": is_without_alt(image),
                 "decorative": image.decorative,
                 "findings": [_row(each) for each in broken.get(number, [])],
-                "draft": drafts[number].text if number in drafts else None,
-                "drafted_from": [_quote(each) for each in drafts[number].sentences] if number in drafts else [],
-                "sentences": [_quote(each) for each in about[number].sentences],
+                "draft": draft.text if draft else None,
+                "drafted_from": [_quote(each, draft.confidence) for each in draft.sentences] if draft else [],
+                "sentences": [_quote(each, each.confidence) for each in about[number].sentences],
             }
-            for number, image in enumerate(images)
+            for number, image, draft in ((n, each, drafts.get(n)) for n, each in enumerate(images))
         ],
     }
 
@@ -206,6 +208,6 @@ def _row(finding: Finding) -> dict[str, Any]:
     return {"rule": finding.rule, "severity": finding.severity, "message": readable(finding.message)}
 
 
-def _quote(quote: Any) -> dict[str, Any]:
-    sure = None if quote.confidence is None else round(quote.confidence, 4)
+def _quote(quote: Quoted | Excerpt, confidence: float | None) -> dict[str, Any]:
+    sure = None if confidence is None else round(confidence, 4)
     return {"sentence": quote.sentence, "text": readable(quote.text), "confidence": sure}
