@@ -14,8 +14,8 @@ CHUNK_WORDS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
-    """A sentence that was chosen for an image.
+class Quote:
+    """A sentence of a document, and where it stands.
 
     Attributes:
         sentence: Its index in the document.
@@ -25,9 +25,6 @@ class Excerpt:
         source_start: Where it begins in the Markdown or HTML file, in characters of the decoded file; None of other
             formats, and where it was not found again.
         source_end: Where it ends there.
-        confidence: Of its link with the image; None where it is not linked, but was the next likeliest or nearest.
-        score: How strongly the two belong together; see ``Link``.
-        relations: How they relate; see ``Link``.
     """
 
     sentence: int
@@ -36,6 +33,18 @@ class Excerpt:
     end: int
     source_start: int | None
     source_end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt(Quote):
+    """A sentence that was chosen for an image.
+
+    Attributes:
+        confidence: Of its link with the image; None where it is not linked, but was the next likeliest or nearest.
+        score: How strongly the two belong together; see ``Link``.
+        relations: How they relate; see ``Link``.
+    """
+
     confidence: float | None
     score: float
     relations: Mapping[str, float] | None

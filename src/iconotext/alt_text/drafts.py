@@ -11,6 +11,7 @@ from typing import Any
 from iconotext.alt_text.depicted import depicted
 from iconotext.alt_text.words import same, sentences, without_label, words
 from iconotext.errors import SettingError
+from iconotext.excerpts import Quote
 from iconotext.plain_text import readable
 from iconotext.report.context import Excerpts
 from iconotext.types import Image, LinkedDocument
@@ -26,18 +27,6 @@ VISIBLE = 0.2
 
 MAX_TEXT = 2_000
 """Characters of a text that somebody wrote in place of a draft."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quoted:
-    """A sentence that a draft is made of, and where it stands; see ``Excerpt``."""
-
-    sentence: int
-    text: str
-    start: int
-    end: int
-    source_start: int | None
-    source_end: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +52,7 @@ class Draft:
     draft: bool
     confidence: float
     visible: float
-    sentences: tuple[Quoted, ...]
+    sentences: tuple[Quote, ...]
 
 
 def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft]:
@@ -103,7 +92,7 @@ def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft
         said.append(own)
         source = document.images[image].source
         quote = excerpts.quote(sentence, image)
-        quoted = Quoted(**{each.name: getattr(quote, each.name) for each in fields(Quoted)})
+        quoted = Quote(**{each.name: getattr(quote, each.name) for each in fields(Quote)})
         place = document.place or document.id
         name = f"{document.id}:{image}"
         drafts.append(Draft(name, place, sha256, image, source, text, True, confidence, visible, (quoted,)))

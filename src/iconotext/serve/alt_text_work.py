@@ -15,10 +15,9 @@ from iconotext.read import ReadSettings
 from iconotext.write import open_atomic
 
 if TYPE_CHECKING:
-    from iconotext.alt_text.drafts import Quoted
     from iconotext.alt_text.finding import Finding
     from iconotext.alt_text.writing import Change
-    from iconotext.excerpts import Excerpt
+    from iconotext.excerpts import Quote
     from iconotext.report.embedded import Embedded
     from iconotext.serve.work import Place
     from iconotext.types import Image, LinkedDocument
@@ -208,6 +207,6 @@ def _row(finding: Finding) -> dict[str, Any]:
     return {"rule": finding.rule, "severity": finding.severity, "message": readable(finding.message)}
 
 
-def _quote(quote: Quoted | Excerpt, confidence: float | None) -> dict[str, Any]:
+def _quote(quote: Quote, confidence: float | None) -> dict[str, Any]:
     sure = None if confidence is None else round(confidence, 4)
     return {"sentence": quote.sentence, "text": readable(quote.text), "confidence": sure}
