@@ -64,7 +64,7 @@ class Affine:
 
     def __call__(self, rows: FloatMatrix) -> FloatMatrix:
         """(n, features) to (n, outputs); a row in which something is not finite becomes one of which nothing is."""
-        with np.errstate(invalid="ignore"):  # what is no number has no whole number, but its row's step is none either
+        with np.errstate(invalid="ignore", over="ignore"):  # where it is not finite, its row's step is none either
             low = rows.min(axis=1, keepdims=True)
             width = rows.max(axis=1, keepdims=True) - low
             wide = (width > WIDEST * rows.std(axis=1, keepdims=True))[:, 0]
@@ -96,8 +96,8 @@ def product(rows: FloatMatrix, matrix: NDArray[np.float32]) -> FloatMatrix:
 
 
 def _positive(steps: FloatMatrix) -> FloatMatrix:
-    """The steps, 1 where all numbers are alike."""
-    steps[steps == 0] = 1
+    """The steps, 1 where all numbers are alike, or so nearly that one divided by a step is too large a number."""
+    steps[steps < np.finfo(np.float32).tiny] = 1
     return steps
 
 
