@@ -24,9 +24,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a suite in the backgrou
 
 MakeImage = Callable[..., Path]
 
-# Where a test does not say itself how many examples it needs. No deadline: other tests run at the same time.
-hypothesis.settings.register_profile("quick", max_examples=15, deadline=None)
-hypothesis.settings.register_profile("thorough", max_examples=100, deadline=None)
+# Where a test does not say itself how many examples it needs. No deadline: other tests run at the same time. The same
+# examples each time, so that what passed passes on every machine; "new" draws others, to find what they miss.
+hypothesis.settings.register_profile("quick", max_examples=15, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("thorough", max_examples=100, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("new", max_examples=400, deadline=None, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "thorough"))
 
 
