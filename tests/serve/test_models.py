@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from iconotext.embed.folder import METRICS, RECIPE, WEIGHTS, shipped_folder
@@ -222,6 +222,8 @@ def test_a_histogram_counts():
     whole=st.booleans(),
     margin=st.sampled_from([0.0, 0.05]),
 )
+@example(values=[5e-324], whole=False, margin=0.0)
+@example(values=[0, 5e-324], whole=False, margin=0.0)
 def test_all_values_have_room_on_an_axis_of_few_numbers(values, whole, margin):
     made = axis(values, 10, 110, whole=whole, margin=margin)
     assert all(9.9 <= made(value) <= 110.1 for value in (*values, *made.ticks))

@@ -28,6 +28,9 @@ TICKS = 6
 LARGE = 1e30
 """What is not below it is not drawn, as what is no number."""
 
+TINY = 1e-300
+"""What is not above it counts as 0: such numbers cannot be divided into steps."""
+
 
 class Series(NamedTuple):
     """A line over epochs; NaN where nothing was logged."""
@@ -70,7 +73,7 @@ def axis(values: Sequence[float], begin: float, end: float, *, whole: bool = Fal
         margin: The share of the axis that is left free at both ends.
     """
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    room = margin * (high - low) if high > low else 0.5 * (abs(high) or 1)
+    room = margin * (high - low) if high - low > TINY else 0.5 * (abs(high) if abs(high) > TINY else 1)
     low, high = low - room, high + room
     least = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(least))
