@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["LinkSettings", "Linker"]
 
 HABIT_DOCUMENTS = 500
-"""Documents that tell the habits of a collection: a few hundred images say all there is."""
+"""At most this many documents of a collection are used to infer its habits; a few hundred images are enough."""
 
 BEST: dict[str, object] = {"select": "best", "min_confidence": 0.0}
-"""Settings by which each image has its best sentence alone, however unsure it is: what promises are made of."""
+"""Settings that link each image to its best sentence, whatever the confidence; promises are made from these links."""
 
 OWN = "your own"
-"""The class of calibration figures that the user gave."""
+"""Name of the class of calibration figures that the user gave."""
 
 
 class Linker:

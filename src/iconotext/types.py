@@ -208,11 +208,11 @@ class Link:
             evidence, else the confidence.
         confidence: Probability, 0 to 1, that the link is right.
         evidence: What each kind of evidence adds to the log-odds of the link.
-        explanation: What carries it; None where nobody asked, or nothing is known of the image but its place.
-        paragraph: Probability, 0 to 1, that the link or another one from the same block to the image is right; None
-            without layout.
-        relations: How sentence and image relate: by the names of ``corpus.relations``, the probability of each; None
-            where nobody asked, or the document's language is one that the relation model does not know.
+        explanation: Words and regions that carry it; None if not asked for, or if the image was not encoded.
+        paragraph: Probability, 0 to 1, that any sentence of the link's block belongs to the image; None without
+            layout.
+        relations: Name to probability of each coherence relation (names: ``iconotext.relations``); None if not asked
+            for, or if the relation model does not know the document's language.
     """
 
     sentence: int

@@ -1,4 +1,4 @@
-"""Work on many things in other processes, with the results in the order of the things, and progress to be shown."""
+"""Runs a function on many items in worker processes, with the results in the order of the items."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Item = TypeVar("Item")
 
 
 class Watch(Protocol):
-    """Passes items on, and shows how many of ``total`` have come; 0 where that is unknown."""
+    """Passes items on and shows progress: how many of ``total`` have come; ``total`` is 0 if unknown."""
 
     def __call__(self, items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
-        """Pass them on."""
+        """Pass the items on."""
 
 
 def unwatched(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
@@ -32,21 +32,21 @@ def unwatched(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item
 Result = TypeVar("Result")
 
 AHEAD = 3
-"""Things for each worker that wait or are worked on: so many, and as many results, are in memory."""
+"""Items per worker that are in memory, with their results: waiting, being worked on, or finished."""
 
 
 def in_order(
     items: Iterable[Item], work: Callable[[Item], Result], workers: int, *, few: int = 1
 ) -> Iterator[tuple[Item, Result]]:
-    """Each thing with the result of work on it.
+    """Yield each item with ``work(item)``, in the order of the items.
 
-    Where making the things fails, what was made before is worked on first, and the error comes after it.
+    If ``items`` raises an error, the results of the items before it come first, then the error.
 
     Args:
-        items: Worked on as they come; they and the results must be small enough to be sent to another process.
+        items: Taken as needed; items and results are sent between processes, so they should be small.
         work: A function of a module, or ``functools.partial`` of one.
-        workers: Processes; with 1 the work is done in this one.
-        few: So many things, or fewer, are not worth a process.
+        workers: Number of processes; with 1 the work is done in this one.
+        few: With at most this many items no worker process is started.
 
     Raises:
         IconotextError: A worker died.
@@ -91,7 +91,7 @@ def _in_processes(items: Iterator[Item], work: Callable[[Item], Result], workers
 
 
 def end_with_parent() -> None:
-    """In a worker: end when the program is killed, which could not tell its workers so."""
+    """In a worker: exit when the parent process ends, even if it was killed."""
     parent = multiprocessing.parent_process()
 
     def wait() -> None:

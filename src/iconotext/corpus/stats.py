@@ -231,7 +231,7 @@ def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
 
 
 def _bulk_end(histogram: Mapping[int, int], sizes: list[int]) -> int:
-    """The size that ``BULK`` of the documents do not pass."""
+    """The smallest size that at least the share ``BULK`` of the documents do not exceed."""
     wanted, passed = BULK * sum(histogram[size] for size in sizes), 0
     for size in sizes:
         passed += histogram[size]
@@ -241,7 +241,7 @@ def _bulk_end(histogram: Mapping[int, int], sizes: list[int]) -> int:
 
 
 def _width(low: int, high: int, at_most: int) -> int:
-    """The smallest width of which so many bins reach from the one to the other."""
+    """The smallest width of 1, 2 or 5 times a power of ten with which ``at_most`` bins cover ``low`` to ``high``."""
     for power in count():
         for digit in (1, 2, 5):
             width: int = digit * 10**power

@@ -1,6 +1,6 @@
-"""Work through the files that are to go into a library, or out of it, some at a time.
+"""Works through the files that are added to a library or removed from it, in batches.
 
-``commit`` brings each batch into the library, so that a run may end anywhere.
+``commit`` writes each batch, so that a run may be killed at any time.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from iconotext.library.store import Library
 from iconotext.plain_text import encodable
 
 BATCH = 256
-"""Pictures between two commits, about what is lost when a run is killed."""
+"""Pictures between two commits; about as many are lost when a run is killed."""
 
 AHEAD = 32
 """Documents that are encoded together."""
 
 SECONDS = 10.0
-"""Time between two commits while documents are read, which takes longer than looking at pictures."""
+"""Seconds between two commits while documents are read, which takes longer than looking at pictures."""
 
 TIDY_AFTER = 100
-"""Commits after which the pieces that their commits left are joined; then after twice as many each time, since joining
-writes everything anew."""
+"""After this many commits their fragments are joined; next after twice as many, and so on, since joining rewrites the
+whole table."""
 
 
 def add_files(
     library: Library, ledger: Ledger, files: Iterable[Found], brought: Set[str], models: Models, report: Report
 ) -> Iterator[Found]:
-    """Add files; yields each when it is in the library, or known to have nothing for it."""
+    """Add files; yields each file when it is in the library, or known to have nothing for it."""
     files, commits, tidy_after, parts = iter(files), 0, TIDY_AFTER, parts_of(brought)
 
     def bring(changes: Sequence[Change]) -> None:
@@ -76,15 +76,15 @@ def add_files(
 
 
 def take_out(library: Library, ledger: Ledger, files: Sequence[str], brought: Set[str], report: Report) -> None:
-    """Take out what files brought in, and forget them."""
+    """Remove the pictures that files brought in, and forget the files."""
     for start in range(0, len(files), BATCH):
         some = files[start : start + BATCH]
-        ledger.forget({file_of(owner) for owner in some})  # a shard of which parts go is to be read again
+        ledger.forget({file_of(owner) for owner in some})  # parts of a shard are removed: read it again
         commit(library, ledger, [Change(owner) for owner in some], report, brought=brought)
 
 
 def brought_files(library: Library) -> set[str]:
-    """The files that brought in what the library has."""
+    """The owners of the library's pictures: files, and parts of shards."""
     return {file for some in library.column("owners") for file in some}
 
 

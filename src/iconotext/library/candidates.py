@@ -1,4 +1,4 @@
-"""The pictures that a search chooses from: the nearest, and those whose words match, with a score for each."""
+"""Selects the pictures for a search to rank: the nearest, and those whose words match, with a score for each."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 WITH_WORDS = 100
-"""The nearest pictures, and those with the best words, of which a sentence's best are chosen; more where more are
-wanted. With 50 of some hundred pictures, the order was the same."""
+"""A search by sentence takes at least this many nearest pictures, and as many with the best words. With 50, in a
+library of some hundred pictures, the order was the same."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Pictures to choose from, best first.
+    """Pictures to rank, best first.
 
     Attributes:
         near: N pictures.
-        scores: (N,) cosines with what is searched for, raised or lowered by what is said of each.
-        matches: How well each matches the sentence; None in a search by picture.
+        scores: (N,) cosine of each picture with the query, raised or lowered by the texts about the picture.
+        matches: (N,) how well each picture matches the sentence; None in a search by picture.
     """
 
     near: list[Near]
@@ -48,11 +48,11 @@ class Candidates:
     matches: list[Match] | None = None
 
     def match(self, number: int) -> Match | None:
-        """How well one of them matches the sentence; None in a search by picture."""
+        """How well a picture matches the sentence; None in a search by picture."""
         return None if self.matches is None else self.matches[number]
 
     def level(self, number: int) -> int:
-        """0 for a strong match, 1 for a good and 2 for a weak one; in a search by picture all are alike."""
+        """0 for a strong match, 1 for a good and 2 for a weak one; 0 for all in a search by picture."""
         return 0 if self.matches is None else LEVELS.index(self.matches[number].level)
 
 
@@ -65,19 +65,18 @@ def find_candidates(
     sentence: str | None,
     where: str | None,
 ) -> Candidates:
-    """Find the pictures to choose from.
+    """Find the pictures to rank.
 
     Args:
-        vector: (dim,) of what is searched for, of length 1.
-        n: At least so many, where there are.
-        sentence: The sentence that is searched for, where what is said of the pictures counts; None for a search by
-            picture.
-        where: A condition in SQL.
+        vector: (dim,) unit vector of the query.
+        n: Find at least this many, if there are so many.
+        sentence: The query, if texts about pictures are to count; None for a search by picture.
+        where: SQL condition.
     """
     n = max(n, WITH_WORDS) if sentence is not None else n
     words = asked_words(sentence or "")
     with ThreadPoolExecutor(1) as beside:
-        by_words = beside.submit(library.matching, words, n, where=where)  # takes about as long
+        by_words = beside.submit(library.matching, words, n, where=where)  # in parallel; takes about as long
         near = library.nearest(vector, n, where=where, few=ABOVE)
         asked = set(words.split())
         relevance = library.relevance(words, [e.digest for e in near if not asked.isdisjoint(e.picture.words.split())])

@@ -1,4 +1,4 @@
-"""What is new about a file that was added to a library: the pictures that it brings in."""
+"""Compares a file with what the library knows of it, and lists the pictures that it brings in."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from iconotext.types import Image, LinkedDocument
 
 @dataclass(slots=True)
 class Report:
-    """What came of the files that were named.
+    """Counts and problems of a run.
 
     Attributes:
-        added: Pictures that the library did not have.
-        encoded: Pictures that the encoder looked at.
-        unchanged: Files, pictures and documents, that are as they were.
-        shards: Shards that were read, or their results.
-        shards_unchanged: Shards, or their results, that are as they were.
-        shards_with_results: Shards that were not read, since their results count.
-        removed: Pictures that have no place any more.
-        left_out: Pictures that cannot be read or are too small, and files of folders that end like a shard and are
-            none: place and reason.
+        added: Pictures that are new in the library.
+        encoded: Pictures that were encoded.
+        unchanged: Pictures and documents, as files, that have not changed.
+        shards: Shards, or results of shards, that were read.
+        shards_unchanged: Shards, or results of shards, that have not changed.
+        shards_with_results: Shards that were not read, since a result replaces them.
+        removed: Pictures that are no longer found in any place.
+        left_out: Pictures that cannot be read or are too small, and files in folders that have the suffix of a shard
+            but are none: place and reason.
         failures: Documents, shards and folders that cannot be read: place and reason.
-        reasons: Why rows, documents and pictures of shards could not be used, and how many each.
-        examples: Some of them, with their places.
+        reasons: Why rows, documents and pictures of shards could not be used, with counts.
+        examples: Some of these problems, with their places.
     """
 
     added: int = 0
@@ -59,10 +59,10 @@ class Change:
     """A file that is new, has changed, or is gone.
 
     Attributes:
-        entry: What the ledger will know of it; None for one that is gone.
+        entry: The new entry in the ledger; None for a file that is gone.
         arrivals: The pictures that it brings in.
-        kept: Addresses of pictures, as the document writes them, that cannot be had at present: what the library has
-            of them stays.
+        kept: Addresses, as the document writes them, of pictures that cannot be read at present; the library keeps what
+            it has of them.
     """
 
     path: str
@@ -72,7 +72,7 @@ class Change:
 
 
 def image_change(file: Found, old: Entry | None, brought: Set[str], models: Models, report: Report) -> Change | None:
-    """What has changed about a picture's file, given those that the library has pictures of; None if nothing has."""
+    """The change of a picture's file; None if unchanged. ``brought``: owners of pictures in the library."""
     path, settings = str(file.path), models.looked_at(file)
     state = file_state(file.path) or ""
     if old == Entry(path, state, settings):
@@ -83,7 +83,7 @@ def image_change(file: Found, old: Entry | None, brought: Set[str], models: Mode
     except OSError as error:
         problem = f"cannot be read: {error.strerror or error}"
         report.left_out.append((path, problem))
-        # What it brought in stays until it can be read again, or is gone.
+        # Its picture stays until the file can be read again, or is gone.
         return None if path in brought else Change(path, Entry(path, state, settings, problem))
     (image,) = inspect([Image(path, file.path)])
     if image.problem is not None:
@@ -100,13 +100,13 @@ def image_change(file: Found, old: Entry | None, brought: Set[str], models: Mode
 
 
 def is_unchanged(document: Found, old: Entry | None, models: Models) -> bool:
-    """Whether neither a document nor a picture that it shows has changed, nor how they are looked at."""
+    """Whether the document, its pictures and the settings for reading them are all unchanged."""
     expected = old and Entry(str(document.path), old.state, models.looked_at(document))
     return old is not None and old == expected and _is_current(document.path, old.state)
 
 
 def document_change(file: Found, old: Entry | None, brought: Set[str], models: Models, report: Report) -> Change | None:
-    """What has changed about a document; None if neither it nor a picture that it shows has. See ``image_change``."""
+    """The change of a document; None if it and its pictures are unchanged. See ``image_change``."""
     path, settings, asked = str(file.path), models.looked_at(file), models.asked_of(file.path)
     if is_unchanged(file, old, models):
         report.unchanged += 1
@@ -132,7 +132,7 @@ def document_change(file: Found, old: Entry | None, brought: Set[str], models: M
                 kept.add(clean(image.source) or "")
             missing = missing or (bool(asked.get("fetch")) if unfetched else closed or image.file is None)
     if problem is not None and path in brought:
-        return None  # what it brought in stays until it can be read again, or is gone
+        return None  # its pictures stay until it can be read again, or is gone
     report.documents += problem is None
     state = json.dumps({"document": own_state, "pictures": pictures, "missing": missing})
     there = {arrival.places[0].source for arrival in arrivals}
@@ -140,7 +140,7 @@ def document_change(file: Found, old: Entry | None, brought: Set[str], models: M
 
 
 def _cannot_be_opened(picture: Path | bytes | None) -> bool:
-    """Whether a picture's file is there and cannot be read: for now, perhaps."""
+    """Whether a picture's file exists and cannot be read, perhaps only for now."""
     if not isinstance(picture, Path):
         return False
     try:
@@ -153,7 +153,7 @@ def _cannot_be_opened(picture: Path | bytes | None) -> bool:
 
 
 def _is_current(document: Path, state: str) -> bool:
-    """Whether a document and the pictures that it shows are as they were; never where it lacks some."""
+    """Whether a document and its pictures are unchanged; False if pictures were missing."""
     known = json.loads(state)
     if known["missing"] or known["document"] != file_state(document):
         return False
@@ -172,9 +172,9 @@ def arrivals_of(
     """The pictures of a linked document; its first image has the number ``first`` in the file.
 
     Args:
-        left_out: Gets what cannot be used: place and reason.
-        part: Of a shard, which the document is in; it then has an id of its own.
-        dated: Whose time is that of pictures without a file and a camera's date; None: that of ``path``.
+        left_out: Gets the pictures that cannot be used: place and reason.
+        part: Number of the part of a shard, if the document is in a shard.
+        dated: File whose time is the date of pictures without a file and a camera's date; default: ``path``.
     """
     for number, image in enumerate(linked.document.images):
         name = f"{path if part is None else linked.document.id}: {clean(image.source) or number}"

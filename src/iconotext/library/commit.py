@@ -1,7 +1,7 @@
-"""Bring what files hold into the library: encode what is new, write it, and note it in the ledger.
+"""Brings files into the library: encodes new pictures, writes them, and records the files in the ledger.
 
-The ledger forgets the files, then the library is written, then the ledger learns of them. A run may end anywhere: the
-library is whole, and the next run looks at those files again.
+First the ledger forgets the files, then the library is written, then the ledger records the files. So a run may be
+killed at any time: the library stays consistent, and the next run looks at these files again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 THUMBNAIL = 420
-"""Pixels of the longer side of the small picture that is kept for one without a file of its own."""
+"""Longer side, in pixels, of the thumbnail that is stored for a picture without a file of its own."""
 
 
 def commit(
@@ -40,8 +40,8 @@ def commit(
 
     Args:
         changes: Of different files.
-        brought: The files that the library had pictures of when the run began.
-        models: Encode what is new; None where files only go.
+        brought: Owners of the library's pictures at the beginning of the run.
+        models: Encode new pictures; None if files are only removed.
     """
     if not changes:
         return
@@ -56,7 +56,7 @@ def commit(
             [a for digest, a in arrivals.items() if digest in stale or digest not in stored]
         )
         report.encoded += len(fresh)
-        # A stale one that cannot be encoded at present stays as it is.
+        # A picture of another model that cannot be encoded at present stays as it is.
         items = {digest: item for digest, item in stored.items() if digest not in stale} | fresh
     for digest, problem in problems.items():
         report.left_out += [(place.image, problem) for place in arrivals[digest].places]
@@ -69,9 +69,9 @@ def commit(
 
 
 def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
-    """Arrivals by digest; of one that comes several times, all places and the earliest date.
+    """Digest to arrival; arrivals of the same picture are joined, with all places and the earliest date.
 
-    What the camera wrote is part of the content, and so the same for all.
+    The camera's date is part of the content, and so the same for all.
     """
     found: dict[str, Arrival] = {}
     for arrival in arrivals:
@@ -83,12 +83,12 @@ def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
 
 
 def _stays(place: Place, change: Change | None) -> bool:
-    """Whether a place that the library has stays, given what has changed about its file."""
+    """Whether a place in the library stays after a change of its file."""
     return change is None or (place.source or "") in change.kept
 
 
 def _with_arrival(item: Item, arrival: Arrival | None, models: Models | None) -> Item:
-    """A picture with what a changed file says of it."""
+    """The picture with the places, date and thumbnail from a changed file."""
     if arrival is None or models is None:
         return replace(item, places=_ordered(item.places))
     return replace(
@@ -105,7 +105,7 @@ def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
 
 
 def _related(places: Sequence[Place], item: Item, models: Models) -> list[Place]:
-    """Places with the relations between the picture and what their documents say of it."""
+    """Add to each place the relations between the picture and the text about it."""
     texts = sorted({text for place in places if (text := _english(place))})
     if models.relation_model is None or item.offsets is None or not texts:
         return list(places)
@@ -117,7 +117,7 @@ def _related(places: Sequence[Place], item: Item, models: Models) -> list[Place]
 
 
 def _english(place: Place) -> str | None:
-    """What a document says of the picture, if in English."""
+    """The document's text about the picture, if in English."""
     return place.text if place.document is not None and place.language == "en" else None
 
 
@@ -130,7 +130,7 @@ def _thumbnail(arrival: Arrival) -> str | None:
 def _write(
     library: Library, stored: dict[str, Item], new: Sequence[Item], report: Report, models: Models | None
 ) -> None:
-    """Write what differs from what is stored."""
+    """Write new and changed pictures, and remove those without places."""
     insert = [item for item in new if item.places and item.digest not in stored]
     update = [item for item in new if item.places and _differs(item, stored.get(item.digest))]
     remove = [item.digest for item in new if not item.places]
@@ -142,7 +142,7 @@ def _write(
 
 
 def _differs(item: Item, stored: Item | None) -> bool:
-    """Whether a picture that is stored must be written again; one that was encoded anew always."""
+    """Whether a stored picture must be written again; always if it was encoded again."""
     if stored is None:
         return False
     if item.vector is not stored.vector:
@@ -152,7 +152,7 @@ def _differs(item: Item, stored: Item | None) -> bool:
 
 
 def _with_said(items: Sequence[Item], stored: dict[str, Item], models: Models | None) -> list[Item]:
-    """Pictures with the vectors of what is said of them; texts that the library knows are not encoded again."""
+    """Add the vectors of the texts about each picture; only texts new to the library are encoded."""
     texts = {item.digest: said_of(item.places) for item in items}
     vectors: dict[str, FloatMatrix] = {}
     for digest in texts.keys() & stored.keys():
@@ -168,7 +168,7 @@ def _with_said(items: Sequence[Item], stored: dict[str, Item], models: Models | 
 
 
 def _entries(changes: Iterable[Change], problems: dict[str, str]) -> list[Entry]:
-    """What the ledger is to know of files that are there; why one brought in no picture, where that turned out now."""
+    """The ledger entries of changed files, with the problem of a file whose picture could not be encoded."""
     found = []
     for change in changes:
         if change.entry is not None:

@@ -1,4 +1,4 @@
-"""Conditions in the SQL of LanceDB."""
+"""Conditions in LanceDB's SQL."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterable
 
 
 def quoted(text: str) -> str:
-    """A text as SQL writes it."""
+    """A text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def first_names(share: float) -> str:
-    """The condition in SQL that a picture is in the first share of the names, which are digests; 0 to below 1."""
+    """The condition that a picture's digest is in the first ``share`` (0 to below 1) of all possible digests."""
     return f"digest < '{int(share * 16**8):08x}'"
 
 
 def one_of(column: str, values: Iterable[str]) -> str:
-    """The condition in SQL that a column has one of some texts."""
+    """The condition that a column has one of the values."""
     return f"{column} IN ({listed(values)})"
 
 
 def listed(values: Iterable[str]) -> str:
-    """Some texts, between commas."""
+    """Values as SQL literals, separated by commas."""
     return ", ".join(map(quoted, values))

@@ -1,4 +1,4 @@
-"""The bytes of a picture that the library knows, from where it lies, if it still is that picture."""
+"""Reads the bytes of a picture in the library from its place, if the content has not changed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from iconotext.scale.store import located
 from iconotext.types import Member
 
 LARGEST = 256 * 2**20
-"""Bytes of a picture that is shown."""
+"""Largest picture that is shown, in bytes."""
 
 
 def file_content(file: Path, digest: str) -> bytes | None:
-    """A file, if it still is what the library knows by a name: whatever has taken its place is nobody's business."""
+    """The contents of a file, if its digest is still the same; else None, since another file must not be shown."""
     try:
         if not file.is_file() or file.stat().st_size > LARGEST:
             return None
@@ -25,7 +25,7 @@ def file_content(file: Path, digest: str) -> bytes | None:
 
 
 def member_content(member: Member, digest: str) -> bytes | None:
-    """A picture in a tar or a table, if it still is what the library knows by a name."""
+    """The contents of a picture in a tar or a table, if its digest is still the same; else None."""
     try:
         store, path = located(member.file)
         with store.open_input_file(path) as file:

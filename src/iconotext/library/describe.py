@@ -1,4 +1,4 @@
-"""What is in a library."""
+"""Describes what is in a library."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from iconotext.library.store import Library
 
 
 def describe(library: Library) -> dict[str, Any]:
-    """What is in a library, for people and programs.
+    """Describe a library, for people and programs.
 
     Returns:
-        ``library`` (its folder), ``pictures``, ``documents`` (files that show one of them; those in shards are not
-        counted), ``shards``, ``folders`` (folders
-        and documents that were added: objects with ``path`` and ``pictures``), ``single_pictures`` (how many were
-        added by their own name), ``model``, ``space``, ``dim``, ``relation_model``,
-        ``relations``, ``bytes`` (on disk), ``index`` (None where search is exact; else ``pictures`` it was made of,
-        ``partitions``, ``probes``, ``refine``, ``recall``, ``queries``).
+        ``library`` (its folder), ``pictures``, ``documents`` (files with at least one picture, without those in
+        shards), ``shards``, ``folders`` (added folders and documents: objects with ``path`` and ``pictures``),
+        ``single_pictures`` (number of pictures that were added as single files), ``model``, ``space``, ``dim``,
+        ``relation_model``, ``relations``, ``bytes`` (on disk), ``index`` (None if search is exact; else ``pictures``
+        when it was made, ``partitions``, ``probes``, ``refine``, ``recall``, ``queries``).
 
     Raises:
         LibraryError: The library cannot be read.

@@ -1,4 +1,4 @@
-"""Which files are meant by the paths that are added to a library, and what is known of a file without decoding it."""
+"""Finds the files to add to a library, and reads their kind, state and date without decoding pictures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from iconotext.scale.shards import find_shards
 from iconotext.scale.store import address_of, is_remote
 
 IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .jp2 .j2k .heic .heif".split())
-"""Suffixes of the pictures that are looked for in folders; a camera's raw files only to say what to do with them."""
+"""Suffixes of pictures to look for in folders; raw camera files are included only to tell the user what to do."""
 
 _OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
 
@@ -33,7 +33,7 @@ _CAMERA_TIME = "%Y:%m:%d %H:%M:%S"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file to be added, and the folder that was named; None where the file itself was."""
+    """A file to add, and the named folder that it was found in; None if the file itself was named."""
 
     path: Path
     folder: Path | None
@@ -41,14 +41,14 @@ class Found:
 
 
 def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str, str]]) -> Iterator[Found]:
-    """The pictures and documents meant by paths, each once, as ``find_documents`` finds documents.
+    """The pictures, documents and shards at paths, each once, found as by ``find_documents``.
 
-    Hidden files of folders are left out. A file that is named itself is a picture unless its suffix is that of a
-    document or a shard. Shards of a folder whose names begin with ``_`` are left out, and tars of a shard's pictures.
+    Hidden files in folders are left out. A named file is a picture unless it has the suffix of a document or a shard.
+    In folders, shards whose names begin with ``_`` are left out, as are tars with a shard's pictures.
 
     Args:
-        readings: Files and folders, absolute, with what was asked for each; ``include`` and ``exclude`` count.
-        unread: Gets the folders that cannot be listed, and why: what is in them is not known.
+        readings: Absolute path of each file or folder to its settings, of which ``include`` and ``exclude`` are used.
+        unread: Gets the folders that cannot be listed, with the reason.
     """
     seen: set[Path] = set()
     for root, reading in readings.items():
@@ -68,7 +68,7 @@ def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str,
 
 
 def _in_store(root: Path, reading: ReadSettings, unread: list[tuple[str, str]]) -> Iterator[Found]:
-    """The shards, or results, at an address of a store."""
+    """The shards, or results of shards, at an address of a store."""
     try:
         shards = find_shards([address_of(root)])
     except (CorpusError, OutputError) as error:
@@ -80,7 +80,7 @@ def _in_store(root: Path, reading: ReadSettings, unread: list[tuple[str, str]]) 
 
 
 def _not_listed(file: Path) -> str | None:
-    """Why a folder cannot be listed; None for a file."""
+    """Why a folder cannot be listed; None if it can, and for a file."""
     try:
         os.listdir(file)
     except NotADirectoryError:
@@ -91,7 +91,7 @@ def _not_listed(file: Path) -> str | None:
 
 
 def file_kind(path: Path) -> Literal["picture", "document", "shard"] | None:
-    """What a file is by its suffix; None for none of these."""
+    """The kind of a file by its suffix; None for other files."""
     suffix = path.suffix.lower()
     if path.name.endswith(SHARDS):
         return "shard"
@@ -99,7 +99,7 @@ def file_kind(path: Path) -> Literal["picture", "document", "shard"] | None:
 
 
 def _is_shard(file: Path, folder: Path) -> bool:
-    """Whether a file of a folder is a shard by its name, and not what belongs to one."""
+    """Whether a file in a folder is a shard by its name, and does not belong to another shard."""
     if not file.name.endswith(SHARDS) or any(part.startswith("_") for part in file.relative_to(folder).parts):
         return False
     stem = str(file).removesuffix(".tar")
@@ -107,7 +107,7 @@ def _is_shard(file: Path, folder: Path) -> bool:
 
 
 def file_state(path: Path) -> str | None:
-    """Size and time of a file: as long as they are the same, so is its content. None where there is no such file."""
+    """Size and time of a file; if they are the same, the content counts as unchanged. None if the file is missing."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -116,7 +116,7 @@ def file_state(path: Path) -> str | None:
 
 
 def digest_of(image: Path | bytes) -> str:
-    """The name of a picture's content, 32 hexadecimal digits; ``OSError`` where the file cannot be read."""
+    """Digest of a picture's content, 32 hexadecimal digits; ``OSError`` if the file cannot be read."""
     if isinstance(image, bytes):
         return hashlib.sha256(image).hexdigest()[:32]
     with image.open("rb") as stream:
@@ -124,12 +124,10 @@ def digest_of(image: Path | bytes) -> str:
 
 
 def image_date(image: Path | bytes, *, otherwise: Path) -> tuple[datetime | None, bool]:
-    """When a picture was taken, in whole seconds of local time: what the camera wrote, else the time of a file.
-
-    And whether it is what the camera wrote.
+    """When a picture was taken, in local time to the second, and whether that is the camera's date.
 
     Args:
-        otherwise: Whose time counts where the camera wrote none: the file itself, or the document around it.
+        otherwise: File whose time is used without a camera's date: the picture's own, or the document around it.
     """
     taken = _camera_time(image)
     if taken is not None:
@@ -152,7 +150,7 @@ def _camera_time(image: Path | bytes) -> datetime | None:
             exif = opened.getexif()
             camera = exif.get_ifd(_EXIF)
             times = (camera.get(_TAKEN), camera.get(_DIGITISED), exif.get(_CHANGED))
-    except Exception:  # whatever is wrong with it is found and told when it is decoded
+    except Exception:  # a broken file is reported when it is decoded
         return None
     for time in times:
         try:

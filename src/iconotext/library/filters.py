@@ -1,4 +1,4 @@
-"""Which pictures of a library a search is about: those in a folder, those of a time."""
+"""Restricts a search to pictures in a folder, or of a period."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Filters:
     """What a picture must satisfy.
 
     Attributes:
-        folder: The picture, or a document that shows it, lies in this folder or further down in it; absolute.
-        since: The picture was taken then or later.
-        before: The picture was taken earlier; None, too, for the end of the year 9999.
+        folder: Absolute path; the picture, or a document with it, is in this folder or below.
+        since: The picture was taken at this time or later.
+        before: The picture was taken before this time; None also for the end of the year 9999.
     """
 
     folder: str | None = None
@@ -30,7 +30,7 @@ class Filters:
 
     @property
     def condition(self) -> str | None:
-        """The same in the SQL of LanceDB; None where every picture satisfies it."""
+        """The filters as an SQL condition; None if every picture satisfies them."""
         parts = []
         if self.folder is not None:
             parts.append(f"array_has(folders, {quoted(self.folder)})")
@@ -42,14 +42,14 @@ class Filters:
 
 
 def make_filters(folder: Path | None = None, since: str | None = None, until: str | None = None) -> Filters:
-    """Filters from what a user writes.
+    """Make filters from a user's input.
 
     Args:
-        since: A year, month or day: 2024, 2024-05, 2024-05-31. From its beginning.
-        until: A year, month or day in the same form. To its end.
+        since: A year, month or day (2024, 2024-05, 2024-05-31), counted from its beginning.
+        until: The same, counted to its end.
 
     Raises:
-        SettingError: That is no date, or ``until`` ends before ``since`` begins.
+        SettingError: Not a date, or ``until`` ends before ``since`` begins.
     """
     begin = None if since is None else _span(since, "since")[0]
     end = None if until is None else _span(until, "until")[1]
@@ -59,7 +59,7 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
 
 
 def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
-    """The first moment of a year, month or day, and the first after it; None where no calendar has that."""
+    """The beginning of a year, month or day, and the end (exclusive); None for the end of the year 9999."""
     found = _DATE.fullmatch(text.strip())
     try:
         if found is None:

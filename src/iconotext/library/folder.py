@@ -1,4 +1,4 @@
-"""The folder of a library: whether a folder may become one, and whether a file in it was cut short."""
+"""Checks the folder of a library: whether it may become one, and whether a file in it was cut short."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from iconotext.errors import LibraryError
 from iconotext.library.store import LEDGER, TABLE
 
 _END = b"LANC"
-"""How every file of LanceDB ends."""
+"""The last bytes of every LanceDB file."""
 
 
 def check_new(path: Path) -> None:
-    """See that a folder may become a library: it does not exist, or holds nothing but what a killed program left.
+    """Check that a folder may become a library: it does not exist, or has only files that a killed program left.
 
     Raises:
-        LibraryError: It holds other things.
+        LibraryError: It has other files.
     """
     ours = (f"{TABLE}.lance", LEDGER, ".iconotext-")
     try:
@@ -30,9 +30,9 @@ def check_new(path: Path) -> None:
 
 
 def torn_versions(path: Path) -> list[Path]:
-    """Versions of the table with a file that was cut short, as by a disk that is full or takes no large files.
+    """Versions of the table with a file that was cut short, for example because the disk was full.
 
-    LanceDB does not always notice when it writes one, and afterwards reads no other: the version before is whole.
+    LanceDB does not always notice when writing, and can then read no version but the one before.
     """
     table, torn = path / f"{TABLE}.lance", []
     for file in [*table.glob("data/*.lance"), *table.glob("_indices/*/*")]:

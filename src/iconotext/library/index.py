@@ -1,11 +1,11 @@
-"""The approximate index of a large library: made when it is worth it, and tried out before it is used.
+"""The approximate index of a large library: built when the library is large enough, and tested before it is used.
 
-What a library's cosines are compared with, those of sentences that nobody asked, is measured here too.
+This module also measures the background of a library: its cosines with made-up sentences.
 
-It divides the vectors into partitions around centres and keeps four bits of each number (RaBitQ; all bits of vectors
-whose length is not divisible by eight). A search looks into the partitions nearest to the query, and compares the most
-promising pictures exactly. Into how many partitions and at how many pictures is chosen by trying, until enough of what
-exact search finds is found; how much that is on other queries is kept beside the library.
+The index divides the vectors into partitions around centres and keeps four bits of each number (RaBitQ; full vectors if
+their length is not divisible by eight). A search looks into the partitions nearest to the query, and compares the most
+promising pictures exactly. How many partitions and pictures are needed is found by trial, until enough of the results
+of exact search are found. The recall on other queries is stored with the library.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 SENTENCES = 160
-"""Made-up sentences."""
+"""Number of made-up sentences."""
 
 IMAGES = 2000
-"""Pictures of a large library that are looked at; any two thousand give the same to the second digit."""
+"""Pictures of a large library that are sampled; other samples give the same to the second digit."""
 
 
 def made_up_sentences(encoder: Encoder) -> FloatMatrix:
-    """(160, dim) vectors of short sentences about things of all kinds."""
+    """(``SENTENCES``, dim) vectors of short sentences about things of all kinds."""
     from iconotext.features import imagenet_classes
 
     draw = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def made_up_sentences(encoder: Encoder) -> FloatMatrix:
 
 
 def measure_background(library: Library, encoder: Encoder) -> Background:
-    """The cosines of made-up sentences with what a library holds."""
+    """Measure the cosines of made-up sentences with the pictures and texts of a library."""
     sentences = made_up_sentences(encoder)
     some = library.some(IMAGES)
     images = np.stack([item.vector for item in some])
@@ -56,24 +56,24 @@ def _of(cosines: FloatMatrix) -> tuple[float, float]:
 
 
 ABOVE = 50_000
-"""Pictures above which there is an index; below, exact search takes some hundredths of a second."""
+"""An index is built above this number of pictures; below, exact search takes some hundredths of a second."""
 
 GROWN = 4
-"""The index is made anew when the library has grown, or shrunk, by this factor; until then new pictures join the old
-partitions. Up to eight times as many were found as well, those of new kinds too (``benchmarks/library.py --grow``)."""
+"""The index is built again when the library has grown, or shrunk, by this factor; until then new pictures join the old
+partitions. Up to a factor of eight recall stayed the same, also for new kinds (``benchmarks/library.py --grow``)."""
 
 PIECES = 16
-"""And when it is in more pieces: each run that adds leaves one, which every search looks into, half a millisecond."""
+"""It is also built again above this many pieces: each run adds one, which costs every search half a millisecond."""
 
 GOAL = 0.97
-"""Recall that is aimed at with the queries that choose the settings, so that others reach 0.95, too."""
+"""Recall to reach on the queries that choose the settings, so that other queries reach 0.95."""
 
 PROBES = (16, 24, 36, 54, 80, 120, 180, 270, 400)
 REFINE = (2, 3, 5, 10, 20)
 
 
 def needs_index(library: Library) -> bool:
-    """Whether the index is to be made, or made anew."""
+    """Whether the index must be built, or built again."""
     count, index = library.count(), library.settings.index
     if count <= ABOVE:
         return False
@@ -83,25 +83,25 @@ def needs_index(library: Library) -> bool:
 
 
 def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
-    """Make the index, choose how it is searched, measure its recall, and let searches use it from now on.
+    """Build the index, choose its search settings, measure its recall, and use it for searches from now on.
 
     Args:
-        library: More than some thousand pictures; its ledger is held by the caller.
-        queries: (n, dim) vectors of length 1 such as will be searched for; half of them choose the settings, the
-            other half measures.
+        library: More than some thousand pictures; the caller holds its ledger.
+        queries: (n, dim) unit vectors like those of future queries; half of them choose the settings, the other half
+            measure recall.
     """
     from lancedb.index import BTree, IvfFlat, IvfRq, LabelList
 
     count = library.count()
     partitions = max(1, round(math.sqrt(count)))
-    # Ten rounds of k-means on 64 vectors a partition: more of either takes minutes and finds no more pictures.
+    # Ten rounds of k-means on 64 vectors per partition: more takes minutes and finds no more pictures.
     rounds: dict[str, Any] = {
         "distance_type": "l2",
         "num_partitions": partitions,
         "max_iterations": 10,
         "sample_rate": 64,
     }
-    by_bits = library.settings.dim % 8 == 0  # what RaBitQ asks for
+    by_bits = library.settings.dim % 8 == 0  # a condition of RaBitQ
     library.create_index("vector", IvfRq(num_bits=4, **rounds) if by_bits else IvfFlat(**rounds))
     library.create_index("date", BTree())
     library.create_index("folders", LabelList())
@@ -119,20 +119,20 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
 
 
 def index_queries(library: Library, encoder: Encoder) -> FloatMatrix:
-    """Queries to try an index with: short sentences, and a quarter as many pictures, or nearly so, of the library."""
+    """Queries for testing an index: ``SENTENCES`` made-up sentences, and up to a quarter as many pictures."""
     several = SENTENCES // 4
     pictures = [item.vector for item in library.some(several)[:several]]
     return np.vstack([made_up_sentences(encoder), np.array(pictures, np.float32).reshape(-1, encoder.dim)])
 
 
 def _settings(partitions: int) -> list[tuple[int, int]]:
-    """Probes and refinement to try, by what they cost."""
+    """(probes, refine) pairs to try, cheapest first."""
     pairs = [(min(probes, partitions), refine) for probes in PROBES for refine in REFINE]
     return sorted(dict.fromkeys(pairs), key=lambda pair: (pair[0] + 10 * pair[1], pair))
 
 
 def recall(library: Library, index: IndexSettings, queries: FloatMatrix, nearest: list[set[str]]) -> float:
-    """The share of the nearest pictures that a search with these settings finds, averaged over the queries."""
+    """The share of the nearest pictures that a search with these settings finds, mean over the queries."""
     shares = [
         len({near.digest for near in library.nearest(query, len(names), index=index)} & names) / len(names)
         for query, names in zip(queries, nearest, strict=True)
@@ -142,7 +142,7 @@ def recall(library: Library, index: IndexSettings, queries: FloatMatrix, nearest
 
 
 def exact_nearest(library: Library, queries: FloatMatrix, top: int) -> list[set[str]]:
-    """Names of the pictures nearest to each query, by comparing all of them: one pass over the library."""
+    """Digests of the ``top`` pictures nearest to each query, by comparing all: one pass over the library."""
     best = np.full((len(queries), 0), -np.inf, np.float32)
     names = np.empty((len(queries), 0), object)
     for digests, vectors in library.vectors():

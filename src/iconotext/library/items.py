@@ -1,6 +1,6 @@
-"""What a library keeps of a picture beside its vector: the places where it was found, and what is said of it there.
+"""What a library stores about a picture besides its vector: the places where it was found, and the texts there.
 
-A search speaks of one of the places: see ``shown_place``.
+A search result shows one of the places, see ``shown_place``.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 _NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b")
-"""In the name of a file: a time, or digits of a hash."""
+"""Parts of file names that are no words: a timestamp, or digits of a hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence that a document links to a picture, and how probably, 0 to 1, rightly."""
+    """A sentence that a document links to a picture, and the link's confidence, 0 to 1."""
 
     text: str
     confidence: float
@@ -43,18 +43,18 @@ class Place:
     """A place where a picture was found: a file, or an image of a document.
 
     Attributes:
-        file: The picture's file, absolute; None where it came inside a document or from the network.
-        document: The document's file, absolute; None for a picture that lies in a folder on its own.
-        number: Which of the document's images it is, from 0; None without a document.
+        file: The picture's file, absolute; None if it is inside a document or came from the network.
+        document: The document's file, absolute; None for a single picture in a folder.
+        number: Number of the image in the document, from 0; None without a document.
         source: Its address as the document writes it.
-        sentences: The sentences linked to it there, most confident first.
+        sentences: The sentences linked to it here, most confident first.
         language: ISO 639-1 code of the document.
-        relations: Log-odds of each relation, between the picture and what the document says of it; None where it says
-            nothing, or not in English, which relation models read, or where there was no relation model.
-        written: The words in the picture; None where nobody has looked for any, or there are none.
-        id: Of a document of a shard, its id; ``document`` is then the shard, or its result.
-        part: Of a document of a shard, the number of the part of the shard that it is in.
-        member: Where the picture lies in a tar or a table.
+        relations: Log-odds of each relation between the picture and the document's text about it; None without a text,
+            if the text is not English, or without a relation model.
+        written: The words in the picture; None if there are none, or if they were not read.
+        id: Id of the document in a shard; ``document`` is then the shard, or its result.
+        part: Number of the shard's part that the document is in.
+        member: The picture's place in a tar or a table.
     """
 
     file: str | None = None
@@ -73,7 +73,7 @@ class Place:
 
     @property
     def image(self) -> str:
-        """What the picture is called here: its file, its address on the web, or its number in the document."""
+        """Name of the picture at this place: its file, its address on the web, or its number in the document."""
         if self.file is not None:
             return self.file
         if self.source is not None and "://" in self.source[:12]:
@@ -84,38 +84,38 @@ class Place:
 
     @property
     def document_name(self) -> str | None:
-        """What the document is called: its file, and of one in a shard its id there."""
+        """Name of the document: its file, or its id if it is in a shard."""
         return self.document if self.id is None else f"{self.document}#{self.id}"
 
     @property
     def owner(self) -> str:
-        """The file that was added and brought the picture in: the document, a part of a shard, or the picture."""
+        """What was added and brought the picture in: a document, a part of a shard, or the picture's file."""
         return (self.document or self.file or "") if self.part is None else part_name(self.document or "", self.part)
 
     @property
     def text(self) -> str | None:
-        """What the document says of it: its caption, else the sentence most probably linked, else its alt text."""
+        """The document's text about the picture: caption, else the most probable linked sentence, else the alt text."""
         best = self.sentences[0].text if self.sentences else None
         return self.caption or best or self.alt or None
 
     def within(self, folder: str) -> bool:
-        """Whether the picture's file or its document lies in a folder, or further down in it."""
+        """Whether the picture's file or its document is in a folder, or below."""
         return folder in folders_of([self])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """A picture as the library keeps it, once, however often it was found.
+    """A picture as the library stores it, once, however often it was found.
 
     Attributes:
-        date: When it was taken, local time, else the time of its file; None where nobody knows.
-        vector: (dim,) float32, of length 1.
+        date: When it was taken, in local time, else the time of its file; None if unknown.
+        vector: (dim,) float32 unit vector.
         offsets: (R,) float32, what the picture adds to the log-odds of each relation; None without a relation model.
-        relation_model: Name of the model that the offsets come from; empty without one.
-        thumbnail: A small picture as a data URI, kept for one that is no file of its own.
-        said: (texts, dim) vectors of what is said of it, in the order of ``said_of``; None where nothing is.
+        relation_model: Name of the model of ``offsets``; empty without one.
+        thumbnail: A small picture as a data URI, for a picture without a file of its own.
+        said: (texts, dim) vectors of the texts about it, in the order of ``said_of``; None without texts.
         taken: Whether the date is the camera's.
-        words: As they are stored, see ``words_of``; empty for one that is not stored yet.
+        words: As stored, see ``words_of``; empty if not stored yet.
     """
 
     digest: str
@@ -131,11 +131,11 @@ class Item:
 
 
 class Compared(NamedTuple):
-    """What a search compares of a picture, and where the rest of it stands.
+    """What a search compares of a picture, and the row with the rest.
 
     Attributes:
-        digest: Names its content.
-        vector: As of ``Item``; so are ``said`` and ``words``.
+        digest: Of its content.
+        vector: As in ``Item``, like ``said`` and ``words``.
         row: Number of its row, in the version of the library that was searched.
     """
 
@@ -147,24 +147,24 @@ class Compared(NamedTuple):
 
 
 class Near(NamedTuple):
-    """A picture that a search found, and its cosine with what was searched for."""
+    """A picture that a search found, and its cosine with the query."""
 
     picture: Compared
     similarity: float
 
     @property
     def digest(self) -> str:
-        """Names its content."""
+        """Digest of its content."""
         return self.picture.digest
 
 
 @dataclass(slots=True)
 class Arrival:
-    """A picture on its way into the library.
+    """A picture that is to be added to the library.
 
     Attributes:
-        picture: Its file, or its bytes where it came inside a document or from the network.
-        date: When it was taken, local time, else the time of its file.
+        picture: Its file, or its bytes if it is inside a document or came from the network.
+        date: When it was taken, in local time, else the time of its file.
         taken: Whether the date is the camera's.
     """
 
@@ -176,42 +176,42 @@ class Arrival:
 
 
 def from_here(file: str) -> str:
-    """A file as seen from the working folder, where it lies below; else as it is."""
+    """A file relative to the working folder if it is below it; else unchanged."""
     return file.removeprefix(f"{Path.cwd().as_posix()}/")
 
 
 def part_name(shard: str, part: int) -> str:
-    """What a part of a shard is called, as one that brought pictures in."""
+    """The name of a shard's part as an owner of pictures."""
     return f"{shard}#{part}"
 
 
 def file_of(owner: str) -> str:
-    """The file that was added, of one that brought pictures in: see ``Place.owner``."""
+    """The file of an owner of pictures: see ``Place.owner``."""
     file, _, part = owner.rpartition("#")
     return file if part.isdecimal() and file.endswith(SUFFIXES) else owner
 
 
 def folders_of(places: Iterable[Place]) -> list[str]:
-    """Every folder that a picture or its document lies in, however far up, and every shard; sorted."""
+    """All parent folders of the pictures and documents, and all shards; sorted."""
     files = (file for place in places for file in _files_of(place))
     shards = {Path(place.document).as_posix() for place in places if place.part is not None and place.document}
     return sorted({parent.as_posix() for file in files for parent in Path(file).parents} | shards)
 
 
 def _files_of(place: Place) -> list[str]:
-    """The files that a place stands on."""
+    """The files that a place depends on."""
     files = (place.file, place.document, None if place.member is None else place.member.file)
     return [file for file in files if file is not None]
 
 
 def said_of(places: Iterable[Place]) -> list[str]:
-    """The texts that stand with a picture where it was found, each once: captions, alternative texts, sentences."""
+    """The texts about a picture at its places, each once: captions, alternative texts, sentences."""
     texts = (t for place in places for t in (place.caption, place.alt, *(said.text for said in place.sentences)) if t)
     return list(dict.fromkeys(texts))
 
 
 def words_of(places: Sequence[Place]) -> str:
-    """The stems that full-text search looks through: of what is said of a picture, of its own words, of its names."""
+    """The stems for full-text search: of the texts about a picture, the words in it, and its file names."""
     files = [place.file or place.source or "" for place in places]
     names = dict.fromkeys(Path(file).stem for file in files if not file.startswith("data:"))
     apart = (_NO_WORD.sub(" ", re.sub(r"(?<=[a-z])(?=[A-Z])|[_.]", " ", name)) for name in names)
@@ -220,17 +220,17 @@ def words_of(places: Sequence[Place]) -> str:
 
 
 def clean(text: str | None) -> str | None:
-    """A text that can be stored in UTF-8; None for an empty one."""
+    """A text that can be stored as UTF-8; None for an empty one."""
     return encodable(text) or None if text else None
 
 
 def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
-    """The places that the search is about."""
+    """The places that are in a folder; all without a folder."""
     return list(places) if folder is None else [place for place in places if place.within(folder)]
 
 
 def own_relations(places: Sequence[Place], folder: str | None, wanted: int | None) -> tuple[float, ...] | None:
-    """What the picture's own text says of the relations: where the wanted one is most probable, else the first."""
+    """Log-odds of the relations at one place: where the wanted relation is most probable, else the first place."""
     own = [place.relations for place in _within(places, folder) if place.relations is not None]
     if not own:
         return None
@@ -238,9 +238,9 @@ def own_relations(places: Sequence[Place], folder: str | None, wanted: int | Non
 
 
 def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None) -> Place:
-    """The place to show: a document that says something before one that says nothing, and a document before a file.
+    """The place to show: documents with a text about the picture first, then other documents, then files.
 
-    One that is gone since the library was brought up to date comes after all that are there.
+    Places whose files are gone since the last update come last.
     """
     allowed = _within(places, folder) or list(places)
 
@@ -249,7 +249,7 @@ def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None)
         there = len(allowed) == 1 or all(is_remote(file) or os.path.exists(file) for file in _files_of(place))
         return there, float(odds), place.text is not None, place.document is not None
 
-    best = max(allowed, key=worth)  # the first of equals
+    best = max(allowed, key=worth)  # the first one if several are equal
     if best.file is None:
         files = [place.file for place in allowed if place.file is not None]
         return replace(best, file=next(filter(os.path.exists, files), next(iter(files), None)))
@@ -257,6 +257,6 @@ def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None)
 
 
 def different_places(places: Sequence[Place]) -> int:
-    """How many places there are; a file, and a document that shows that very file, are one."""
+    """Number of places; a file and a document that shows this very file count as one."""
     shown = {place.file for place in places if place.document is not None and place.file is not None}
     return sum(place.document is not None or place.file not in shown for place in places)

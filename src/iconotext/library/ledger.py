@@ -1,9 +1,8 @@
-"""What the writer of a library knows about the files that it has looked at: what they were like then.
+"""The ledger of a library: which files were added, and their state at that time.
 
-It saves reading what has not changed. A file is forgotten before what it brought in is changed, and remembered
-afterwards; so a run that is killed in between looks at a few files again and encodes none of them, and without the
-ledger nothing is lost. Holding it open is the right to write: SQLite's lock, which ends with the process, however that
-ends.
+With it, unchanged files need not be read again. A file is forgotten before its pictures are changed, and recorded
+afterwards. So a run that was killed only looks at a few files again, without encoding them, and a lost ledger loses
+nothing. The process that holds the ledger may write to the library: SQLite's lock, which ends with the process.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ CREATE TABLE IF NOT EXISTS files (
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is known of a file.
+    """What is known about a file.
 
     Attributes:
         state: Size and time of the file, and of all pictures that a document shows: see ``file_state``.
-        settings: How it was looked at; with other settings it must be looked at again.
-        problem: Why it brought in none, or not all.
+        settings: Settings with which it was read; with others it must be read again.
+        problem: Why it brought in no pictures, or not all.
     """
 
     path: str
@@ -51,17 +50,17 @@ class Ledger:
         self._connection = connection
 
     def get(self, path: str) -> Entry | None:
-        """What is known of a file."""
+        """The entry of a file; None if it has none."""
         row = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
         return None if row is None else Entry(*row)
 
     def starting(self, state: str) -> list[Entry]:
-        """What is known of files whose state begins so."""
+        """The entries whose state begins with a text."""
         rows = self._connection.execute("SELECT * FROM files WHERE substr(state, 1, ?) = ?", (len(state), state))
         return [Entry(*row) for row in rows]
 
     def put(self, entries: Iterable[Entry]) -> None:
-        """Remember files; all of them or none."""
+        """Record files; all of them or none."""
         with self._connection:
             self._connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", map(astuple, entries))
 
@@ -78,10 +77,10 @@ class Ledger:
 
 @contextmanager
 def held_ledger(folder: Path) -> Iterator[Ledger]:
-    """Hold the ledger of a library, and with it the right to write there.
+    """Hold the ledger of a library, which is needed to write to the library.
 
     Raises:
-        LibraryError: Another process holds it, or it cannot be written, now or within the block.
+        LibraryError: Another process holds it, or it cannot be written, at the beginning or within the block.
     """
     path = folder / LEDGER
     try:
@@ -108,7 +107,7 @@ def held_ledger(folder: Path) -> Iterator[Ledger]:
         _drop_torn(folder, ledger)
         try:
             yield ledger
-        except sqlite3.Error as error:  # in the midst of work: the disk is full, or gone
+        except sqlite3.Error as error:  # while working: the disk is full, or gone
             raise LibraryError(not_written(path, str(error))) from error
         finally:
             torn = _drop_torn(folder, ledger)
@@ -117,7 +116,7 @@ def held_ledger(folder: Path) -> Iterator[Ledger]:
 
 
 def _drop_torn(folder: Path, ledger: Ledger) -> bool:
-    """Go back to the last version that is whole, if there are others; what the ledger says is in it may not be."""
+    """Delete broken versions of the table, and clear the ledger; returns whether there were any, or deleting failed."""
     try:
         torn = torn_versions(folder)
         if torn:

@@ -1,4 +1,4 @@
-"""The models of a library: what turns files into what is stored of their pictures."""
+"""The models of a library, which turn files into the library's pictures."""
 
 from __future__ import annotations
 
@@ -37,30 +37,29 @@ if TYPE_CHECKING:
         """Reads and links documents."""
 
         def __call__(self, file: Path, folder: Path | None, asked: Asked, /) -> Iterable[LinkedDocument | Failure]:
-            """The documents of a file."""
+            """The linked documents in a file."""
 
         def link_all(self, documents: Iterable[Document], asked: Asked, /) -> Iterable[LinkedDocument | Failure]:
-            """Documents that were read."""
+            """Link documents that were already read."""
 
 
 Settings = TypeVar("Settings", bound=BaseModel)
 
 OF_FOLDERS = ("include", "exclude")
-"""Settings that say which files are read, not how."""
+"""Settings that choose files; they do not change how a file is read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Models:
-    """How files become what a library stores.
+    """The models and settings that turn files into pictures of a library.
 
     Attributes:
-        link: Reads and links a document: its file, the folder that was named (None where the file itself was), and
-            the settings of reading and linking that were asked for.
-        asked: Those settings, by the path that they were asked for; they hold for what lies below, too. When they
-            change, documents are read again.
-        relation_model: None stores no relations.
-        pooled: The default image backbone, which the relation model knows; needed where the encoder has another one.
-        reader: Reads the words in pictures that lie in folders, where that was asked for; None where it was not.
+        link: Reads and links a document. Takes its file, the named folder (None if the file itself was named), and the
+            settings of reading and linking.
+        asked: Path to the settings that the user gave for it and all below. When they change, documents are read again.
+        relation_model: None to store no relations.
+        pooled: The default image backbone, for the relation model; needed if the encoder has another one.
+        reader: Reads the words in single pictures, if the user wanted that; else None.
     """
 
     encoder: Encoder
@@ -76,33 +75,33 @@ class Models:
         return "" if self.relation_model is None else self.relation_model.name
 
     def asked_of(self, document: Path) -> Asked:
-        """The settings of reading and linking that were asked for a document."""
+        """The user's settings of reading and linking for a document."""
         return asked_of(self.asked, document)
 
     def looked_at(self, file: Found) -> str:
-        """Names how a file is looked at: what was looked at in another way must be looked at again."""
+        """A text that names the models and settings for a file; if it changes, the file must be read again."""
         asked = {name: value for name, value in self.asked_of(file.path).items() if name not in OF_FOLDERS}
         own = [asked] if file.kind != "picture" else ["text"] if reads_words(asked) else []
         return json.dumps([FORMAT, self.relation_name, *own], sort_keys=True)
 
     def written(self, picture: Path) -> str | None:
-        """The words in a picture of a folder; None where there are none, or nobody asked for them."""
+        """The words in a single picture; None if there are none, or if they are not to be read."""
         if self.reader is None or not reads_words(self.asked_of(picture)):
             return None
         (lines,) = self.reader.read([picture])
         return None if isinstance(lines, str) else clean(text_in(Image("", lines=lines)))
 
     def encode_ahead(self, documents: Iterable[Found]) -> None:
-        """Encode what documents need, many at a time, where what links them can."""
+        """Encode many documents in batches into the cache, if ``link`` can."""
         if isinstance(self.link, DocumentLinker):
             self.link.encode_ahead((file.path, file.folder, self.asked_of(file.path)) for file in documents)
 
     def made(self, item: Item) -> bool:
-        """Whether what is stored of a picture comes from these models."""
+        """Whether the stored vectors of a picture come from these models."""
         return item.relation_model == self.relation_name
 
     def encode(self, arrivals: Sequence[Arrival]) -> tuple[dict[str, Item], dict[str, str]]:
-        """Encode pictures: items without places by digest, and the problems of those that cannot be read."""
+        """Encode pictures: digest to item without places, and digest to problem for those that cannot be read."""
         if not arrivals:
             return {}, {}
         pictures = [arrival.picture for arrival in arrivals]
@@ -123,22 +122,22 @@ class Models:
 
 
 def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:
-    """The settings that were asked for a path, else for the nearest folder around it."""
+    """The settings of a path, else those of the nearest parent folder that has any."""
     return next((asked[str(each)] for each in (path, *path.parents) if str(each) in asked), {})
 
 
 def reads_words(asked: Asked) -> bool:
-    """Whether the words in pictures were asked for."""
+    """Whether the settings include reading the words in pictures."""
     return "text" in asked.get("evidence", ())
 
 
 def chosen(kind: type[Settings], asked: Asked) -> Settings:
-    """Settings of one kind, out of all that were asked for."""
+    """The settings of one class, out of all that the user gave."""
     return make_settings(kind, {name: value for name, value in asked.items() if name in kind.model_fields})
 
 
 def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> ImageBackbone | None:
-    """What ``Models.pooled`` must be: nothing where the encoder itself looks with the default backbone."""
+    """The value of ``Models.pooled``: None if the encoder itself uses the default backbone."""
     from iconotext.features import cached_image, load_image_backbone
 
     backbone = load_image_backbone()
@@ -148,10 +147,10 @@ def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> Image
 
 
 def library_encoder(model: str, *, cache: bool = True) -> Encoder:
-    """The encoder that a library is made with, or searched with.
+    """The encoder for building or searching a library.
 
     Raises:
-        FeatureError: There is no such model, or it looks its images up in a table instead of looking at them.
+        FeatureError: There is no such model, or it takes features from a table and cannot encode new images.
     """
     from iconotext.encoder import load_encoder
 
@@ -167,14 +166,14 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
 
 
 def relation_model_of(name: str, cache: FeatureCache | None = None) -> RelationModel | None:
-    """The relation model that a library uses; None for ``none``."""
+    """The relation model of a library; None for ``none``."""
     from iconotext.embed.relation_model import load_relation_model, relations_folder
 
     return None if name == "none" else load_relation_model(relations_folder(name), cache=cache)
 
 
 class DocumentLinker:
-    """Reads and links documents with given settings; the models are loaded when the first one comes."""
+    """Reads and links documents with the given settings; models are loaded at the first document."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -191,14 +190,14 @@ class DocumentLinker:
         yield from linker.link_all(documents)
 
     def link_all(self, documents: Iterable[Document], asked: Asked) -> Iterator[LinkedDocument | Failure]:
-        """Documents that were read, linked."""
+        """Link documents that were already read."""
         yield from self._linker(asked).link_all(documents)
 
     def encode_ahead(self, files: Iterable[tuple[Path, Path | None, Asked]]) -> None:
-        """Encode what several files need at once, into the cache; each is then read and linked for itself.
+        """Encode several files together, into the cache; each is then read and linked for itself.
 
-        What cannot be read is told when it is linked. Files whose pictures come from the web are left out: they would
-        be fetched twice.
+        Files that cannot be read are reported when they are linked. Files with pictures from the web are left out,
+        since they would be fetched twice.
         """
         several: dict[Linker, list[Document]] = {}
         for file, folder, asked in files:
@@ -210,7 +209,7 @@ class DocumentLinker:
             linker.encode_ahead(documents)
 
     def _linker(self, asked: Asked) -> Linker:
-        # The library asks for relations itself, once for what a document says of a picture, not for each link.
+        # The library computes relations itself, once for each text about a picture and not for each link.
         linking = chosen(LinkSettings, {**asked, "relations": "none"})
         if linking not in self._loaded:
             self._loaded[linking] = Linker.load(self._model, linking)

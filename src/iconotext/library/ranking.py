@@ -1,11 +1,10 @@
-"""How well a picture matches a sentence: what it shows and what is said of it, as one number.
+"""Scores how well a picture matches a sentence, by what the picture shows and by the texts about it.
 
-Three witnesses are heard: the cosine of the sentence with the picture, the cosine with the text that stands with the
-picture (its caption, its alternative text, a sentence linked to it), and how much the words have in common (BM25).
-Cosines of different models and libraries mean different things; so each is counted in standard deviations above what
-sentences have that nobody asked of this library (``Background``). A picture of which nothing is said is judged by
-what it shows alone, and where something is said, what the words weigh was fitted on captions and documents:
-``benchmarks/search.py`` fits these numbers on one half of its sources and measures on the other.
+Three numbers count: the cosine of the sentence with the picture, the cosine with the best text about the picture
+(caption, alternative text, linked sentence), and the words in common (BM25). Cosines of different models and libraries
+mean different things, so each is counted in standard deviations above the cosines of made-up sentences
+(``Background``). A picture without texts is judged by its cosine alone. The weights were fitted on captions and
+documents: ``benchmarks/search.py`` fits them on one half of its sources and measures on the other.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 IMAGE, TEXT, WORDS, SILENT = 0.50, 0.35, 0.85, -0.85
-"""The score of a picture with texts: weights of the two cosines and of the square root of BM25, and a constant, since
-texts that do not fit speak against it. The cosine of a picture without texts weighs 1, and only the words of its file
-name count, as much as others."""
+"""Weights for a picture with texts: of the two cosines and of the square root of BM25; and a constant below 0, since
+texts that do not fit count against it. The cosine of a picture without texts has the weight 1, and only the words of
+its file name count, with the same weight."""
 
 GOOD, STRONG = 3.51, 4.57
-"""Deviations from which on a match is good, and strong: see docs/search.md for how often either is wrong."""
+"""Scores from which on a match is good, and strong: see docs/search.md for how often either is wrong."""
 
 EVERY_WORD = 1.4
-"""What every word of a sentence counts, times the logarithm of their number: the more there are, the less they stand
-with a picture by chance. From 0.7 to 2 the measured order is the same."""
+"""Bonus if a picture's texts have every word of the sentence, times the logarithm of the number of words: the more
+words, the less likely by chance. From 0.7 to 2 the measured order is the same."""
 
 CLEAR = 2.0
-"""Deviations from which on a cosine is named as a reason."""
+"""Standard deviations from which on a cosine is named as a reason for the match."""
 
 LEAST_DEVIATION = 0.01
-"""No standard deviation of cosines counts as smaller: a library may have one picture."""
+"""Lower limit for standard deviations of cosines: a library may have only one picture."""
 
 Level = Literal["strong", "good", "weak"]
 LEVELS: tuple[Level, ...] = ("strong", "good", "weak")
-"""Best first, as results are sorted."""
+"""From best to worst, as results are sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +53,9 @@ class Match:
 
     Attributes:
         level: ``strong``, ``good`` or ``weak``.
-        picture: What it shows is near to the sentence.
-        text: A text that stands with it is near to the sentence.
-        words: The words of the sentence that stand in its texts or its file name, in their order.
+        picture: Whether what it shows is near to the sentence.
+        text: Whether a text about it is near to the sentence.
+        words: The words of the sentence that are in its texts or its file name, in order.
     """
 
     level: Level
@@ -65,35 +64,34 @@ class Match:
     words: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Why, as ``search --json`` prints it."""
+        """The reasons, as ``search --json`` prints them."""
         return {"picture": self.picture, "text": self.text, "words": list(self.words)}
 
     @property
     def why(self) -> str:
-        """The same in plain words."""
+        """The reasons in plain words."""
         seen = [name for name, named in (("picture", self.picture), ("text", self.text)) if named]
         return ", ".join(seen + [f"words: {' '.join(self.words)}"][: bool(self.words)]) or "nothing clear"
 
 
 def asked_words(sentence: str) -> str:
-    """The stems of a question, for full-text search; empty where it has function words only."""
+    """The stems of a query for full-text search; empty if it has function words only."""
     return " ".join(sorted(stems(sentence)))
 
 
 def deviations(
     cosines: FloatMatrix, said: FloatMatrix, relevance: FloatMatrix, background: Background
 ) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-    """How far pictures stand out for a sentence.
+    """How far pictures stand out for a sentence, in standard deviations.
 
     Args:
-        cosines: (N,) of the pictures with the sentence.
-        said: (N,) highest cosine of what is said of each with it; nan where nothing is said.
+        cosines: (N,) cosine of each picture with the sentence.
+        said: (N,) highest cosine of a text about the picture with the sentence; NaN without texts.
         relevance: (N,) BM25.
-        background: The cosines that the library is compared with.
+        background: The cosines of made-up sentences in this library.
 
     Returns:
-        (N,) the whole, of the picture alone, and of the text that is nearest (nan without one); all in standard
-        deviations.
+        (N,) the total score, (N,) that of the picture alone, and (N,) that of the nearest text (NaN without one).
     """
     of_image, of_text = _standard(cosines, background.picture), _standard(said, background.text)
     with_text = IMAGE * of_image + TEXT * of_text + SILENT
@@ -102,30 +100,30 @@ def deviations(
 
 
 def with_every_word(whole: FloatMatrix, every: NDArray[np.bool_], words: int) -> FloatMatrix:
-    """Deviations, raised for pictures whose texts and names have every word: above ``GOOD``, in the order they had.
+    """Scores, raised above ``GOOD`` for pictures whose texts and names have every word; their order stays the same.
 
     Args:
-        whole: (N,) what ``deviations`` gives.
-        every: (N,) whether a picture has them all.
-        words: How many the sentence has, function words not counted.
+        whole: (N,) total scores from ``deviations``.
+        every: (N,) whether a picture has every word.
+        words: Number of words in the sentence, without function words.
     """
     raised = np.logaddexp(whole + EVERY_WORD * np.log(max(words, 1)), GOOD)
     return np.asarray(np.where(every, raised, whole), np.float32)
 
 
 def has_every_word(has: AbstractSet[str], wanted: AbstractSet[str]) -> bool:
-    """Whether stems have all that are wanted; never where none are."""
+    """Whether ``has`` contains all wanted stems; False if none are wanted."""
     return bool(wanted) and wanted <= has
 
 
 def in_cosines(found: FloatMatrix, background: Background) -> FloatMatrix:
-    """Deviations as cosines of a picture of which nothing is said: for such a one, just its cosine."""
+    """Scores expressed as cosines: the cosine at which a picture without texts would have the same score."""
     mean, deviation = background.picture
     return np.asarray(mean + deviation * found, np.float32)
 
 
 def stems_of_words(sentence: str) -> dict[str, set[str]]:
-    """The words of a sentence in its order, each with its stems: none for a function word."""
+    """The words of a sentence, in order, to their stems; an empty set for a function word."""
     return {word: stems(word) for word in re.findall(r"\w+", sentence)}
 
 
@@ -137,15 +135,15 @@ def match_of(
     has: AbstractSet[str],
     every: bool,
 ) -> Match:
-    """What is told of a match; one that has every word of the sentence, but function words, is good at least.
+    """The match to report; at least good if the picture has every word of the sentence except function words.
 
     Args:
-        whole: What ``with_every_word`` gives.
-        of_image: What ``deviations`` gives.
-        of_text: What ``deviations`` gives for the nearest text.
-        asked: What ``stems_of_words`` gives for the question.
+        whole: From ``with_every_word``.
+        of_image: From ``deviations``.
+        of_text: From ``deviations``, for the nearest text.
+        asked: From ``stems_of_words``, for the query.
         has: The stems of the picture's texts and names.
-        every: Whether those are all of the question's.
+        every: Whether ``has`` contains all stems of the query.
     """
     level: Level = "strong" if whole >= STRONG else "good" if whole >= GOOD or every else "weak"
     words = tuple(word for word, own in asked.items() if has & own)

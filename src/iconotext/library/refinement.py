@@ -1,18 +1,17 @@
-"""Selective similarity refinement: hard queries also look at how sure the relations are (Alikhani 2021, Eq. 4–6).
+"""Selective similarity refinement: hard queries also use the confidence in the relations (Alikhani 2021, Eq. 4-6).
 
-A coherence-aware model is expected to be surer of the relations between a text and its own image than of those with
-any other image. The confidence in one relation is ``η_c = exp(λ |x_c − ½|)``, from 1 (x_c = ½) to ``exp(λ / 2)``; that
-of a text and an image is the sum over the R relations, and multiplies their cosine. Alone it says little, so only
-queries that are hard anyway are refined: those whose two best images differ by less than T.
+A coherence-aware model is expected to be more confident of the relations between a text and its own image than between
+the text and any other image. The confidence in one relation is ``η_c = exp(λ |x_c - ½|)``, from 1 (x_c = ½) to
+``exp(λ / 2)``; the confidence in a pair is the sum over its R relations, and multiplies its cosine. Only hard queries
+are refined: those whose two best images differ by less than T.
 
 What follows from the equations, and is kept as it is:
 
 - η is a sum, so the similarities of a hard query grow by a factor of R to R exp(λ / 2), while those of an easy one stay
-  as they are. A factor that all images of a query share moves none of its images, so every rank within a query is the
-  same as with a mean instead of the sum. But refined similarities are no cosines, and those of two queries cannot be
-  compared.
-- A negative cosine becomes more negative the surer the relations are: among images that do not fit a text at all, the
-  unsure ones rise. Images above 0, where the best ones stand, are ranked as meant.
+  the same. A common factor does not change the order of a query's images, so every rank within a query is the same as
+  with a mean instead of the sum. But refined similarities are no cosines, and cannot be compared between queries.
+- A negative cosine becomes more negative with more confidence: among images that do not fit a text at all, those with
+  the least confidence rise. Images with positive cosines, where the best ones are, are ranked as intended.
 - λ = 0 and T = 0 change no rank.
 """
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 SETTINGS_FILE = "refinement.json"
-"""In the folder of a model: the settings that were chosen for it."""
+"""File in the folder of a model with the settings that were chosen for it."""
 
 
 class Refinement(NamedTuple):
@@ -50,7 +49,7 @@ class Refinement(NamedTuple):
 
 
 def read_refinement(folder: Path) -> Refinement | None:
-    """The settings in the folder of a model, None without any; ``FeatureError`` where the file is damaged."""
+    """The settings in the folder of a model, None without any; ``FeatureError`` if the file is damaged."""
     path = folder / SETTINGS_FILE
     if not path.is_file():
         return None
@@ -67,19 +66,19 @@ def read_refinement(folder: Path) -> Refinement | None:
 
 
 def refine(similarities: Floats, probabilities: Floats, *, strength: float, threshold: float) -> Floats:
-    """Similarities in which those of hard queries are multiplied by the confidence in the relations (Eq. 6).
+    """Multiply the similarities of hard queries by the confidence in the relations (Eq. 6).
 
     Args:
         similarities: (Q, N) of Q queries and N images, finite.
         probabilities: (Q, N, R) of R ≥ 1 relations, 0 to 1.
-        strength: λ, at least 0; the paper has 0.13 for CITE++ and 0.12 for Clue.
-        threshold: T, at least 0; the paper has 0.1. Queries are hard whose two highest similarities differ by less.
+        strength: λ, at least 0; 0.13 for CITE++ and 0.12 for Clue in the paper.
+        threshold: T, at least 0; 0.1 in the paper. A query is hard if its two highest similarities differ by less.
 
     Returns:
-        (Q, N) of the type of the similarities, an array of its own; rows of easy queries are equal to those given.
+        (Q, N), a new array of the same type; rows of easy queries are unchanged.
 
     Raises:
-        ShapeError: The shapes do not fit, or something is not a number.
+        ShapeError: The shapes do not fit, or a value is not finite.
         SettingError: λ or T is negative or not a number.
     """
     if not threshold >= 0:
@@ -93,7 +92,7 @@ def refine(similarities: Floats, probabilities: Floats, *, strength: float, thre
 
 
 def confidence(probabilities: Floats, strength: float) -> NDArray[np.float64]:
-    """How sure the relations of each pair are (Eq. 4, 5).
+    """The confidence in the relations of each pair (Eq. 4, 5).
 
     Args:
         probabilities: (..., R) of R ≥ 1 relations, 0 to 1.
@@ -103,7 +102,7 @@ def confidence(probabilities: Floats, strength: float) -> NDArray[np.float64]:
         (...), from R to R exp(λ / 2).
 
     Raises:
-        ShapeError: There are no relations, or something is no probability.
+        ShapeError: There are no relations, or a value is no probability.
         SettingError: λ is negative or not finite.
     """
     if not (strength >= 0 and math.isfinite(strength)):
@@ -111,20 +110,20 @@ def confidence(probabilities: Floats, strength: float) -> NDArray[np.float64]:
     probabilities = np.asarray(probabilities)
     if probabilities.ndim < 1 or not probabilities.shape[-1]:
         raise ShapeError(f"probabilities {probabilities.shape} need at least one relation in their last dimension")
-    if not ((probabilities >= 0) & (probabilities <= 1)).all():  # NaN is neither
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():  # also finds NaN
         raise ShapeError("probabilities must be numbers from 0 to 1")
     summed: NDArray[np.float64] = np.exp(strength * np.abs(probabilities - 0.5)).sum(axis=-1, dtype=np.float64)
     return summed
 
 
 def top_difference(similarities: Floats) -> NDArray[np.float64]:
-    """By how much the best image of each query is ahead of the second (Δ), of (Q, N) finite similarities.
+    """The difference Δ between the two highest similarities of each query, of (Q, N) finite similarities.
 
     Returns:
-        (Q,), at least 0; infinite where there is only one image, so that no query of that kind is hard.
+        (Q,), at least 0; infinite if there is only one image, so that no such query is hard.
 
     Raises:
-        ShapeError: It is no matrix, or something is not a number.
+        ShapeError: Not a matrix, or a value is not a number.
     """
     checked = _checked(similarities)
     if checked.shape[1] < 2:

@@ -1,4 +1,4 @@
-"""How a wanted relation changes the order of search results."""
+"""Changes the order of search results by a wanted relation."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ if TYPE_CHECKING:
 
 
 WEIGHT = 0.5
-"""What a relation may move: so many standard deviations of the similarities for a probability e times as high."""
+"""Standard deviations of the similarities that a factor of e in the relation's probability is worth."""
 
 SPREAD_OF = 100
-"""The nearest pictures whose similarities tell how far apart similarities are."""
+"""Number of nearest pictures from which this standard deviation is computed."""
 
 LEAST = 0.05
-"""No probability counts as lower: a picture that fits much better comes first whatever its relation."""
+"""Lower limit for probabilities, so that a picture that fits much better comes first whatever its relation."""
 
 
 def probabilities(
     query: FloatMatrix | None, offsets: FloatMatrix | None, own: Sequence[float] | None
 ) -> FloatMatrix | None:
-    """How probably each relation holds between a query and a picture.
+    """The probability of each relation between a query and a picture.
 
-    Two witnesses are asked: the relation model about the query and the picture, and the same model about the picture
-    and the text that stands with it in a document, which tells what its author used it for. Their log-odds are
-    averaged. Where one has nothing to say (a query that is a picture, a picture without a text), the other one
-    counts alone.
+    There are two sources of log-odds: the relation model applied to query and picture, and the same model applied to
+    the picture and the text about it in a document, which shows what its author used it for. Their mean is used, or the
+    one that exists: a query by picture has no text, and some pictures have none.
 
     Args:
-        query: (R,) log-odds from the query; None for a query without words.
-        offsets: (R,) what the picture adds to them; None where the library knows nothing of it.
+        query: (R,) log-odds from the query; None for a query without text.
+        offsets: (R,) what the picture adds to them; None if not stored.
         own: (R,) log-odds between the picture and its own text; None without one.
 
     Returns:
-        (R,) probabilities; None where there is no witness.
+        (R,) probabilities; None without any source.
     """
     witnesses = []
     if query is not None and offsets is not None:
@@ -53,24 +52,24 @@ def probabilities(
 def refined(similarities: FloatMatrix, wanted: FloatMatrix) -> FloatMatrix:
     """Similarities, lowered by how improbable the wanted relation is.
 
-    A picture should fit, and stand in the relation: its similarity says how probably it is the picture that is meant,
-    the relation model how probably it stands in the relation, and the logarithm of the product of both is
-    ``similarity / τ + log P``. In units of similarity that is ``similarity + τ log P``, with τ = ``WEIGHT`` standard
-    deviations of the similarities among the nearest pictures, because models differ in how far apart these are. P
-    below ``LEAST`` counts as ``LEAST``: nothing falls by more than 1.5 standard deviations, so among pictures that
-    fit, the relation decides, and one that fits far better than another stays ahead of it.
+    A result should be similar and have the relation. Similarity says how probably it is the wanted picture, the
+    relation model how probably it has the relation; the logarithm of the product is ``similarity / τ + log P``, or, in
+    units of similarity, ``similarity + τ log P``. τ is ``WEIGHT`` standard deviations of the similarities among the
+    nearest pictures, since models differ in the spread of their similarities. P is at least ``LEAST``, so nothing falls
+    by more than 1.5 standard deviations: among similar pictures the relation decides, but a much more similar one stays
+    ahead.
 
     Args:
         similarities: (N,) cosines, best first.
         wanted: (N,) probabilities of the wanted relation.
 
     Returns:
-        (N,) scores; none is above the similarity, and it is the same for P = 1.
+        (N,) scores, at most the similarities, and equal for P = 1.
     """
     return np.asarray(similarities + relation_scale(similarities) * np.log(np.maximum(wanted, LEAST)), np.float32)
 
 
 def relation_scale(similarities: FloatMatrix) -> float:
-    """τ: what a probability e times as high is worth, in similarity."""
+    """τ: what a factor of e in probability is worth, in units of similarity."""
     nearest = np.asarray(similarities[:SPREAD_OF], np.float64)
     return WEIGHT * float(nearest.std()) if len(nearest) else 0.0

@@ -1,4 +1,4 @@
-"""A picture as a row of the library's table, and back."""
+"""Converts pictures to rows of the library's table, and back."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pydantic import TypeAdapter
 from iconotext.library.items import Compared, Item, Place, folders_of, words_of
 
 COMPARED = ("digest", "vector", "said", "words")
-"""Columns that a search reads of all pictures that it chooses from; reading takes longer than finding them."""
+"""Columns that a search reads of all candidates; reading takes longer than finding."""
 
 TOLD = ("digest", "places", "date", "relation_model", "offsets", "taken")
-"""Columns that it reads besides of the chosen ones."""
+"""Further columns that a search reads of its results."""
 
 PLACES = TypeAdapter(tuple[Place, ...])
 
 
 def schema(dim: int) -> Any:
-    """Columns of the table."""
+    """The schema of the table."""
     import pyarrow as pa
 
     return pa.schema(
@@ -28,7 +28,7 @@ def schema(dim: int) -> Any:
             pa.field("digest", pa.string(), nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
             pa.field("places", pa.string(), nullable=False),  # JSON
-            pa.field("owners", pa.list_(pa.string())),  # the files that were added and brought it in
+            pa.field("owners", pa.list_(pa.string())),  # files that brought it in
             pa.field("folders", pa.list_(pa.string())),
             pa.field("date", pa.timestamp("s")),  # local time, as cameras write it
             pa.field("relation_model", pa.string()),
@@ -42,13 +42,13 @@ def schema(dim: int) -> Any:
 
 
 def items_of(table: Any, dim: int) -> list[Item]:
-    """Pictures from their rows, a table of Arrow."""
+    """Pictures from rows of an Arrow table."""
     compared = compared_of(table.append_column("_rowid", [range(len(table))]), dim)
     return told_of(table.select([*TOLD, "thumbnail"]), {each.digest: each for each in compared})
 
 
 def told_of(table: Any, compared: Mapping[str, Compared]) -> list[Item]:
-    """Pictures from what is told of them, a table of Arrow, and what is compared of them, by their names."""
+    """Pictures from an Arrow table with the columns ``TOLD``, and digest to the compared columns."""
     return [
         Item(
             row["digest"],
@@ -67,21 +67,21 @@ def told_of(table: Any, compared: Mapping[str, Compared]) -> list[Item]:
 
 
 def compared_of(table: Any, dim: int) -> list[Compared]:
-    """What is compared of pictures, from a table of Arrow."""
-    vectors, said = (_vectors(table[name], dim) for name in ("vector", "said"))  # as lists they take long
+    """The compared columns of pictures, from an Arrow table."""
+    vectors, said = (_vectors(table[name], dim) for name in ("vector", "said"))  # lists would take long
     digests, words, rows = (table[name].to_pylist() for name in ("digest", "words", "_rowid"))
     each = zip(digests, vectors, said, words, rows, strict=True)
     return [Compared(digest, vector[0], own, text or "", row) for digest, vector, own, text, row in each]
 
 
 def _vectors(column: Any, dim: int) -> list[Any]:
-    """(n, dim) vectors of each row; None for one without any."""
+    """(n, dim) vectors of each row; None for a row without any."""
     known = (value.values.to_numpy(zero_copy_only=False) if value.is_valid else None for value in column)
     return [None if value is None else np.asarray(value, np.float32).reshape(-1, dim) for value in known]
 
 
 def table_of(items: Sequence[Item], dim: int) -> Any:
-    """Pictures as a table of Arrow."""
+    """Pictures as an Arrow table."""
     import pyarrow as pa
 
     vectors = np.stack([item.vector for item in items]).astype(np.float32)

@@ -1,6 +1,6 @@
-"""Search a library: the pictures that match a sentence or a picture best, and how each stands to the sentence.
+"""Searches a library: the pictures that match a sentence or a picture best, with their relations to the sentence.
 
-The models are given; ``library.searcher`` searches with those that the library was made with.
+The models are arguments here; ``library.searcher`` loads those that the library was made with.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 CANDIDATES = 200
-"""The nearest pictures among which a wanted relation chooses; more where more results are wanted."""
+"""Number of nearest pictures among which a wanted relation chooses; more if more results are wanted."""
 
 TOLD_AT_ONCE = 40
-"""Pictures whose relations are read in one go: reading those of all candidates takes longer than finding them."""
+"""Pictures whose relations are read at a time: reading those of all candidates takes longer than finding them."""
 
 NEAREST = 3
-"""Pictures that are told where none is a good match."""
+"""Number of results if none is a good match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is searched for.
+    """A query.
 
     Attributes:
         text: A sentence; None for a search by picture alone.
-        picture: A picture to be like, or the digest of one of the library, which is then not among the results; with
-            a sentence too, pictures like it that fit the sentence.
-        relation: Name of the relation in which picture and sentence are to stand, one of
-            ``searchable_relations``; None for any.
-        filters: Which pictures are looked among.
-        anyway: Fill the places even if no picture is a good match.
+        picture: Find pictures like this one: a file, or the digest of a picture in the library, which is then no
+            result. With a sentence too, results are like the picture and fit the sentence.
+        relation: Name of the wanted relation between picture and sentence, one of ``searchable_relations``; None for
+            any.
+        filters: Restrict the search to some pictures.
+        anyway: Return as many results as wanted even if no picture is a good match.
     """
 
     text: str | None = None
@@ -63,7 +63,7 @@ class Query:
 
     @property
     def by_words(self) -> bool:
-        """Whether what is said of the pictures counts, too: where a sentence alone is searched for."""
+        """Whether texts about pictures count: only if a sentence alone is the query."""
         return self.text is not None and self.picture is None
 
 
@@ -72,19 +72,19 @@ class Result:
     """A picture that was found.
 
     Attributes:
-        image: Its file, its address on the web, or its number in the document it came in.
-        score: The similarity, raised or lowered by what is said of the picture, and lowered where the wanted relation
-            is improbable; where the model of the library refines, times confidence.
+        image: Its file, its address on the web, or its number in the document that contains it.
+        score: The similarity, raised or lowered by the texts about the picture, lowered if the wanted relation is
+            improbable, and multiplied by a confidence if the model has a refinement.
         similarity: Cosine of the picture with the query, -1 to 1.
         match: How well it matches the sentence, and why; None for a search by picture.
-        relations: Probability of each relation between query and picture; empty where nothing is known of them.
-        date: When the camera took it, local time; None where that is not known.
-        written: The words in it; None where nobody has looked for any, or there are none.
+        relations: Probability of each relation between query and picture; empty if unknown.
+        date: When the camera took it, in local time; None if unknown.
+        written: The words in it; None if there are none, or if they were not read.
         sentences: The sentences of the document that belong to it, most confident first.
-        file: Where the picture is; None for one that came inside a document or from the network.
-        number: Which of the document's images it is, from 0; None without a document.
-        places: How many places it was found in; a file and a document that shows it are one.
-        member: Where it lies in a tar or a table; None for one that does not.
+        file: The picture's file; None if it is inside a document or came from the network.
+        number: Number of the image in the document, from 0; None without a document.
+        places: Number of places where it was found; a file and a document that shows it count as one.
+        member: Its place in a tar or a table; None if it is in neither.
     """
 
     digest: str
@@ -105,7 +105,7 @@ class Result:
     member: Member | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """What ``search --json`` prints."""
+        """The result as ``search --json`` prints it."""
         return {
             "image": self.image,
             "score": round(self.score, 4),
@@ -130,22 +130,22 @@ def search(
     relation_model: RelationModel | None = None,
     refinement: Refinement | None = None,
 ) -> list[Result]:
-    """The pictures that fit best: strong matches first, then good and weak ones, each by score.
+    """Find the best results: strong matches first, then good and weak ones, each sorted by score.
 
-    Where none is a good match, the three nearest.
+    Without a good match, the ``NEAREST`` nearest pictures are returned.
 
-    A coherence-aware model (trained with ``objective.coherence``) says itself how a sentence and a picture relate; for
-    the relations that it knows, its word counts instead of the relation model's.
+    A coherence-aware model (trained with ``objective.coherence``) predicts relations itself; for these relations its
+    predictions replace those of the relation model.
 
     Args:
         relation_model: The one that the library was made with; None searches without relations.
-        refinement: λ and T of the selective similarity refinement (Alikhani 2021, Eq. 4–6) of a coherence-aware model;
-            applied to sentences for which no relation is wanted.
+        refinement: λ and T of the selective similarity refinement (Alikhani 2021, Eq. 4-6) of a coherence-aware model;
+            used for sentences without a wanted relation.
 
     Raises:
         LibraryError: The library is empty, or was made with another model.
-        ImageError: The picture to be like cannot be read, or is not in the library.
-        SettingError: There is neither sentence nor picture, or a relation is wanted and cannot be told.
+        ImageError: The picture of the query cannot be read, or is not in the library.
+        SettingError: Neither sentence nor picture is given, or the wanted relation cannot be computed.
     """
     check_models(library, query, encoder, relation_model)
     if library.count() == 0:
@@ -187,12 +187,12 @@ def search(
 
     scores, chances = similarities, np.zeros(len(near), np.float32)
     if wanted is not None:
-        # No relation raises a score: who is among the first as if it were certain, is told until all of these are.
+        # Relations only lower scores: read those of the best candidates until the best results all have theirs.
         chances += 1
         while not all(near[i].digest in items for i in ordered()[:wants]):
             some = [i for i in ordered() if near[i].digest not in items][: max(wants, TOLD_AT_ONCE)]
             tell(some)
-            # A picture of which nothing is known is as likely as not to stand in the relation.
+            # A picture without relations has the wanted one with a probability of one half.
             chances[some] = [known(i).get(wanted, 0.5) for i in some]
             scores = refined(similarities, chances)
     elif refines and refinement is not None and len(near):
@@ -209,26 +209,26 @@ def search(
 
 
 def has_good_match(results: Sequence[Result]) -> bool:
-    """Whether one of the results matches well; always in a search by picture, where nobody can tell."""
+    """Whether a result is a good match; always True for a search by picture, where this is unknown."""
     return any(result.match is None or result.match.level != "weak" for result in results)
 
 
 def searchable_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:
-    """The relations that a search can tell: those of the library's relation model, and of a coherence-aware model."""
+    """The relations that a search can use: of the library's relation model, and of a coherence-aware model."""
     own = () if encoder.coherence is None else encoder.coherence.relations
     return tuple(dict.fromkeys((*library.settings.relations, *own)))
 
 
 def is_english(text: str) -> bool:
-    """Whether a query is in the language that the relation model reads, as far as so few words tell."""
+    """Whether a query is in English, which the relation model reads, as far as its few words show."""
     return detect_language(text) == LANGUAGE
 
 
 def check_models(library: Library, query: Query, encoder: Encoder, relation_model: RelationModel | None = None) -> None:
-    """See that a library can be asked this with these models.
+    """Check that a library can be searched with this query and these models.
 
     Raises:
-        LibraryError: It was made with another model.
+        LibraryError: The library was made with another model.
         SettingError: See ``search``.
     """
     settings = library.settings
@@ -257,7 +257,7 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
 
 
 def _vector(library: Library, query: Query, encoder: Encoder) -> FloatMatrix:
-    """The query as a vector: of a sentence, of a picture, or half way between the two."""
+    """The query as a unit vector: of a sentence, of a picture, or half way between the two."""
     parts = []
     if query.text is not None:
         parts.append(encoder.encode_sentences([query.text])[0])
@@ -277,7 +277,7 @@ def _vector(library: Library, query: Query, encoder: Encoder) -> FloatMatrix:
 
 
 def _coherence(query: Query, near: Sequence[Near], encoder: Encoder) -> list[FloatMatrix | None]:
-    """(R',) what a coherence-aware model says of the sentence with each picture; None without one, or a sentence."""
+    """(R',) relations of the sentence with each picture, by a coherence-aware model; None without it or a sentence."""
     if not near or query.text is None or encoder.coherence is None:
         return [None] * len(near)
     pictures = np.stack([each.picture.vector for each in near])
@@ -285,7 +285,7 @@ def _coherence(query: Query, near: Sequence[Near], encoder: Encoder) -> list[Flo
 
 
 def _of_relation_model(item: Item, relation_model: str | None) -> Item:
-    """The picture, without relations where they are of another model: a run that renews them is not through yet."""
+    """The picture, without relations if they come from another model: an update that renews them is unfinished."""
     if item.relation_model == (relation_model or ""):
         return item
     return replace(item, places=tuple(replace(place, relations=None) for place in item.places), offsets=None)
@@ -294,7 +294,7 @@ def _of_relation_model(item: Item, relation_model: str | None) -> Item:
 def _known(
     witnessed: FloatMatrix | None, coherence: FloatMatrix | None, library: Library, encoder: Encoder
 ) -> dict[str, float]:
-    """Relation to probability: the relation model's, and where a coherence-aware model has its word, that one's."""
+    """Relation to probability: those of a coherence-aware model replace those of the relation model."""
     known: dict[str, float] = {}
     if witnessed is not None:
         known |= zip(library.settings.relations, map(float, witnessed), strict=True)
@@ -304,7 +304,7 @@ def _known(
 
 
 def _speaks_for(relation_model: RelationModel, library: Library) -> bool:
-    """Whether a relation model is the one that the library was made with."""
+    """Whether the library was made with this relation model."""
     return relation_model.name == library.settings.relation_model
 
 

@@ -1,6 +1,6 @@
-"""The results of a search as a page: one file with small pictures in it, that asks the network for nothing.
+"""The results of a search as one HTML file with small pictures in it, which makes no network requests.
 
-Its grid is also that of the server's page: ``card`` says what it shows of a result.
+The server's page has the same grid: ``card`` makes the entry of a result.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from iconotext.types import Image
 from iconotext.write import write_text
 
 LARGE = 50
-"""Up to so many pictures are in the page as large as they are shown when enlarged; more make it too heavy."""
+"""With at most this many results the page contains enlarged pictures too; with more it would be too large."""
 
 LONGEST = 240
-"""Characters of a caption or a sentence that the page shows."""
+"""Longest caption or sentence on the page, in characters."""
 
 
 def search_page(library: Library, query: Query, results: Sequence[Result]) -> str:
-    """A whole HTML page with the results of a search, best first.
+    """An HTML page with the results of a search, best first.
 
     Args:
-        library: Where they were found; keeps small pictures of those that are no files.
+        library: Where they were found; it has thumbnails of pictures without files.
     """
     shown = _images(library, results)
     asked = [Path(query.picture)] if isinstance(query.picture, Path) else []
@@ -105,16 +105,16 @@ def card(
     large: str | None = None,
     alike: str | None = None,
 ) -> dict[str, Any]:
-    """What the grid shows of a result, for the template ``cards.html``.
+    """The data of a result for the template ``cards.html``.
 
     Args:
-        picture: Has ``uri``, ``width`` and ``height`` (0 where unknown), and a ``problem`` where it has no ``uri``.
+        picture: Has ``uri``, ``width`` and ``height`` (0 if unknown), and ``problem`` if it has no ``uri``.
         place: Where the picture is, in words.
-        document: The document that shows it, in words; None without one.
-        document_link: Where a browser finds the document; None where it does not.
-        link: Where a browser finds the picture.
-        large: Where it finds the picture as large as it is shown when enlarged; None where ``uri`` is large enough.
-        alike: Where more like it are found.
+        document: Name of the document that shows it; None without one.
+        document_link: Address of the document for a browser; None if it has none.
+        link: Address of the picture for a browser.
+        large: Address of the enlarged picture; None if ``uri`` is large enough.
+        alike: Address of a search for similar pictures.
     """
     chance = None if query.relation is None else result.relations.get(query.relation)
     name = readable(_name(result))
@@ -140,13 +140,13 @@ def card(
 
 
 def _named(document: str) -> str:
-    """A document as seen from the working folder; of another, its folder and its name: a page may go far."""
+    """A document relative to the working folder if below it; else its folder and name, since pages are passed on."""
     here = from_here(document)
     return here if here != document else "/".join(Path(document).parts[-2:])
 
 
 def _address(file: str | None) -> str | None:
-    """Where a browser on this machine finds a file; None for one that is not there."""
+    """A file's address for a browser on this machine; None if the file does not exist."""
     return Path(file).as_uri() if file is not None and os.path.isfile(file) else None
 
 

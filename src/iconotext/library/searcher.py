@@ -1,4 +1,4 @@
-"""A library with the models that it was made with, kept open for many searches."""
+"""Keeps a library and its models open for many searches."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ NOT_ENGLISH = "the sentence is not English, so the relation model, which reads E
 
 
 class Answer(NamedTuple):
-    """What came of a search.
+    """The results of a search.
 
     Attributes:
-        query: With its relation by its name.
-        note: Why something was not looked at; None: all was.
+        query: With the relation's canonical name.
+        note: What was not searched, and why; None if everything was.
     """
 
     library: Library
@@ -43,7 +43,7 @@ class _Models(NamedTuple):
 
 
 class Searcher:
-    """Searches a library again and again; opens it anew when it has changed on disk. What is asked is not kept."""
+    """Searches a library repeatedly, and opens it again when it has changed on disk. Queries are not stored."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class Searcher:
 
     @property
     def library(self) -> Library:
-        """The library as it is on disk by now; ``LibraryError`` where there is none."""
+        """The current version of the library; ``LibraryError`` if there is none."""
         seen = self._state()
         if self._opened is None or seen != self._seen:
             self._opened, self._seen = open_library(self.path), seen
@@ -62,20 +62,20 @@ class Searcher:
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """The relations that a search can tell; ``IconotextError`` where a model cannot be loaded."""
+        """The relations that a search can use; ``IconotextError`` if a model cannot be loaded."""
         library = self.library
         return searchable_relations(library, self._models(library).encoder)
 
     def find(self, query: Query) -> Answer:
-        """Search for a query whose relation has any of its names.
+        """Search for a query; its relation may have any of its names.
 
         Raises:
-            IconotextError: As ``open_library`` and ``search``; a model cannot be loaded; there is no such relation.
+            IconotextError: As ``open_library`` and ``search``; a model cannot be loaded; an unknown relation.
         """
         library = self.library
         models = self._models(library)
         if query.relation is not None:
-            known = searchable_relations(library, models.encoder)  # without any, search says what is missing
+            known = searchable_relations(library, models.encoder)  # if there are none, ``search`` reports it
             name = relation_name(query.relation, known) if known else find_relation(query.relation).name
             query = replace(query, relation=name)
         results = search(library, query, *models)
@@ -83,12 +83,12 @@ class Searcher:
         return Answer(library, query, results, NOT_ENGLISH if unread else None)
 
     def _state(self) -> object:
-        """What is another whenever the library has changed: every commit has a file of its own."""
+        """A value that changes whenever the library does: every commit has a file of its own."""
         try:
             about = os.stat(self.path / SETTINGS)
             versions = frozenset(os.listdir(self.path / f"{TABLE}.lance" / "_versions"))
         except OSError:
-            return None  # opening it says what is wrong
+            return None  # opening the library reports the problem
         return about.st_mtime_ns, about.st_size, about.st_ino, versions
 
     def _models(self, library: Library) -> _Models:

@@ -1,4 +1,4 @@
-"""What a library is, and how it is searched: the file ``library.json`` in its folder."""
+"""The settings of a library: the file ``library.json`` in its folder."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from iconotext.errors import LibraryError, OutputError
 from iconotext.write import write_bytes
 
 FORMAT = 3
-"""Version of the files in the folder."""
+"""Version of the file format."""
 
 SETTINGS = "library.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """Cosines with sentences that nobody asked: their means and standard deviations.
+    """Mean and standard deviation of the cosines of made-up sentences with a library.
 
     Attributes:
-        picture: Mean and deviation of the cosines with the pictures of a library.
-        text: Mean and deviation of the cosines with what is said of the pictures.
+        picture: Mean and standard deviation of the cosines with its pictures.
+        text: Mean and standard deviation of the cosines with the texts about its pictures.
     """
 
     picture: tuple[float, float]
@@ -33,15 +33,15 @@ class Background:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """How the approximate index is searched, and how well it finds.
+    """How the approximate index is searched, and its recall.
 
     Attributes:
-        pictures: How many it was made of.
-        partitions: Into how many it is divided.
-        probes: How many of them a search looks into.
-        refine: How many times as many pictures as wanted are compared exactly in the end.
-        recall: The share of the ten nearest pictures that is found, measured against exact search.
-        queries: With how many queries.
+        pictures: Number of pictures when it was built.
+        partitions: Number of partitions.
+        probes: Number of partitions that a search looks into.
+        refine: A search for n pictures compares n times this many exactly.
+        recall: The share of the ten nearest pictures that is found, compared with exact search.
+        queries: Number of queries with which recall was measured.
     """
 
     pictures: int
@@ -54,20 +54,20 @@ class IndexSettings:
 
 @dataclass(frozen=True, slots=True)
 class LibrarySettings:
-    """What a library is: the content of ``library.json``.
+    """The content of ``library.json``.
 
     Attributes:
-        model: What ``library_encoder`` is given for it.
-        space: Name of the space, which its vectors belong to.
+        model: The argument of ``library_encoder``.
+        space: Name of the space of its vectors.
         dim: Length of a vector.
-        relation_model: Name of the relation model that its offsets come from; None without one.
+        relation_model: Name of the relation model of its offsets; None without one.
         relations: Names of the relations, in the order of the offsets.
         relations_from: Where the relation model is: ``default``, a folder, or ``none``.
         roots: The files and folders that were added.
-        asked: The settings of reading and linking that were asked for, by the path that they were asked for.
+        asked: Path to the user's settings of reading and linking for it.
         index: How the approximate index is searched; None while search is exact.
-        background: What its cosines are compared with; None before the first run that adds is through.
-        format: Version of the files.
+        background: Cosines with made-up sentences; None until the first run that adds pictures has ended.
+        format: Version of the file format.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -89,7 +89,7 @@ _JSON = TypeAdapter(LibrarySettings)
 
 
 def read_settings(path: Path) -> LibrarySettings:
-    """What the library in a folder is; ``LibraryError`` where there is none, or one of an unknown format."""
+    """Read the settings of a library; ``LibraryError`` if the folder is none, or of an unknown format."""
     try:
         settings = _JSON.validate_json((path / SETTINGS).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
@@ -114,7 +114,7 @@ def read_settings(path: Path) -> LibrarySettings:
 
 
 def write_settings(path: Path, settings: LibrarySettings) -> None:
-    """Write what a library is; ``LibraryError`` where it cannot be written."""
+    """Write the settings of a library; ``LibraryError`` if they cannot be written."""
     try:
         write_bytes(path / SETTINGS, _JSON.dump_json(settings, indent=1) + b"\n", force=True)
     except OutputError as error:

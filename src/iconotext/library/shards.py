@@ -1,6 +1,6 @@
-"""Shards in a library: their documents are taken in a part at a time, linked now or as ``scale link`` has linked them.
+"""Adds shards to a library, part by part: linked now, or from the results of ``scale link``.
 
-A part is to the ledger what a file is. So a run that is killed goes on with the next part, and what is in memory does
+The ledger records each part as it records a file. So a run that was killed goes on with the next part, and memory does
 not grow with the shard.
 """
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from iconotext.types import Document
 
 PART = 256
-"""Documents of a part, fewer where they have more than so many pictures."""
+"""A part ends at this many documents or pictures, whichever comes first."""
 
 _RESULT_OF = "result of"
-"""First in the state of a result: the address of its shard."""
+"""First key in the ``state`` of a result's ledger entry; its value is the address of the shard."""
 
 
 def parts_of(brought: Iterable[str]) -> dict[str, int]:
-    """How many parts of each shard have brought something in, or more where some in between have not."""
+    """Shard to 1 + the number of the last part that brought a picture into the library."""
     parts: dict[str, int] = {}
     for owner in brought:
         if (file := file_of(owner)) != owner:
@@ -49,17 +49,17 @@ def parts_of(brought: Iterable[str]) -> dict[str, int]:
 def linked_shards(
     files: Iterable[Found], ledger: Ledger, brought: Iterable[str], stays: Callable[[str], bool]
 ) -> tuple[set[Path], dict[Path, Path]]:
-    """The shards, of some files and of those that the library has, whose results count; and the results that do not.
+    """Find the shards that are replaced by a result of ``scale link``, among ``files`` and those in the library.
 
-    A result counts from when it can be taken until it is gone, whichever was added first, and whether this run looks
-    at it or not. Of several results of a shard one counts: the one that the library has, else the first.
+    A result replaces its shard while it can be read, whichever of the two was added first. Of several results for one
+    shard only one is used: the one in the library, else the first.
 
     Args:
-        brought: What brought in what the library has.
-        stays: Whether what a file has brought in belongs to the library.
+        brought: The owners of the library's pictures: files, and parts of shards.
+        stays: Whether the pictures from this file stay in the library.
 
     Returns:
-        The shards; and by each result that does not count the one of the same shard that does.
+        The replaced shards; and each unused result with the result that is used in its place.
     """
     parts, looked_at = parts_of(brought), [file.path for file in files if file.kind == "shard"]
     taken = {file_of(each.path): json.loads(each.state)[_RESULT_OF] for each in ledger.starting(f'{{"{_RESULT_OF}"')}
@@ -71,10 +71,10 @@ def linked_shards(
         if (other := counts.setdefault(lasting(Path(taken[name])), path)) != path:
             others[path] = other
     for path in (*sorted(unknown), *looked_at):
-        with suppress(CorpusError):  # told when it is its turn
+        with suppress(CorpusError):  # reported when the shard is read
             if (result := find_result(path)) is not None:
                 if path not in unknown:
-                    result.shard()  # else it cannot be taken, and leaves the shard alone
+                    result.shard()  # else the result cannot be read, and the shard is read instead
                 if (other := counts.setdefault(lasting(Path(result.manifest.inputs[0].address)), path)) != path:
                     others[path] = other
     return counts.keys() & {*looked_at, *map(Path, parts)}, others
@@ -83,10 +83,10 @@ def linked_shards(
 def shard_changes(
     file: Found, ledger: Ledger, parts: Mapping[str, int], models: Models, report: Report
 ) -> Iterator[Change]:
-    """What has changed about a shard, a part at a time; each is to be brought in before the next is asked for.
+    """The changes of a shard, part by part; commit each before asking for the next.
 
     Args:
-        parts: How many parts of each shard the library has something of: see ``parts_of``.
+        parts: Shard to number of parts in the library, from ``parts_of``.
     """
     path, settings = address_of(file.path), models.looked_at(file)
     known, result = ledger.get(path), None
@@ -94,7 +94,7 @@ def shard_changes(
     try:
         result = find_result(file.path)
         shard = find_shards([path])[0] if result is None else result.shard()
-    except CorpusError as error:  # what it brought in stays
+    except CorpusError as error:  # its pictures stay
         many = f" ({counted(result.manifest.images.get('usable', 0), 'picture')})" if result is not None else ""
         _note(report, path, f"{error}{many}", certain=certain or result is not None)
         return
@@ -117,7 +117,7 @@ def shard_changes(
     report.documents += counts.documents["written"]
     report.reasons.update(counts.reasons)
     report.examples += counts.examples[: EXAMPLES - len(report.examples)]
-    if counts.problem is not None:  # the parts behind the place stay
+    if counts.problem is not None:  # parts behind the problem stay
         _note(report, path, counts.problem, certain=certain)
     else:
         yield from (Change(part_name(path, surplus)) for surplus in range(number, parts.get(path, 0)))
@@ -127,7 +127,7 @@ def shard_changes(
 def _linked(
     result: Result | None, shard: Shard, counts: Counts, models: Models, file: Found
 ) -> Iterator[LinkedDocument | Failure]:
-    """The documents of a shard with their links."""
+    """The documents of a shard with their links, from its result or linked now."""
     if result is not None:
         yield from linked_again(result, shard, counts)
         return
@@ -137,7 +137,7 @@ def _linked(
 
 
 def _some(documents: Iterable[LinkedDocument | Failure]) -> Iterator[list[LinkedDocument | Failure]]:
-    """Parts of a shard; where one ends depends on the shard alone, so that a part is the same in every run."""
+    """Parts of a shard; the ends of parts depend on the shard alone, so that every run has the same parts."""
     some: list[LinkedDocument | Failure] = []
     pictures = 0
     for linked in documents:
@@ -153,7 +153,7 @@ def _some(documents: Iterable[LinkedDocument | Failure]) -> Iterator[list[Linked
 def _arrivals(
     some: Sequence[LinkedDocument | Failure], path: Path, part: int, shard: Shard, counts: Counts
 ) -> Iterator[Arrival]:
-    """The pictures of a part; what cannot be used is counted."""
+    """The pictures of a part; counts those that cannot be used."""
     for linked in some:
         if isinstance(linked, Failure):
             counts.note(f"document: {reason_of(str(linked.error))}", f"{linked.path}: {linked.error}")
@@ -166,13 +166,13 @@ def _arrivals(
 
 
 def _state(file: Path, shard: Shard, result: Result | None) -> str:
-    """Sizes and times of all files of a shard, and of a result which shard that is."""
+    """Sizes and times of all files of a shard; for a result, also which shard it replaces."""
     files = [entry(address_of(file)), shard.file, *shard.beside]
     state = {each.address: f"{each.size}:{each.modified}" for each in files if each is not None}
     return json.dumps(state if result is None else {_RESULT_OF: shard.file.address} | state)
 
 
 def _note(report: Report, path: str, problem: str, *, certain: bool) -> None:
-    """That a shard cannot be read, or not to its end; or that it is none, where that is not certain."""
+    """Report that a shard cannot be read, or not to its end; or, if not certain, that the file may be no shard."""
     problem = encodable(problem.removeprefix(f"{path}: "))
     (report.failures if certain else report.left_out).append((path, problem))

@@ -1,12 +1,12 @@
 """A library on disk: pictures with their vectors in LanceDB, and beside them a file that says what the library is.
 
     LIB/
-        library.json      what it was made with, and how it is searched; its presence makes a folder a library
+        library.json      the settings; a folder with this file is a library
         pictures.lance/   a row for each picture: vector, places, date, folders, words, ...
-        ledger.sqlite     what the writer knows about the files; readers never open it
+        ledger.sqlite     which files were added, and in what state; only the writer opens it
 
-Every commit of LanceDB is a new version of the table: whoever reads sees one version, whole, whatever a writer does
-meanwhile and however it ends. There is one writer at a time; the ledger is its lock.
+Every commit of LanceDB is a new version of the table. A reader sees one complete version, whatever a writer does
+meanwhile, even if the writer is killed. There is one writer at a time; the ledger is its lock.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ TABLE = "pictures"
 LEDGER = "ledger.sqlite"
 
 KEEP_VERSIONS = timedelta(minutes=15)
-"""How long a version stays after a newer one has come: longer than any search takes."""
+"""How long an old version is kept after a newer one: longer than any search takes."""
 
 TOP = 10
-"""An index is tried out on so many nearest pictures: that is what its probes are for."""
+"""``IndexSettings.probes`` is chosen for searches for this many pictures."""
 
 MORE, MANY = 4, 64
-"""Full-text search looks at so many times the pictures that are wanted, to see which are equally good; then at so many
-times as many, which costs a tenth of a condition on their names."""
+"""A full-text search for n pictures first reads ``MORE`` * n matches, to see all that match equally well. If these are
+still not all it reads ``MANY`` * n, which takes a tenth of the time of a condition on the names."""
 
 _INTERNAL = re.compile(r"^lance error: (?:LanceError\(\w+\): )?|,? *\S+\.rs:\d+.*", re.DOTALL)
-"""What LanceDB's errors say of its own code: before the message, and behind it."""
+"""Prefix and suffix of LanceDB's error messages that name places in its own code."""
 
 AMONG = 250
-"""A condition chooses from the nearest pictures, up to one in so many of all, before it is asked of all: to let LanceDB
-look for the number of each in a set takes as long as to read so many more of the nearest."""
+"""A search with a condition first filters the nearest pictures, at most 1 in ``AMONG`` of the library. Only then does
+LanceDB check the condition for every picture, which takes as long as reading that many of the nearest."""
 
 T = TypeVar("T")
 
 
 class Library:
-    """An open library. Reading needs no lock; everything that writes is for the one who holds the ledger.
+    """An open library. Reading needs no lock; methods that write may be called only while holding the ledger.
 
     Attributes:
-        settings: What it was made with, as it is on disk.
+        settings: As they are on disk.
     """
 
     def __init__(self, path: Path, settings: LibrarySettings) -> None:
@@ -86,52 +86,52 @@ class Library:
         return int(self._attempt(lambda: self.table.count_rows(where)))
 
     def items(self, digests: Iterable[str]) -> dict[str, Item]:
-        """The pictures of these names that are in the library."""
+        """Digest to picture, for the digests that are in the library."""
         return self._where(one_of("digest", some) for some in _some(digests))
 
     def brought_by(self, files: Iterable[str]) -> dict[str, Item]:
-        """The pictures that some of the files that were added brought in, by their names."""
+        """Digest to picture, for the pictures that came from any of these added files."""
         return self._where(f"array_has_any(owners, [{listed(some)}])" for some in _some(files))
 
     def some(self, n: int) -> list[Item]:
-        """All pictures of a library of not many more than n, else about n of them: names begin at random."""
+        """About n pictures, or all if there are not many more; a random sample, since digests are random."""
         share = n / max(n, self.count())
         return list(self._where(["true" if share == 1 else first_names(share)]).values())
 
     def _where(self, conditions: Iterable[str]) -> dict[str, Item]:
-        """The pictures that satisfy one of some conditions in SQL, by their names."""
+        """Digest to picture, for the pictures that satisfy one of the SQL conditions."""
         queries = (self.table.search().where(condition) for condition in conditions)
         tables = (self._attempt(query.to_arrow) for query in queries)
         return {item.digest: item for table in tables for item in items_of(table, self.settings.dim)}
 
     def insert(self, items: Sequence[Item]) -> None:
-        """Store pictures that the library does not have."""
+        """Store pictures that are not in the library yet."""
         self._one_model = None
         if items:
             self._attempt(lambda: self.table.add(table_of(items, self.settings.dim)))
 
     def update(self, items: Sequence[Item]) -> None:
-        """Store pictures instead of what the library has under their names."""
+        """Replace pictures that have the same digests."""
         self._one_model = None
         if items:
             rows = table_of(items, self.settings.dim)
             self._attempt(lambda: self.table.merge_insert("digest").when_matched_update_all().execute(rows))
 
     def remove(self, digests: Iterable[str]) -> None:
-        """Take pictures out."""
+        """Remove pictures."""
         for some in _some(digests):
             self._attempt(partial(self.table.delete, one_of("digest", some)))
 
     def tidy(self) -> None:
-        """Join what many commits have left in small pieces, put new pictures into the index, drop old versions."""
+        """Join the small fragments that many commits leave, put new pictures into the index, drop old versions."""
         self._attempt(lambda: self.table.optimize(cleanup_older_than=KEEP_VERSIONS))
 
     def create_index(self, column: str, config: Any) -> None:
-        """Make an index of LanceDB on a column, instead of one that is there."""
+        """Create a LanceDB index on a column, replacing an existing one."""
         self._attempt(lambda: self.table.create_index(column, config=config, replace=True))
 
     def pieces(self, column: str) -> int:
-        """In how many pieces the index on a column is: 0 without one."""
+        """How many pieces the index on a column has; 0 without an index."""
         found = self._attempt(lambda: self.table.index_stats(f"{column}_idx"))
         return 0 if found is None else int(found.num_indices)
 
@@ -141,7 +141,7 @@ class Library:
             yield from batch.column(0).to_pylist()
 
     def vectors(self) -> Iterator[tuple[list[str], FloatMatrix]]:
-        """Names and (n, dim) vectors of all pictures, a batch at a time."""
+        """Digests and (n, dim) vectors of all pictures, in batches."""
         for batch in self._batches(["digest", "vector"]):
             flat = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
             yield batch.column("digest").to_pylist(), flat.reshape(len(batch), self.settings.dim)
@@ -156,15 +156,15 @@ class Library:
         few: int = 0,
         index: IndexSettings | None = None,
     ) -> list[Near]:
-        """The n pictures nearest to a vector, best first; of two equally near the one whose name sorts first.
+        """The n pictures nearest to a vector, nearest first, ties by digest.
 
         Args:
-            vector: (dim,) of length 1.
-            where: A condition in SQL, see ``Filters.condition``.
-            exact: Compare with every picture, even where there is an index.
-            few: Where no more satisfy the condition, all of these are compared.
-            index: How the index is searched; by default as the settings say. For more than ten pictures it looks into
-                more partitions; where few of the nearest satisfy a condition into all, since others may lie anywhere.
+            vector: (dim,) unit vector.
+            where: SQL condition, see ``Filters.condition``.
+            exact: Compare with every picture, even if there is an index.
+            few: If no more pictures than this satisfy the condition, all of them are compared.
+            index: How to search the index; by default as in the settings. A search for more than ``TOP`` pictures looks
+                into more partitions, and into all if few of the nearest pictures satisfy the condition.
         """
         index = None if exact else index or self.settings.index
         if where and index is not None:
@@ -199,7 +199,7 @@ class Library:
     def _among_nearest(
         self, vector: FloatMatrix, n: int, where: str, index: IndexSettings, few: int
     ) -> list[Near] | None:
-        """The n nearest that satisfy a condition, out of the nearest of all; None where too few of those do."""
+        """The n nearest pictures that satisfy a condition, filtered from the nearest of all; None if too few do."""
         wanted, looked, count = n * index.refine, MORE * n * index.refine, self.count()
         found: Any = ()
         while len(found) <= wanted:
@@ -217,12 +217,12 @@ class Library:
         return near[:n] if near[n - 1].similarity > near[-1].similarity else None  # or more may be equally near
 
     def matching(self, words: str, n: int, *, where: str | None = None) -> list[tuple[Compared, float]]:
-        """The n pictures whose words match best, and BM25; of equally good ones those that stand first in the library.
+        """The n pictures whose words match best, with their BM25 score; ties by place in the library.
 
         Args:
-            words: As ``ranking.asked_words`` makes them; without any, nothing matches.
-            n: At most so many; somewhat fewer where many more than that match equally well.
-            where: A condition in SQL.
+            words: From ``ranking.asked_words``; if empty, nothing matches.
+            n: Upper limit; somewhat fewer come back if many more pictures match equally well.
+            where: SQL condition.
         """
         read = found = (
             self._by_words(words, 2 * MORE * n, where, prefilter=False) if where and self.settings.index else []
@@ -245,12 +245,12 @@ class Library:
         return sorted(((each, best[each.row]) for each in pictures), key=lambda pair: (-pair[1], pair[0].row))
 
     def relevance(self, words: str, digests: Iterable[str]) -> dict[str, float]:
-        """BM25 of those of some pictures whose words match: see ``matching``."""
+        """Digest to BM25 score, for those of the given pictures that match; ``words`` as in ``matching``."""
         several = sorted(set(digests))
         return dict(self._by_words(words, len(several), one_of("digest", several), column="digest"))
 
     def told(self, pictures: Iterable[Compared]) -> dict[str, Item]:
-        """All but the small picture of those that a search of this object has found, by their names."""
+        """Digest to full record, without the thumbnail, of pictures that a search of this object found."""
         compared = {each.digest: each for each in pictures}
         numbers = [each.row for each in compared.values()]
         if not numbers:
@@ -271,10 +271,10 @@ class Library:
     def _by_words(
         self, words: str, n: int, where: str | None, column: str = "_rowid", *, prefilter: bool = True
     ) -> list[tuple[Any, float]]:
-        """Numbers of the n rows whose words match best, or another column of them, and BM25, best first.
+        """Row numbers (or values of another column) and BM25 scores of the n best matches, best first.
 
         Args:
-            prefilter: False gives those of the n best rows of all that satisfy the condition.
+            prefilter: False applies the condition to the n best rows of all, so that fewer than n may be left.
         """
         if not words or not n:
             return []
@@ -289,7 +289,7 @@ class Library:
             yield batch
 
     def _attempt(self, work: Callable[[], T]) -> T:
-        """Do something with LanceDB, whose errors are of many kinds and often a page long."""
+        """Call LanceDB, and turn its errors, which are of many kinds and often a page long, into ``LibraryError``."""
         try:
             return work()
         except (OSError, RuntimeError, ValueError) as error:
@@ -298,16 +298,16 @@ class Library:
 
 
 def open_library(path: Path) -> Library:
-    """Open a library for searching, or, by whoever holds its ledger, for writing.
+    """Open a library; for writing, hold its ledger.
 
     Raises:
-        LibraryError: There is none, or one of another format.
+        LibraryError: The folder is no library, or one of another format.
     """
     return Library(path, read_settings(path))
 
 
 def create_library(path: Path, settings: LibrarySettings) -> Library:
-    """Make an empty library, holding the folder's ledger; ``LibraryError`` where it is not empty, or not writable."""
+    """Create an empty library while holding the folder's ledger; ``LibraryError`` if it cannot be written."""
     library = Library(path, settings)
     library._attempt(lambda: _connect(path).create_table(TABLE, schema=schema(settings.dim), mode="overwrite"))
     from lancedb.index import FTS, BTree, LabelList
@@ -321,12 +321,12 @@ def create_library(path: Path, settings: LibrarySettings) -> Library:
 
 
 def _probes(index: IndexSettings, n: int) -> int:
-    """Into how many partitions a search for n pictures looks."""
+    """How many partitions of the index a search for n pictures looks into."""
     return min(index.partitions, math.ceil(index.probes * math.sqrt(max(1, n / TOP))))
 
 
 def not_written(path: Path, why: str) -> str:
-    """What to say where a library cannot be read or written, at the beginning or in the midst of work."""
+    """The error message for a library that cannot be read or written."""
     line = f"{path}: the library cannot be read or written: {why}"
     if not re.search(r"No space left|quota exceeded|File too large|disk is full|disk I/O error|whole buffer", why):
         return line
@@ -334,7 +334,7 @@ def not_written(path: Path, why: str) -> str:
 
 
 def _some(values: Iterable[str]) -> Iterator[list[str]]:
-    """Different values in order, not too many at a time for a condition in SQL."""
+    """The different values, sorted, in lists of at most 1000: longer ones are too much for an SQL condition."""
     different = sorted(set(values))
     return (different[start : start + 1000] for start in range(0, len(different), 1000))
 

@@ -1,4 +1,4 @@
-"""Bring a library up to date, or take something out: what ``library add`` and ``library remove`` do."""
+"""Updates a library, or removes files from it: ``library add`` and ``library remove``."""
 
 from __future__ import annotations
 
@@ -62,21 +62,21 @@ def add_paths(
     load_relations: Callable[[str, FeatureCache], RelationModel | None] = relation_model_of,
     link: Link | None = None,
 ) -> Report:
-    """Bring a library up to date with paths, by default with those added before, or make it; what came of the files.
+    """Add paths to a library, or create it; without paths, update those added before. Returns counts and problems.
 
     Args:
-        model: Of a new library; None takes ``default``. A library that is there keeps its own; this is then where that
-            lies now.
+        model: For a new library; None for ``default``. An existing library keeps its model; this is then its new
+            place.
         reading: How documents are read, and which files of folders count. What was set is remembered for these paths.
-        linking: How they are linked. What was set is remembered, too.
-        watch: Passes the files on as they are done, of so many; for a progress bar.
-        say: Is told what takes long and is no file.
-        link: Reads and links a document, see ``Models``; None: as the model does.
+        linking: How documents are linked. What was set is remembered for these paths.
+        watch: Passes files on as they are finished, for a progress bar.
+        say: Called with messages about other long steps.
+        link: Reads and links a document, see ``Models``; default: with the library's model.
 
     Raises:
         FeatureError: There is no such model.
         MissingPackageError: The words in pictures were asked for, and what reads them is not installed.
-        LibraryError: A path is not there, or neither picture nor document; the library was made with another model,
+        LibraryError: A path does not exist, or is no picture, document or shard; the library has another model,
             another process is adding to it, or it cannot be written.
     """
     reading, linking = reading or ReadSettings(), linking or LinkSettings()
@@ -141,7 +141,7 @@ def add_paths(
 
 
 def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
-    """What was set, in words that mean the same from another folder; relations are the library's, not a document's."""
+    """The settings that the user set, with absolute paths; relations are set for the whole library."""
     given = reading.model_dump(mode="json", exclude_unset=True)
     given |= linking.model_dump(mode="json", exclude_unset=True, exclude={"relations"})
     folders = {name: given[name] for name in ("root", "text", "image") if given.get(name)}
@@ -149,7 +149,7 @@ def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
 
 
 def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
-    """Take out what was added from paths, and do not look there any more; what came of it.
+    """Remove what was added from paths, and forget the paths; returns counts and problems.
 
     Args:
         paths: Files and folders that were added, whether they still exist or not.
@@ -186,25 +186,25 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
 
 
 def _is_gone(file: Path, readings: Mapping[Path, ReadSettings]) -> bool:
-    """Whether a file is below what is looked at, and does not exist any more, or is left out now."""
+    """Whether a file below an added folder was deleted, or is now excluded."""
     root = next((each for each in (file, *file.parents) if each in readings), None)
     if root is None:
         return False
     try:
         if entry(address_of(file)) is None:
             return True
-    except OSError:  # it cannot be seen at present, which is no reason to forget it
+    except OSError:  # it cannot be read at present; keep it
         return False
     return is_excluded(file, root, readings[root])
 
 
 def _may_be_there(root: Path) -> bool:
-    """Whether a path is there; a store is asked later what it has."""
+    """Whether a path exists; True for a store, which is asked later."""
     return is_remote(address_of(root)) or root.exists()
 
 
 def _check(paths: Sequence[Path]) -> None:
-    """See that paths may be added."""
+    """Check that paths may be added."""
     for path in paths:
         if is_address(address_of(path)):
             raise LibraryError(
@@ -220,25 +220,25 @@ def _check(paths: Sequence[Path]) -> None:
             )
         if is_remote(address_of(path)) or not os.path.isfile(path) or file_kind(path) is not None:
             continue
-        (image,) = inspect([Image(str(path), path)])  # a picture may be called anything
+        (image,) = inspect([Image(str(path), path)])  # a named file may have any suffix
         if image.problem is not None:
             raise LibraryError(f"{path}: neither a document nor a picture that can be added: {image.problem}")
 
 
 def _is_in(path: str, folders: Sequence[Path]) -> bool:
-    """Whether a path is one of some others, or lies in one."""
+    """Whether a path is one of the folders, or is in one of them."""
     file = Path(file_of(path))
     return any(folder == file or folder in file.parents for folder in folders)
 
 
 def _drop_index(library: Library) -> None:
-    """Search a library exactly again that has become small."""
+    """Remove the index of a library that has become small; search is then exact again."""
     if library.settings.index is not None and library.count() <= ABOVE:
         library.save(index=None)
 
 
 def _opened(path: Path, ledger: Ledger, model: str | None, load: Callable[[str], Encoder]) -> tuple[Library, Encoder]:
-    """The library, made if need be, and its encoder."""
+    """The library, created if necessary, and its encoder."""
     named = None if model is None else _lasting(model)
     if not is_library(path):
         encoder = load(named or "default")
@@ -258,7 +258,7 @@ def _opened(path: Path, ledger: Ledger, model: str | None, load: Callable[[str],
 
 
 def _note_relations(library: Library, relation_model: RelationModel | None, relations_from: str) -> None:
-    """Remember where relations come from."""
+    """Record which relation model is used."""
     settings, source = library.settings, _lasting(relations_from)
     name = None if relation_model is None else relation_model.name
     relations = () if relation_model is None else relation_model.relations
@@ -267,12 +267,12 @@ def _note_relations(library: Library, relation_model: RelationModel | None, rela
 
 
 def _lasting(model: str) -> str:
-    """The name of a model that means the same from another folder."""
+    """The model's name, as an absolute path if it is a folder."""
     return str(Path(model).resolve()) if Path(model).is_dir() else model
 
 
 def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> Mapping[str, Asked]:
-    """Remember what was added, and how; what lies in a folder that was added, too, needs no mention."""
+    """Remember added paths and their settings; a path in an added folder is not listed again."""
     known = {Path(root) for root in library.settings.roots} | set(roots)
     outer = tuple(sorted(address_of(root) for root in known if not known & set(root.parents)))
     settings: dict[str, Mapping[str, Any]] = dict(library.settings.asked)

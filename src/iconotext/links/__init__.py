@@ -1,6 +1,6 @@
-"""Evidence to links: which sentences of a document each of its images belongs to, and how sure that is.
+"""Turns evidence into links: which sentences of a document each image belongs to, with a probability.
 
-Four kinds of evidence, a module each: ``image``, ``caption``, ``layout``, ``reference``. ``combine`` makes one
-probability of them, ``weighing`` does all that for documents, ``choose_links`` takes the cells that become links;
-``link_windows`` is the whole of it.
+Each kind of evidence has a module: ``image``, ``caption``, ``text``, ``layout``, ``reference``. ``combine`` turns them
+into one probability, ``weighing`` does so for whole documents, ``choose_links`` picks the pairs that become links, and
+``link_windows`` runs all of it.
 """

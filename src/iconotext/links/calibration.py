@@ -1,7 +1,7 @@
-"""Calibration figures: how sure the program was of cited figures, and whether it was right.
+"""Calibration figures: figures whose right sentences are known, with the confidence of the link that was found.
 
-The table that ships has the figures of many documents whose authors cite them, each linked with weights that were
-fitted without its publisher. It holds numbers only: no text, no picture, no name of a document.
+The table in the package comes from documents whose authors cite their figures. Each document was linked with weights
+fitted without its publisher. The table holds numbers only: no text, no picture, no document name.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ class Figure(NamedTuple):
     """A figure whose right sentences are known, and the link that was found for it.
 
     Attributes:
+        sentence: The link's confidence.
+        sentence_right: Whether the link's sentence is right.
         paragraph: The link's ``paragraph``, 0 without layout.
-        paragraph_right: Whether a sentence of the same block is right.
+        paragraph_right: Whether any sentence of the link's block is right.
     """
 
     sentence: float
@@ -33,26 +35,26 @@ class Figure(NamedTuple):
 
 
 Calibration = Mapping[str, Mapping[str, list[list[Figure]]]]
-"""Kind of image, then class of document, to the documents of that class, each with its figures of that kind."""
+"""Kind of image (``kind_of``) to class of document to a list of documents, each a list of its figures of that kind."""
 
 
 def kind_of(document: Document, image: int, evidence: Collection[str]) -> str:
-    """What must be the same for two figures to be compared: language, words of the image, layout, evidence."""
+    """The kind of an image; figures are compared only within a kind: language, texts of the image, layout, evidence."""
     fields = texts_of(document.images[image])
     words = "caption" if "caption" in fields else "alternative text or file name" if fields else "no words"
     layout = "layout" if document.has_layout else "no layout"
     kinds = [
         kind for kind in evidence if kind != "text" or document.images[image].lines
-    ]  # without words in it, as ever
+    ]  # an image without words counts as if text evidence were off
     return f"{document.language}, {words}, {layout}, by {'+'.join(kinds)}"
 
 
 def calibration_of(linked: Iterable[tuple[str, LinkedDocument]], evidence: Collection[str]) -> Calibration:
-    """The figures of documents with gold links; an image of theirs without one belongs to no sentence.
+    """The calibration figures of documents with gold links; an image without a gold link belongs to no sentence.
 
     Args:
-        linked: Class and document, each image with its best sentence, however little confidence it has.
-        evidence: The kinds that they were linked by.
+        linked: Class and document, each image linked to its best sentence, whatever the confidence.
+        evidence: The kinds of evidence that were used for linking.
     """
     table: dict[str, dict[str, list[list[Figure]]]] = {}
     for name, each in linked:
@@ -73,7 +75,7 @@ def calibration_of(linked: Iterable[tuple[str, LinkedDocument]], evidence: Colle
 
 @cache
 def load_calibration() -> Calibration:
-    """The figures that ship with the package."""
+    """The calibration figures in the package."""
     text = files("iconotext.links").joinpath("calibration.json").read_text(encoding="utf-8")
     return {
         kind: {name: [[Figure(*row) for row in rows] for rows in documents] for name, documents in classes.items()}

@@ -1,4 +1,4 @@
-"""Caption evidence: what is written about an image, compared with every sentence as text."""
+"""Caption evidence: the texts of an image (caption, alt text, file name), compared with every sentence."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ Encode = Callable[[Sequence[str]], "FloatMatrix"]
 Field = Literal["caption", "alt", "lone"]
 """The caption; the alt text beside a caption; the alt text or file name of an image without a caption."""
 
-_SAMPLE = 256  # sentences whose cosines are used: 30,000 pairs are enough for two numbers
+_SAMPLE = 256  # sentences of a document that are sampled for mean and spread: 30,000 pairs are enough
 _TYPICAL_MEAN, _TYPICAL_SPREAD, _TYPICAL_WEIGHT = (
     0.2,
     0.14,
     20,
-)  # MiniLM's within a document, and for how many pairs they count
+)  # MiniLM's values within a document, and the number of pairs that they count as
 
 _FILE_LIKE = re.compile(r"^\S*$|\.(jpe?g|png|gif|webp|avif|svg)$|^[\d\W_]*$", re.IGNORECASE)
 
 
 def texts_of(image: Image) -> dict[Field, str]:
-    """What is written about an image, by field; empty where nothing is."""
+    """The texts of an image, by field; empty if it has none."""
     caption = (image.caption or "").strip()
     alt = (image.alt or "").strip()
     if alt and _FILE_LIKE.search(alt):  # editors put the file name there
@@ -54,7 +54,7 @@ def texts_of(image: Image) -> dict[Field, str]:
 
 
 def compared_text(image: Image) -> str | None:
-    """The text of an image that is compared with sentences by meaning: its caption, else what stands for one."""
+    """The text of an image that is compared with sentences by meaning: caption, else alt text, else file name."""
     fields = texts_of(image)
     return fields.get("caption") or fields.get("lone")
 
@@ -64,7 +64,7 @@ class Reading(NamedTuple):
 
     Attributes:
         encode: Texts to unit vectors.
-        sentences: (S, d) what it gives for the sentences, where that is known.
+        sentences: (S, d) vectors of the sentences, if they have been encoded already.
     """
 
     encode: Encode
@@ -74,15 +74,14 @@ class Reading(NamedTuple):
 def caption_features(
     documents: Sequence[Document], cells: Cells, readings: Sequence[Reading], *, matcher: Matcher | None = None
 ) -> dict[str, FloatMatrix]:
-    """Features that compare what is written about every image with every sentence.
+    """Features that compare the texts of every image with every sentence.
 
     Args:
-        matcher: What has learned which sentences cite; that of the package by default.
+        matcher: Default: the matcher in the package.
 
     Returns:
-        Name to (cells,) float32; 0 where an image has no text. See ``compared`` for the names that begin with
-        ``caption.``, for the caption, or else the alt text or the file name; those with ``texts.`` are the same for
-        all texts of an image together; those with ``looks.`` are of ``iconotext.links.citing``.
+        Name to (cells,) float32, 0 where an image has no text. ``caption.*``: see ``compared``, for ``compared_text``.
+        ``texts.*``: the word features for all texts of an image together. ``looks.*``: see ``iconotext.links.citing``.
     """
     texts = [texts_of(image) for document in documents for image in document.images]
     own = [fields.get("caption") or fields.get("lone") for fields in texts]
@@ -106,20 +105,20 @@ def compared(
     also: Sequence[str | None] | None = None,
     matcher: Matcher | None = None,
 ) -> dict[str, FloatMatrix]:
-    """Features that compare one text an image with every sentence.
+    """Features that compare one text for each image with every sentence.
 
     Args:
-        texts: Of each image of the documents; None for none.
-        name: What the names of the features begin with.
-        also: Longer texts of the images, of which only the words are compared, under ``texts.``.
-        matcher: That of the package by default.
+        texts: One for each image of the documents; None for an image without text.
+        name: Prefix of the features' names.
+        also: Longer texts, one for each image; only their words are compared, with the prefix ``texts.``.
+        matcher: Default: the matcher in the package.
 
     Returns:
-        Name to (cells,) float32; 0 where an image has no text. Of words see ``word_features``; besides
-        ``cos`` cosine in standard deviations of the cosines among the sentences from their mean: encoders differ in
-        both; ``block`` the same for the mean of the sentences of a block; ``match`` how well they match by what the
-        matcher has learned, above the mean over the sentences; ``rival`` by how much it exceeds the best of the
-        other images; ``cites`` how much the sentence is like those that cite.
+        Name to (cells,) float32, 0 where an image has no text: those of ``word_features``, and ``cos``, cosine as a z
+        score against the cosines among the sentences, since encoders differ in their mean and spread; ``block``, the
+        same for the mean vector of the sentence's block; ``match``, score of the matcher minus its mean over the
+        sentences; ``rival``, ``match`` minus that of the best other image; ``cites``, how much the sentence is like
+        sentences that cite.
     """
     present = np.array([bool(text) for text in texts])
     ranks = block_ranks(documents)
@@ -157,7 +156,7 @@ def compared(
 def _vectors(
     documents: Sequence[Document], cells: Cells, texts: Sequence[str | None], readings: Sequence[Reading]
 ) -> Iterator[tuple[FloatMatrix, FloatMatrix, FloatMatrix]]:
-    """Of each document the vectors of its sentences, of the texts of its images, and of ``PROBE``."""
+    """For each document the vectors of its sentences, its images' texts, and ``PROBE``."""
     firsts = cells.first_image.tolist()
     own = [texts[first : first + len(d.images)] for first, d in zip(firsts, documents, strict=True)]
     wanted: dict[Encode, dict[str, None]] = {}
@@ -179,10 +178,9 @@ def _vectors(
 
 
 def _scales(several: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
-    """Mean and standard deviation of the cosines among the sentences of each document.
+    """(documents,) mean and standard deviation of the cosines among the sentences of each document.
 
-    Of few sentences, they are near MiniLM's typical ones.
-    Vectors of zeros, for texts that the encoder cannot read, leave all cosines at 0.
+    With few sentences they are drawn towards MiniLM's typical values. For vectors of zeros they are 0 and 1.
     """
     samples = [vectors[:: max(1, -(-len(vectors) // _SAMPLE))] for vectors in several]
     sizes = np.array([len(sample) for sample in samples])
@@ -206,7 +204,7 @@ def _scales(several: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
 def _block_means(
     several: Sequence[FloatMatrix], cells: Cells, ranks: Ints
 ) -> tuple[Sequence[FloatMatrix], Sequence[Ints]]:
-    """Of each document unit vectors in the direction of the mean of each block's sentences, and their blocks."""
+    """For each document the unit mean vector of each block, and the block number of each sentence."""
     own = np.split(ranks, cells.first_sentence[1:])
     begins = np.diff(ranks, prepend=-1) != 0
     begins[cells.first_sentence] = True
@@ -218,12 +216,12 @@ def _block_means(
 
 
 def _directions(vectors: FloatMatrix, begins: NDArray[np.bool_]) -> FloatMatrix:
-    """Unit vectors in the direction of the sums of rows, each from where one begins."""
+    """Unit vectors of the sums of consecutive rows; ``begins`` marks the first row of each sum."""
     return unit_rows(np.add.reduceat(vectors, np.flatnonzero(begins), axis=0))
 
 
 def _rival(cells: Cells, score: FloatMatrix, present: NDArray[np.bool_]) -> FloatMatrix:
-    """By how much a cell exceeds the best other image of its sentence; 0 where only one image has a text."""
+    """Score of each cell minus the best score of another image for its sentence; 0 if only one image has a text."""
     there = present[cells.image]
     shown = np.where(there, score, -np.inf)
     best = cells.sentence_tops(shown)[cells.sentence]

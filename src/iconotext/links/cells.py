@@ -1,7 +1,7 @@
-"""The cells of a window of documents: each is a sentence and an image of one document, and all lie in one array.
+"""The cells of a window of documents, in one array: a cell is a pair of a sentence and an image of the same document.
 
-What is found of a document must not depend on the others of its window. So sums go through ``numpy.bincount``, which
-adds the numbers of a document one after the other whatever stands around them, and what is left is done cell by cell.
+The result for a document must not depend on the other documents of its window, not even by rounding. So sums go through
+``numpy.bincount``, which adds a document's numbers in order, and everything else is done cell by cell.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Where the cells of documents lie: document by document, image by image, then sentence by sentence.
+    """The order of the cells of D documents: by document, then image, then sentence.
+
+    Sentences and images are numbered through the whole window.
 
     Attributes:
-        sentences: (D,) number of sentences of each document, one at least.
-        images: (D,) of its images, one at least.
+        sentences: (D,) number of sentences of each document, at least 1.
+        images: (D,) number of images of each document, at least 1.
     """
 
     sentences: Ints
@@ -35,17 +37,17 @@ class Cells:
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> Cells:
-        """Those of documents with sentences and images."""
+        """The cells of documents, each with at least one sentence and one image."""
         return cls(np.array([len(d.sentences) for d in documents]), np.array([len(d.images) for d in documents]))
 
     @cached_property
     def first_sentence(self) -> Ints:
-        """(D,) number of each document's first sentence among those of the window."""
+        """(D,) number of each document's first sentence."""
         return np.cumsum(self.sentences) - self.sentences
 
     @cached_property
     def first_image(self) -> Ints:
-        """(D,) likewise of its first image."""
+        """(D,) number of each document's first image."""
         return np.cumsum(self.images) - self.images
 
     @cached_property
@@ -66,22 +68,22 @@ class Cells:
 
     @cached_property
     def image(self) -> Ints:
-        """(cells,) the image of each cell, among those of the window."""
+        """(cells,) number of each cell's image."""
         return np.repeat(np.arange(len(self.of_image)), self.sentences[self.of_image])
 
     @cached_property
     def sentence(self) -> Ints:
-        """(cells,) its sentence, among those of the window."""
+        """(cells,) number of each cell's sentence."""
         return self.first_sentence[self.of_image][self.image] + np.arange(len(self.image)) - self.begin[self.image]
 
     @cached_property
     def _by_sentence(self) -> tuple[Ints, Ints]:
-        """(cells,) the cells sentence by sentence, and (sentences,) where each sentence begins among these."""
+        """(cells,) the cells ordered by sentence, and (sentences,) where each sentence begins in this order."""
         lengths = self.images[self.of_sentence]
         return np.argsort(self.sentence, kind="stable"), np.cumsum(lengths) - lengths
 
     def at(self, sentence: Ints, image: Ints) -> Ints:
-        """The cells of sentences and images of the same documents."""
+        """Numbers of the cells of pairs of a sentence and an image; both must be of the same document."""
         return np.asarray(self.begin[image] + sentence - self.first_sentence[self.of_image[image]])
 
     def image_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -93,7 +95,7 @@ class Cells:
         return self.image_sums(values) / self.sentences[self.of_image]
 
     def image_tops(self, values: NDArray[Any]) -> NDArray[Any]:
-        """(images,) the largest over the sentences."""
+        """(images,) maximum over the sentences."""
         return np.maximum.reduceat(values, self.begin)
 
     def sentence_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -101,29 +103,29 @@ class Cells:
         return np.asarray(np.bincount(self.sentence, values, len(self.of_sentence)), np.float64)
 
     def sentence_tops(self, values: NDArray[Any]) -> NDArray[Any]:
-        """(sentences,) the largest over the images."""
+        """(sentences,) maximum over the images."""
         order, begin = self._by_sentence
         return np.maximum.reduceat(values[order], begin)
 
     @cached_property
     def _parts(self) -> list[tuple[slice, tuple[int, int]]]:
-        """Of each document its cells, and its images and sentences."""
+        """For each document the slice of its cells, and (number of images, number of sentences)."""
         sizes = self.sentences * self.images
         ends = np.cumsum(sizes).tolist()
         shapes = zip(self.images.tolist(), self.sentences.tolist(), strict=True)
         return [(slice(end - v * s, end), (v, s)) for end, (v, s) in zip(ends, shapes, strict=True)]
 
     def matrices(self, values: NDArray[Any]) -> list[NDArray[Any]]:
-        """Of each document the values of its cells, (S, V); no copies."""
+        """Split (cells,) values into an (S, V) matrix for each document; views, no copies."""
         return [values[part].reshape(shape).T for part, shape in self._parts]
 
     def columns(self, features: Mapping[str, FloatMatrix]) -> list[Columns]:
-        """Of each document its part of some features, name to (cells,)."""
+        """Split features, name to (cells,), by document."""
         names, stacked = tuple(features), np.stack(list(features.values()))
         return [Columns(names, stacked[:, part].reshape(-1, *shape)) for part, shape in self._parts]
 
     def joined(self, matrices: Sequence[FloatMatrix | None], dtype: type = np.float32) -> NDArray[Any]:
-        """(cells,) what ``matrices`` takes apart; 0 for a document that has none."""
+        """(cells,) the inverse of ``matrices``; 0 for a document whose matrix is None."""
         if len(matrices) == 1 and matrices[0] is not None:
             return np.ascontiguousarray(matrices[0].T.ravel(), dtype)
         values: NDArray[Any] = np.zeros(len(self.image), dtype)
@@ -133,13 +135,13 @@ class Cells:
         return values
 
     def summed(self, several: Sequence[Columns | None], weights: Mapping[str, float]) -> FloatMatrix:
-        """(cells,) weighted sums of the columns of each document; 0 for a document that has none."""
+        """(cells,) weighted sum of each document's features; 0 for a document whose features are None."""
         total = np.zeros(len(self.image), np.float32)
         names, chosen = None, np.zeros(0, np.float32)
         for (part, _), columns in zip(self._parts, several, strict=True):
             if columns is None:
                 continue
-            if columns.names is not names:  # those of a window share them
+            if columns.names is not names:  # the documents of a window share one tuple of names
                 names = columns.names
                 chosen = np.array([weights.get(name, 0.0) for name in names], np.float32)
             total[part] = chosen @ columns.block.reshape(len(chosen), -1)
@@ -151,7 +153,7 @@ class Columns(Mapping[str, "FloatMatrix"]):
     """Features of a document with S sentences and V images: name to (S, V) float32.
 
     Attributes:
-        names: In their order.
+        names: Of the features, in the order of ``block``.
         block: (names, V, S) float32.
     """
 
@@ -160,22 +162,22 @@ class Columns(Mapping[str, "FloatMatrix"]):
 
     @classmethod
     def of(cls, features: Mapping[str, FloatMatrix]) -> Columns:
-        """Those of a dict."""
+        """The same features out of a dict of (S, V) matrices."""
         if isinstance(features, Columns):
             return features
         return cls(tuple(features), np.stack([matrix.T for matrix in features.values()]).astype(np.float32))
 
     def __getitem__(self, name: str) -> FloatMatrix:
-        """(S, V); no copy."""
+        """The (S, V) feature of this name; a view, no copy."""
         try:
             return np.asarray(self.block[self.names.index(name)].T, np.float32)
         except ValueError:
             raise KeyError(name) from None
 
     def __iter__(self) -> Iterator[str]:
-        """Names."""
+        """Iterate over the names."""
         return iter(self.names)
 
     def __len__(self) -> int:
-        """How many."""
+        """Number of features."""
         return len(self.names)

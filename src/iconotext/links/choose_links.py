@@ -1,4 +1,4 @@
-"""Which cells of the weighed evidence of a document become links."""
+"""Chooses which pairs of a sentence and an image become links, by their confidence."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MIN_CONFIDENCE = 0.1
-"""Cells of less confidence become no links by default: nine of ten would be wrong. Where the picture is the only
-evidence and only the best sentences are taken, the default is 0: all confidences are low then, and the best guess is
-better than nothing."""
+"""Default of ``min_confidence``: nine of ten links below it would be wrong. If pictures are the only evidence and only
+the best sentences are taken, the default is 0: all confidences are low then, and the best guess is better than none."""
 
 
 def choose_links(
@@ -30,13 +29,13 @@ def choose_links(
     min_confidence: float | None = None,
     model: str = "",
 ) -> LinkedDocument:
-    """The cells of weighed evidence that become links.
+    """Choose the links of a document; ``select`` and ``k`` as in ``LinkSettings``.
 
     Args:
-        min_confidence: No link below this probability, 0 to 1; 0 lets no image abstain. See ``MIN_CONFIDENCE``.
+        min_confidence: Drop links below this probability, 0 to 1; with 0 every image is linked. See ``MIN_CONFIDENCE``.
 
     Returns:
-        The document with its links, and the (S, V) scores they were chosen from.
+        The document with its links, and the (S, V) scores from which they were chosen.
 
     Raises:
         SettingError: An unknown selection, k below 1, a confidence outside 0 to 1.

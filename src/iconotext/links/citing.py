@@ -1,6 +1,6 @@
-"""How a sentence reads that speaks of a figure: 'is shown', 'consider', lettered parts, a start that was cut off.
+"""Features of wording that is typical of sentences about a figure: 'is shown', 'consider', lettered parts.
 
-The patterns are English; in other languages only length, letters and marks say something.
+The patterns are English; in other languages only length, letters and punctuation help.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORDS = {
     r"|illustrations?|cuts?|engravings?|screenshots?|views?",
     "see": r"see|seen|look|looking|notice|note|observe|consider|refer",
 }
-"""What one whole word of a sentence must be."""
+"""Patterns that a whole word of the sentence must match."""
 
 _PATTERNS = {
     "example": r"\b(?:examples?|instance|such as|typical|similar)\b",
@@ -42,12 +42,12 @@ _LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
 
 
 def looks(documents: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
-    """Features of how each sentence reads, whatever the image.
+    """Features of the wording of each sentence, independent of the image.
 
     Returns:
-        Name to (sentences,) float32, of all documents: whether a pattern of this module is in the sentence;
-        ``letters`` whether a part is called by a letter; ``length`` log(1 + words); ``short`` fewer than six words;
-        ``lower`` it begins with a small letter; ``mark`` with a mark; ``heading`` it is a heading.
+        Name to (sentences,) float32: 1 or 0 for each pattern of this module; ``letters``, a part is named by a letter;
+        ``length``, log(1 + number of words); ``short``, fewer than six words; ``lower``, begins with a lower-case
+        letter; ``mark``, begins with a punctuation mark; ``heading``, is a heading.
     """
     texts = (sentence.text for document in documents for sentence in document.sentences)
     rows = np.frombuffer(b"".join(map(_reads, texts)), np.float32).reshape(-1, len(_READS))
@@ -62,7 +62,7 @@ _READS = (*_COMPILED, *_OF_WORDS, "letters", "length", "short", "lower", "mark")
 
 @of_texts
 def _reads(text: str) -> bytes:
-    """What a text says for itself, in the order of ``_READS``, as float32; words are counted."""
+    """The features of one text as bytes of float32, in the order of ``_READS``."""
     small, length = text.lower(), len(text.split())
     kinds = frozenset[str]().union(*map(_kinds, _WORD.findall(small)))
     says = (
@@ -79,5 +79,5 @@ def _reads(text: str) -> bytes:
 
 @of_words
 def _kinds(word: str) -> frozenset[str]:
-    """The names of ``_WORDS`` that a word stands for."""
+    """The names of the patterns in ``_WORDS`` that match a word."""
     return frozenset(name for name, pattern in _OF_WORDS.items() if pattern.fullmatch(word))

@@ -1,22 +1,22 @@
-"""Several kinds of evidence to one probability.
+"""Combines several kinds of evidence into one probability.
 
 For every image the model chooses among the sentences and a null option, 'none of them':
 
     P(sentence i | image j) = exp(s_ij) / (exp(null) + sum over k of exp(s_kj)),   s_ij = sum over kinds of w . x_ij
 
-a conditional logistic regression. Unlike one yes-or-no question per cell it knows that the sentences of an image
-compete, so that its probabilities stay calibrated in documents of any length; what is missing to 1 is the probability
-that the image belongs to no sentence, so that an image may abstain. The weights come from
-``benchmarks/evidence.py``, a set for caption, layout and both, since any of them may be switched off or missing: an
-image without any text is judged by the weights that were fitted without captions.
+This is a conditional logistic regression. Unlike one yes-or-no question per cell it models that sentences compete for
+an image, so its probabilities stay calibrated in documents of any length. The probabilities of an image's sentences and
+of the null option sum to 1. The weights are fitted by ``benchmarks/evidence.py``: one set for caption alone, one for
+layout alone and one for both, since either may be switched off or missing (an image without any text is judged without
+captions).
 
-Pictures and the words in them are no kinds of these combinations, of which they would only make more. Their weights,
-``ADDED`` in ``coefficients.json``, are fitted with what the other kinds say as it is. An image that belongs to no
-sentence is as like one as another: against the null option, each sentence has the odds that it has against the mean of
-all. An image without words is judged as if nobody had looked for any.
+Picture and text evidence (``ADDED``) are kept out of these sets, whose number they would multiply: their weights are
+fitted on top of the other kinds. An image that belongs to no sentence should be equally similar to all sentences; so a
+sentence's odds against the null option are its odds against the mean of all sentences. An image without words is
+judged as if text evidence were off.
 
-References are not fitted, since the labels of the fit were made from them; their weight follows from how often they
-are right.
+Reference weights are not fitted, since the labels of the fit come from references; they follow from how often
+references are right.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ FITTED: tuple[Evidence, ...] = ("caption", "layout")
 """The kinds whose weights are fitted together, in the order of their names in ``coefficients.json``."""
 
 ADDED: tuple[Evidence, ...] = ("picture", "text")
-"""The kinds whose weights are added to those of any combination."""
+"""The kinds whose log-odds are added to those of any fitted combination."""
 
 NOWHERE = 0.25
-"""Where pictures or their words are all there is: images that belong to no sentence, for each that belongs to one."""
+"""Assumed ratio of images that belong to no sentence to images that belong to one, if only ``ADDED`` kinds speak."""
 
 EXPLICIT_PRECISION = 0.97
 """Share of explicit references that are right. All 17 in the three original textbook pages are; 17 prove no more."""
 
-# An explicit reference is worth its precision against the share of cells that are links anyway, 1 in 150 sentences.
-# Pointing words have been narrowed down to the nearest image, where the layout alone is right in some 3 of 10 cases;
+# Explicit: log-odds of its precision minus those of the share of cells that are links, 1 in 150 sentences.
+# Pointing words ('the photo above') mean the nearest image, which layout alone gets right in some 3 of 10 cases;
 # their precision is an estimate: 0.8 with a direction, 0.5 without.
 REFERENCE_WEIGHTS: Mapping[float, float] = {EXPLICIT: 8.5, DIRECTED: 2.2, VAGUE: 0.85}
 """Log-odds that each strength of reference adds."""
@@ -63,7 +63,7 @@ _NOTHING = 10.0  # the null option's log-odds where no fitted kind speaks: only 
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """Weights of one combination of kinds.
+    """Weights of one combination of kinds of evidence.
 
     Attributes:
         null: Log-odds of the null option.
@@ -76,13 +76,13 @@ class Coefficients:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Combination:
-    """What the evidence says together; S sentences, V images.
+    """The combined evidence of a document with S sentences and V images.
 
     Attributes:
-        contributions: Kind to (S, V) float32, what it adds to the log-odds of a cell.
-        score: (S, V) float32: the cosine where the image is the only evidence, else the confidence.
-        confidence: (S, V) float32, 0 to 1, probability that the cell is a link. A column sums to 1 at most, but for
-            sentences that cite the image explicitly: each of several can be right.
+        contributions: Kind to (S, V) float32, what it adds to the log-odds of each cell.
+        score: (S, V) float32: the cosine if pictures are the only evidence, else the confidence.
+        confidence: (S, V) float32, 0 to 1, probability that the cell is a link. A column sums to at most 1, unless
+            several sentences cite the image explicitly: all of them can be right.
     """
 
     contributions: dict[Evidence, FloatMatrix]
@@ -97,20 +97,20 @@ def subset_name(kinds: Collection[Evidence]) -> str:
 
 @cache
 def load_coefficients() -> Mapping[str, Coefficients]:
-    """The fitted weights that ship with the package, by ``subset_name``."""
+    """The fitted weights in the package, by ``subset_name`` and the names in ``ADDED``."""
     text = files("iconotext.links").joinpath("coefficients.json").read_text(encoding="utf-8")
     return {name: Coefficients(entry["null"], entry["weights"]) for name, entry in json.loads(text).items()}
 
 
 class Weighable(NamedTuple):
-    """What is known of a document with S sentences and V images.
+    """The evidence about a document with S sentences and V images.
 
     Attributes:
-        features: Of each kind that is there, name to (S, V).
+        features: Kind to name to (S, V), for each kind that the document has.
         shape: (S, V).
-        has_text: (V,) whether there is anything to compare for the caption evidence.
-        reference: (S, V) from ``reference_evidence``, None where it is switched off.
-        image_similarity: (S, V) cosines; the score where images are the only evidence.
+        has_text: (V,) whether the image has a text for caption evidence.
+        reference: (S, V) from ``reference_evidence``; None if switched off.
+        image_similarity: (S, V) cosines, the score if pictures are the only evidence.
     """
 
     features: Mapping[Evidence, Mapping[str, FloatMatrix]]
@@ -121,16 +121,16 @@ class Weighable(NamedTuple):
 
     @property
     def kinds(self) -> list[Evidence]:
-        """The kinds that speak, in the order in which they are added up."""
+        """The kinds of evidence there are, in the order in which they are summed."""
         known: list[Evidence] = [kind for kind in (*FITTED, *ADDED) if self.features.get(kind)]
         return known if self.reference is None else [*known, "reference"]
 
 
 def combine(several: Sequence[Weighable], coefficients: Mapping[str, Coefficients] | None = None) -> list[Combination]:
-    """Weighs the evidence of each of some documents.
+    """Combine the evidence of each document.
 
     Args:
-        coefficients: By ``subset_name``; those of the package by default.
+        coefficients: As ``load_coefficients`` returns them, the default.
 
     Raises:
         ShapeError: A matrix is not (S, V).
@@ -162,7 +162,7 @@ def _check(each: Weighable) -> None:
 
 
 def _combined(several: Sequence[Weighable], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
-    """Of documents with sentences and images."""
+    """``combine`` for documents that all have sentences and images."""
     sentences, images = np.array([each.shape for each in several]).T
     cells = Cells(sentences, images)
     of, kinds = cells.of_image, [each.kinds for each in several]
@@ -209,7 +209,7 @@ def _combined(several: Sequence[Weighable], coefficients: Mapping[str, Coefficie
 def _by_subset(
     there: Mapping[Evidence, NDArray[np.bool_]], has_text: NDArray[np.bool_]
 ) -> list[tuple[NDArray[np.bool_], list[Evidence]]]:
-    """Which images are judged by the same weights, with the kinds of these."""
+    """Groups of images that are judged by the same weights: (images,) mask, and the kinds of the weights."""
     groups: list[tuple[NDArray[np.bool_], list[Evidence]]] = []
     for written, placed in ((True, True), (True, False), (False, True)):
         chosen = ((there["caption"] & has_text) == written) & (there["layout"] == placed)
@@ -219,7 +219,7 @@ def _by_subset(
 
 
 def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
-    """Log-odds of the references."""
+    """Log-odds for reference strengths."""
     weight = np.zeros(reference.shape, dtype=np.float32)
     for strength in sorted(REFERENCE_WEIGHTS):
         weight[reference >= np.float32(strength)] = REFERENCE_WEIGHTS[strength]
@@ -227,7 +227,7 @@ def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
 
 
 def _against_mean(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
-    """The odds of each cell against those of its image's mean; of zeros, zeros exactly."""
+    """Log-odds of each cell against its image's mean odds; exactly 0 where all log-odds of an image are 0."""
     top = cells.image_tops(log_odds)
     mean = np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
     return np.asarray(log_odds - (top + mean)[cells.image], np.float32)

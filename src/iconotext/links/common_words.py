@@ -1,4 +1,4 @@
-"""The words that sentences and the texts of images have in common."""
+"""Features of the words that sentences and images' texts have in common."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 _HEAD = 5  # words of a caption that mostly name what it shows
-_MIXES = np.int64(0x1E3779B97F4A7C15)  # odd: two words make a number that hardly any other two make
+_MIXES = np.int64(0x1E3779B97F4A7C15)  # odd; hashes a pair of words to one number, almost without collisions
 
 
 def word_features(
     cells: Cells, ranks: Ints, sentences: Sequence[str], *several: Sequence[str | None]
 ) -> list[dict[str, FloatMatrix]]:
-    """Features of the words that a sentence and a text have in common. Rare: idf in a large collection of textbooks.
+    """Features of the words that a sentence and an image's text have in common.
+
+    A word's rareness is its idf in a large collection of textbooks (``words.rareness``), its own idf that among the
+    sentences of the document.
 
     Args:
-        ranks: Of each sentence the number of its block, counted from 0 in each document.
-        sentences: All that they say.
-        several: One text an image, None for none; as often as there are kinds of texts.
+        ranks: (sentences,) number of each sentence's block, from 0 in each document.
+        sentences: Their texts.
+        several: Lists of texts, each with one text for every image; None for an image without.
 
     Returns:
-        For each of ``several`` name to (cells,) float32:
-        ``count`` number of the common words; ``rare`` log(1 + sum of how rare they are); ``share`` and ``cover`` that
-        sum over that of the text and over that of the sentence; ``dice`` between the two; ``own`` log(1 + sum of
-        their idf in the document), words of several images counting less; ``rarest`` the rarest, in the document and
-        outside; ``both`` log(1 + sum of the product of the two); ``near`` the share of the text that the block of the
-        sentence holds; ``first`` log(1 + sum over the words that the sentence is the first to hold); ``pairs``
-        log(1 + number of common pairs of neighbouring words); ``head`` the share of the text's first words.
+        For each list, name to (cells,) float32: ``count``, number of common words; ``rare``, log(1 + their total
+        rareness); ``share``, ``cover`` and ``dice``, that total over the text's, the sentence's and the mean of both;
+        ``own``, log(1 + their total own idf), words of several images counting less; ``rarest``, the largest sum of
+        rareness and own idf; ``both``, log(1 + the total of their products); ``near``, ``share`` for the sentence's
+        block; ``first``, log(1 + total over words that the sentence is the first to contain); ``pairs``, log(1 +
+        number of common pairs of neighbouring words); ``head``, ``share`` for the text's first words.
     """
     own = _Words.of(sentences)
     return [_features(cells, ranks, own, _Words.of([text or "" for text in texts])) for texts in several]
@@ -59,7 +61,7 @@ def _features(cells: Cells, ranks: Ints, own: _Words, texts: _Words) -> dict[str
     common = summed(word)
     rarest = np.zeros(size)
     np.maximum.at(rarest, at, np.repeat(word + idf, holders))
-    # Of the words that a block holds each counts once, so of the cells of an entry in a block the first.
+    # A word counts once in a block: of its cells in the block only the first.
     blocks = ranks[cells.first_sentence + cells.sentences - 1][cells.of_image] + 1
     first_block = np.cumsum(blocks) - blocks
     block = first_block[held.image] + ranks[held.sentence]
@@ -92,27 +94,27 @@ def _features(cells: Cells, ranks: Ints, own: _Words, texts: _Words) -> dict[str
 
 
 def _times(document: Ints, stems: Ints) -> Ints:
-    """How often each stem is among those of its document."""
+    """How often each stem occurs in the images' texts of its document."""
     _, same = np.unique(stems, return_inverse=True)
     _, place, times = np.unique(document * len(stems) + same, return_inverse=True, return_counts=True)
     return np.asarray(times[place], np.int64)
 
 
 def _once(pairs: Ints, image: Ints) -> tuple[Ints, Ints]:
-    """Of each image every pair once."""
+    """The pairs of each image without repetitions."""
     _, same = np.unique(pairs, return_inverse=True)
     _, first = np.unique(image * len(pairs) + same, return_index=True)
     return pairs[first], image[first]
 
 
 class _Text(NamedTuple):
-    """The words of a text as ``number_of`` them.
+    """The words of a text as numbers (``number_of``).
 
     Attributes:
-        stems: Each once, in the order of the text.
-        rare: How rare each is.
-        in_head: Whether each is among the text's first words.
-        pairs: Of neighbouring words, each as one number.
+        stems: Different stems, in the order of the text.
+        rare: Rareness of each stem.
+        in_head: Whether each stem is among the text's first words.
+        pairs: Pairs of neighbouring words, each hashed to one number.
     """
 
     stems: Ints
@@ -134,11 +136,11 @@ def _text(text: str) -> _Text:
 
 
 class _Words(NamedTuple):
-    """The words of many texts, text by text; arrays as in ``_Text``.
+    """The words of many texts, one text after the other; arrays as in ``_Text``.
 
     Attributes:
-        stem_of: The text of each stem.
-        pairs: And the text of each.
+        stem_of: Number of the text that each stem comes from.
+        pairs: The pairs of words, and the number of the text that each pair comes from.
     """
 
     stems: Ints
@@ -157,13 +159,13 @@ class _Words(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """Which words of the texts of images are held by which sentences.
+    """Which sentences contain which words of the images' texts: N words are contained, M pairs (word, sentence).
 
     Attributes:
-        entry: Numbers of the words that some sentence of the document holds.
-        lengths: By how many.
-        image: Of each word, as often as it is held.
-        sentence: That holds it.
+        entry: (N,) index of each word that at least one sentence of the same document contains.
+        lengths: (N,) number of sentences that contain it.
+        image: (M,) number of the image of each pair; the pairs of one word follow each other.
+        sentence: (M,) number of the sentence of each pair.
     """
 
     entry: Ints
@@ -173,8 +175,8 @@ class _Held(NamedTuple):
 
 
 def _held(cells: Cells, words: Ints, sentence: Ints, wanted: Ints, image: Ints) -> _Held:
-    """Words of sentences, and of the texts of images, where they are the same in the same document."""
-    asked, same = np.unique(wanted, return_inverse=True)  # small numbers for large ones
+    """Find equal words in the sentences and in the images' texts of the same document."""
+    asked, same = np.unique(wanted, return_inverse=True)  # replace hashes by small numbers
     found = np.minimum(np.searchsorted(asked, words), len(asked) - 1)
     there = np.flatnonzero(asked[found] == words) if len(asked) else np.zeros(0, np.int64)
     keys = cells.of_sentence[sentence[there]] * len(asked) + found[there]

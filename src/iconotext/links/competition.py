@@ -1,18 +1,18 @@
-"""The competition of images with their decoys: how well an image must score in its collection to be kept.
+"""The competition of images with their decoys: which score an image needs, in its collection, to be kept.
 
-An image that belongs to another document wins against its decoy as often as it loses. So above a threshold the decoys
-that won tell how many images won by chance. Collections differ: where chapters are alike, foreign images score more
-than own ones do elsewhere. Therefore each has a threshold of its own, and all are raised together, image by image:
+A foreign image (one of another document) wins against its decoy as often as it loses. So the decoys that win above a
+threshold tell how many images win there by chance. Collections differ: where chapters are alike, foreign images score
+higher than own images do elsewhere. So each collection has its own threshold, and all are raised together:
 
-    until (1 + decoys that won) / images that won, of all that are left in all collections, is at most what is promised,
-    leave out the image with the smallest score of the collection where, of late, decoys have won most often
+    while (1 + decoys that won) / images that won, over all remaining images, is above ``max_false``:
+        drop the image with the smallest score from the collection where decoys have won most often lately
 
-Of an image the larger one of its score and its decoy's counts. "Of late" is a mean that forgets: it begins with a half,
-and each image that is left out counts one tenth of it, or more where the collection is small. Where the next one is
-left out thus depends on who won among those that are out already, and never on who won among those that are left. So
-any foreign image that is left has still won as often as lost, and the share of foreign images among all that are kept,
-of all collections together, is at most what is promised, in the mean over runs: see Lei and Fithian 2018
-(arXiv 1609.06035), and Ren and Candès 2023 (arXiv 2001.07835). It is not promised of each collection.
+The score of a pair is the larger one of image and decoy. "Lately" is an exponential moving average over the dropped
+pairs: it starts at one half, and each dropped pair has a weight of one tenth, or more in a small collection. So what is
+dropped next depends only on who won among the dropped pairs, never on who won among the remaining ones. A remaining
+foreign image is therefore still as likely to have won as to have lost, and the expected share of foreign images among
+all kept ones, over all collections together, is at most ``max_false``: see Lei and Fithian 2018 (arXiv 1609.06035), and
+Ren and Candès 2023 (arXiv 2001.07835). Nothing is promised for a single collection.
 """
 
 from __future__ import annotations
@@ -29,26 +29,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MEMORY = 10
-"""Images, or steps, that the share of decoys that won of late is of, at most. Collections with fewer images share one
-threshold."""
+"""Length of the moving average, in steps. Collections with fewer images than this share one threshold."""
 
 STEPS = 200
-"""Parts in which the images of a collection are left out: single ones, where it does not have more."""
+"""A collection's images are dropped in at most this many steps: one by one if it has no more images than this."""
 
 AT_ONCE = 1_000_000
-"""Images that are looked at together."""
+"""Images that are read from the temporary file at a time."""
 
 NEVER = 1 << 32
-"""A bar that no score reaches."""
+"""A threshold that no score reaches."""
 
 
 class Bars(NamedTuple):
-    """What images need to be kept.
+    """The thresholds of the collections.
 
     Attributes:
-        scores: Collection to the smallest score, as ``ordered`` has it; that of None is for all that are not named.
-        tested: How many images compete.
-        kept: How many of them win and reach their bar.
+        scores: Collection to smallest score, as a number from ``ordered``; None stands for all other collections.
+        tested: Number of images that compete.
+        kept: Number of images that win and reach their threshold.
     """
 
     scores: dict[str | None, int]
@@ -57,7 +56,7 @@ class Bars(NamedTuple):
 
     @property
     def collections(self) -> int:
-        """How many have a threshold of their own."""
+        """Number of collections with a threshold of their own."""
         return len(self.scores) - 1
 
     def passed(
@@ -70,14 +69,14 @@ class Bars(NamedTuple):
 
 
 class _Step(NamedTuple):
-    order: tuple[float, int, int]  # share of decoys that won of late, negated; number of the collection; place in it
+    order: tuple[float, int, int]  # share of decoys that won lately, negated; number of the collection; place in it
     begin: int
     end: int
     lost: int
 
 
 class Competition:
-    """Images and their decoys, of any number: 8 bytes of each lie in a temporary file."""
+    """Any number of images and their decoys, with 8 bytes for each pair in a temporary file."""
 
     def __init__(self) -> None:
         self._file = TemporaryFile(prefix="iconotext-")  # noqa: SIM115  # closed with this
@@ -91,31 +90,31 @@ class Competition:
         self._file.close()
 
     def add(self, collections: Sequence[str | None], own: NDArray[np.float64], decoy: NDArray[np.float64]) -> None:
-        """Let images compete.
+        """Add n images.
 
         Args:
-            collections: (n,) those that image and decoy are of; None where the decoy is of another one.
+            collections: (n,) collection of both image and decoy; None if the decoy is from another one.
             own: (n,) scores of the images.
-            decoy: (n,) those of their decoys. Where both score the same, the decoy has won.
+            decoy: (n,) scores of their decoys. With equal scores the decoy wins.
         """
         self._sizes.update(collections)
         numbers = np.array([self._numbers.setdefault(name, len(self._numbers)) for name in collections], np.uint64)
         self._file.write((numbers << 33 | ordered(np.maximum(own, decoy)) << 1 | (own <= decoy)).tobytes())
 
     def bars(self, max_false: float) -> Bars:
-        """What is needed so that of the images that are kept a share of at most ``max_false`` is foreign.
+        """The thresholds at which the expected share of foreign images among those kept is at most ``max_false``.
 
-        Images of a collection with the same score are kept or left out together.
+        Images of a collection with the same score are kept or dropped together.
         """
         names = [None, *sorted(name for name, size in self._sizes.items() if name is not None and size >= MEMORY)]
         keys = self._sorted({name: number for number, name in enumerate(names)})
         *places, end = np.searchsorted(keys, np.arange(len(names) + 1, dtype=np.uint64) << 33).tolist()
-        ends = [*places[1:], end]  # from its place to its end a collection's images are left
+        ends = [*places[1:], end]  # a collection's remaining images are between its place and its end
         steps = sorted(step for n, end in enumerate(ends) for step in _steps(keys, n, places[n], end))
         lost = sum(step.lost for step in steps)
         won = len(keys) - lost
         for step in steps:
-            if 1 + lost - step.lost <= max_false * won + 1e-12:  # else nowhere within this step
+            if 1 + lost - step.lost <= max_false * won + 1e-12:  # else no threshold within this step is enough
                 some = keys[step.begin : step.end]
                 gone = np.cumsum(some & 1, dtype=np.int64) - (some & 1).astype(np.int64)  # decoys that won, before each
                 left = won - np.arange(len(some)) + gone
@@ -132,7 +131,7 @@ class Competition:
         return Bars(dict.fromkeys(names, NEVER), len(keys), 0)
 
     def _sorted(self, ranks: Mapping[str | None, int]) -> NDArray[np.uint64]:
-        """A number for each image, ascending: rank of its collection, then its score, then who won."""
+        """A sorted number for each image, with bits for the rank of its collection, its score, and who won."""
         self._file.flush()
         if not self._file.tell():
             return np.empty(0, np.uint64)
@@ -146,12 +145,12 @@ class Competition:
 
 
 def _steps(keys: NDArray[np.uint64], collection: int, begin: int, end: int) -> Iterator[_Step]:
-    """The images of a collection in the order in which they are left out, and when."""
+    """The steps in which the images of a collection are dropped, in order."""
     late = level = 0.5
     memory = min(MEMORY, 1 + (end - begin) / 5)
     part = max(1, math.ceil((end - begin) / STEPS))
     while begin < end:
-        until = int(np.searchsorted(keys, keys[min(begin + part, end) - 1] | 1, side="right"))  # none alike is left
+        until = int(np.searchsorted(keys, keys[min(begin + part, end) - 1] | 1, side="right"))  # with all equal scores
         lost = int((keys[begin:until] & 1).sum())
         yield _Step((-level, collection, begin), begin, until, lost)
         late += (lost / (until - begin) - late) / memory
@@ -159,6 +158,6 @@ def _steps(keys: NDArray[np.uint64], collection: int, begin: int, end: int) -> I
 
 
 def ordered(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """(n,) whole numbers below 2 to the power of 32, in the order of the scores as float32 numbers."""
-    bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32).astype(np.uint64)  # and of -0.0 that of 0.0
+    """(n,) integers below 2**32 with the same order as the scores, rounded to float32."""
+    bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32).astype(np.uint64)  # + 0 turns -0.0 into 0.0
     return np.where(bits >> 31, bits ^ 0xFFFFFFFF, bits | 0x80000000)

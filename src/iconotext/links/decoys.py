@@ -1,10 +1,9 @@
-"""Decoys: images of other documents, drawn beforehand, that compete with a document's own.
+"""Decoys: images of other documents that compete with a document's own images for its sentences.
 
-An image that does not belong to its document is to its sentences what its decoy is: either of the two wins by chance.
-So a caption travels with its image, decoy and image have the same kinds of words, and both stand in the document when
-it is scored; nothing but their place tells them apart, and the place must not be looked at. Decoys come from the
-document's own collection where that has any: what stands in a wrong place mostly is of the same book or site, and fits
-better than what is of another.
+If an image does not belong to its document, its decoy fits the sentences equally well, and chance decides which of the
+two scores higher. To ensure this, a decoy brings its caption along, has the same kinds of words as the image, and is
+scored in the same document. Only their places differ, so layout must not count. Decoys come from the document's own
+collection if possible: a misplaced image is mostly from the same book or site, and fits better than one from elsewhere.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ if TYPE_CHECKING:
     from iconotext.types import Document, Image
 
 POOL = 500
-"""Images that decoys are drawn from, however many documents there are."""
+"""Number of images that decoys are drawn from, however many documents there are."""
 
 
 class _Decoy(NamedTuple):
-    rank: int  # the negated digest: of a heap the smallest entry is thrown out
+    rank: int  # the negated digest, since a heap drops its smallest entry
     document: str
     number: int
-    order: int  # where it came among all: two are never compared further
+    order: int  # in which images were added; differs, so that fields after it are never compared
     words: frozenset[str]
     collection: str
     image: Image
 
 
 class DecoyPool:
-    """Images of documents: those with the smallest digests, so that the order in which they come does not matter."""
+    """A sample of images: those with the smallest digests, so that the order of adding them does not matter."""
 
     def __init__(self, size: int = POOL) -> None:
         self._size = size
@@ -46,10 +45,10 @@ class DecoyPool:
         self._seen = 0
 
     def add(self, document: Document, keep: Callable[[Image], Image] = lambda image: image) -> None:
-        """Let the images of a document take part; no other one may have its id.
+        """Add the images of a document; document ids must be unique.
 
         Args:
-            keep: What becomes of an image that is kept, if only for a while.
+            keep: Applied to each image that enters the pool, even if a later one pushes it out.
         """
         for number, image in enumerate(document.images):
             if image.problem is None:
@@ -63,7 +62,7 @@ class DecoyPool:
         image: Image,
         keep: Callable[[Image], Image] = lambda image: image,
     ) -> None:
-        """Let one image of a document, which is of a collection, take part; arguments as in ``add``."""
+        """Add one image of a document of a collection; ``keep`` as in ``add``."""
         self._seen += 1
         rank = -digest_of(document, number)
         full = len(self._heap) == self._size
@@ -75,17 +74,17 @@ class DecoyPool:
         heapq.heappush(self._heap, _Decoy(rank, document, number, self._seen, _words(kept), collection, kept))
 
     def __iter__(self) -> Iterator[tuple[str, str, int, Image]]:
-        """Document, its collection, number and image of all that are kept, the smallest digest first."""
+        """For each image in the pool: document id, collection, number in the document, image; smallest digest first."""
         for decoy in sorted(self._heap, reverse=True):
             yield decoy.document, decoy.collection, decoy.number, decoy.image
 
     def with_decoys(self, document: Document) -> tuple[Document, dict[int, tuple[int, str | None]]]:
-        """The document with a decoy behind its own images for each that can have one; layout must not be looked at.
+        """Append a decoy to the document's images for each image that can have one; layout must not be used with it.
 
         Returns:
-            The document, and the number of each image to that of its decoy, and the collection of both. An image has no
-            decoy if it has a problem, or if no image of another document with the same kinds of words is left. Where
-            the pool had none of the document's collection to begin with, the decoy is of another one, and None says so.
+            The document; and image number to (number of its decoy, collection of both). An image has no decoy if it has
+            a problem, or if the pool has no more images of other documents with the same kinds of words. The decoy is
+            from another collection, and the second value None, if the pool never had a suitable one from the same.
         """
         seen, collection = {_looks(image) for image in document.images}, collection_of(document)
         left = sorted(decoy for decoy in self._heap if decoy.document != document.id)
@@ -110,16 +109,16 @@ class DecoyPool:
 
 
 def _words(image: Image) -> frozenset[str]:
-    """The kinds of words that an image has."""
+    """Which texts an image has, of caption, alt text and what stands for a caption."""
     return frozenset(texts_of(image))
 
 
 def _looks(image: Image) -> tuple[object, ...]:
-    """Equal for two images that nobody could tell apart: a logo that stands in every document."""
+    """Equal for copies of one image, such as a logo that is in every document."""
     return image.caption, image.alt, image.source
 
 
 def digest_of(document: str, number: int) -> int:
-    """What says whether an image is drawn: 64 bits that depend on its place alone."""
+    """64-bit hash of document id and image number; decides which images enter the pool."""
     text = f"{document}\0{number}".encode(errors="surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest())

@@ -61,12 +61,12 @@ _PATTERNS: tuple[tuple[Direction, str], ...] = (
     ("below", rf"\b(?:las?|los?|el)\s+siguientes?\s+{_ES}(?P<s>s)?\b"),
     ("above", rf"\b(?:las?|los?|el)\s+anterior(?:es)?\s+{_ES}(?P<s>s)?\b"),
 )
-_ANY = re.compile("|".join((_EN, _DE, _FR, _ES, _SHOWN)))  # each pattern has one of them in it
+_ANY = re.compile("|".join((_EN, _DE, _FR, _ES, _SHOWN)))  # every pattern contains one of these words
 _COMPILED = tuple((direction, re.compile(pattern, re.IGNORECASE)) for direction, pattern in _PATTERNS)
 
 
 def pointer(text: str) -> Pointer | None:
-    """The first deictic reference of a sentence, directed ones before the rest; None where there is none."""
+    """The first deictic reference of a sentence, 'above' and 'below' before 'near'; None without any."""
     if not _ANY.search(text.lower()):
         return None
     for direction, pattern in _COMPILED:

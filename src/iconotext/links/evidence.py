@@ -1,4 +1,4 @@
-"""All kinds of evidence about documents but the layout, gathered for a window of them at once."""
+"""Computes all kinds of evidence but layout, for a window of documents at once."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 Features = Mapping[str, "FloatMatrix"]
-"""Name to (S, V) float32: what one kind of evidence says of a document."""
+"""Name to (S, V) float32: the features of one kind of evidence, for a document."""
 
 
 class Gathered(NamedTuple):
-    """What is known of a document but for the habit of its author: to be weighed as often as wanted, quickly.
+    """The evidence about a document without layout; it can be weighed again quickly, with other settings or habits.
 
     Attributes:
-        document: Without the images that have a problem: S sentences, V images.
-        features: Kind to name to (S, V); without the layout.
-        reference: (S, V), None where references are no evidence.
-        similarity: (S, V) cosines, None where pictures are no evidence.
-        numbers: (V,) of the images in the whole document.
-        images: How many images the whole document has.
+        document: Without images that have a problem: S sentences, V images.
+        features: Kind of evidence to name to (S, V); no layout.
+        reference: (S, V); None if references are no evidence.
+        similarity: (S, V) cosines; None if pictures are no evidence.
+        numbers: (V,) number of each image in the whole document.
+        images: Number of images in the whole document.
     """
 
     document: Document
@@ -48,12 +48,12 @@ class Gathered(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What is written of the images of a document, whatever they show: found once, for its habit and for its links.
+    """Caption and reference evidence about a document, computed once for its habit and for its links.
 
     Attributes:
         images: Numbers of the images without a problem.
-        captions: What ``caption_features`` gives for these; empty where captions are no evidence.
-        reference: (S, V) of all images; None where references are no evidence.
+        captions: ``caption_features`` for these images; empty if captions are no evidence.
+        reference: (S, V) for all images; None if references are no evidence.
     """
 
     images: tuple[int, ...]
@@ -62,7 +62,7 @@ class Written(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many numbers these are."""
+        """How many numbers the arrays hold."""
         captions = Columns.of(self.captions).block.size if self.captions else 0
         return captions + (0 if self.reference is None else self.reference.size)
 
@@ -74,13 +74,13 @@ def what_is_written(
     evidence: Collection[Evidence] = EVIDENCE,
     matcher: Matcher | None = None,
 ) -> list[Written]:
-    """What captions and references say in each of some documents; arguments as in ``gather_evidence``."""
+    """Caption and reference evidence for each document; arguments as in ``gather_evidence``."""
     good = [sound_images(document) for document in documents]
     sound = [only_images(document, some) for document, some in zip(documents, good, strict=True)]
     captions: list[Features] = [{} for _ in documents]
     if "caption" in evidence:
         captions = _captions(sound, readings, matcher)
-    # References see the whole document: 'the photo above' must not mean the next one because that one is broken.
+    # References see all images: if the nearest photo is broken, 'the photo above' must not mean another one.
     reference = [reference_evidence(document) if "reference" in evidence else None for document in documents]
     return list(map(Written, good, captions, reference))
 
@@ -91,7 +91,7 @@ def sound_images(document: Document) -> tuple[int, ...]:
 
 
 def only_images(document: Document, numbers: Sequence[int]) -> Document:
-    """The document with some of its images, in their order."""
+    """The document with only the images of these numbers."""
     if len(numbers) == len(document.images):
         return document
     return replace(document, images=tuple(document.images[j] for j in numbers))
@@ -106,22 +106,26 @@ def gather_evidence(
     matcher: Matcher | None = None,
     written: Sequence[Written | None] | None = None,
 ) -> list[Gathered]:
-    """What is known of documents but for their layout; of each the same, whatever the others are.
+    """Compute all evidence but layout; the result for a document does not depend on the others.
 
     Args:
-        documents: Images with a ``problem`` take no part.
-        similarities: Of each (S, V) cosines of an encoder; None where there is no picture evidence.
-        readings: Of each how its texts become vectors.
-        evidence: The kinds to use. Kinds that a document does not have are left out.
-        matcher: Of captions with sentences, that of the package by default.
-        written: What ``what_is_written`` gave for the documents and these kinds, where the caller has it; saves time.
+        documents: Images with a ``problem`` are ignored.
+        similarities: For each document the encoder's (S, V) cosines, or None without picture evidence.
+        readings: For each document how its texts become vectors.
+        evidence: The kinds to use; a kind that a document lacks is left out.
+        matcher: Default: the matcher in the package.
+        written: Results of ``what_is_written`` for the same documents and kinds, if available; saves time.
+
+    Raises:
+        SettingError: An unknown kind of evidence.
+        ShapeError: An array does not fit its document.
     """
     if unknown := set(evidence) - set(EVIDENCE):
         raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
     for document, similarity, reading in zip(documents, similarities, readings, strict=True):
         _check(document, similarity, reading)
     said = list(written or [None] * len(documents))
-    # A picture may have turned out to be broken since.
+    # Compute again where an image has turned out to be broken since.
     new = [n for n, d in enumerate(documents) if (known := said[n]) is None or known.images != sound_images(d)]
     some, their = [documents[n] for n in new], [readings[n] for n in new]
     for n, found in zip(new, what_is_written(some, their, evidence=evidence, matcher=matcher), strict=True):
@@ -142,7 +146,7 @@ def gather_evidence(
 
 
 def _check(document: Document, similarity: FloatMatrix | None, reading: Reading) -> None:
-    """Raises where a matrix does not fit a document."""
+    """Raise ``ShapeError`` if an array does not fit its document."""
     shape = (len(document.sentences), len(document.images))
     if similarity is not None and similarity.shape != shape:
         raise ShapeError(f"image_similarity is {similarity.shape}, the document {shape} (sentences, images)")
@@ -187,7 +191,7 @@ def _of_those(
     documents: Sequence[Document],
     features: Callable[[Sequence[Document], Cells, Sequence[int]], dict[str, FloatMatrix]],
 ) -> list[Features]:
-    """Of each document name to (S, V): the features of those that are chosen and have cells, nothing of the others."""
+    """For each document name to (S, V) features; empty if it is not chosen, or has no sentences or no images."""
     every: list[Features] = [{} for _ in documents]
     numbers = [n for n, (d, own) in enumerate(zip(documents, chosen, strict=True)) if own and d.sentences and d.images]
     if numbers:

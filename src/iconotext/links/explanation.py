@@ -1,12 +1,11 @@
-"""Why this link: the words and the regions without which sentence and picture would be less alike.
+"""Explains a link: the words and image regions without which sentence and picture would be less similar.
 
-Each part is left out in turn, and its weight is how far the similarity falls (leave one out, or occlusion: Zeiler and
-Fergus 2014 for pictures, Li, Monroe and Jurafsky 2016 for words). That asks nothing of the model but an answer, so it
-works for every model, and the weights have the unit of what is explained. It explains the picture evidence of a link,
-not its caption, its place or its mentions.
+Each part is left out in turn; its weight is how far the similarity falls (leave one out, or occlusion: Zeiler and
+Fergus 2014 for pictures, Li, Monroe and Jurafsky 2016 for words). This works for every model, and the weights have the
+unit of the similarity. Only the picture evidence of a link is explained, not caption, layout or reference evidence.
 
-Regions that are objects are left out each in turn. Cells of a grid are left out in squares: one cell of 36 is hardly
-missed, since its neighbours have seen most of what it shows.
+Regions that are objects are left out one by one. Cells of a grid are left out in squares: leaving out one cell of 36
+changes little, since its neighbours show most of the same.
 """
 
 from __future__ import annotations
@@ -29,27 +28,26 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 MOST_WORDS = 128
-"""Words of a sentence that are tried, from its beginning; text encoders read not much further."""
+"""Only the first words of a sentence are tried, at most this many; text encoders do not read much further."""
 
 AT_ONCE = 1024
-"""Sentences with a word left out that are in memory together."""
+"""Sentences with a word left out that are encoded together."""
 
 WINDOW = 2
-"""Cells on each side of what is left out at a time; it moves by one cell. Over the default model and the concept
-bridge, the cells found so carry as much of the similarity as those found by covering single cells (a little less with
-the one, a little more with the other), for 25 looks instead of 36; windows of three are too coarse for the default
-model. See ``benchmarks/explanation.py``."""
+"""Side, in grid cells, of the square that is left out; it moves by one cell. The cells found with 2 carry as much of
+the similarity as with 1 (a little less for the default model, a little more for the concept bridge), in 25 trials
+instead of 36; 3 is too coarse for the default model. See ``benchmarks/explanation.py``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coverable:
-    """A picture of which parts can be taken away, R regions.
+    """A picture with R regions that can be left out.
 
     Attributes:
         boxes: (R, 4) float: left, top, right, bottom, as shares of width and height from the top left.
-        trials: (T, R) bool: which regions are taken away together in each trial.
-        vectors: (n, R) bool, what is taken away each time, to (n, D) vectors of what is left of the picture, in the
-            space of the sentences.
+        trials: (T, R) bool: which regions are left out together in each trial.
+        vectors: From (n, R) bool, the regions to leave out, to (n, D) vectors of the rest of the picture, in the space
+            of the sentences.
     """
 
     boxes: FloatMatrix
@@ -58,10 +56,10 @@ class Coverable:
 
 
 def explained(linked: LinkedDocument, encoded: EncodedDocument) -> LinkedDocument:
-    """The links with their explanations; a link whose image nobody saw has none.
+    """Add an explanation to each link; None if its image was not encoded.
 
     Raises:
-        ImageError: A linked picture is not there any more.
+        ImageError: The file of a linked image is gone.
     """
     vectors = dict(zip(encoded.seen.numbers, encoded.images(), strict=True))
     seen = [link for link in linked.links if link.image in vectors]
@@ -84,7 +82,7 @@ def trials(boxes: FloatMatrix, *, window: int = WINDOW) -> NDArray[np.bool_]:
 
     Args:
         boxes: (R, 4).
-        window: Cells on each side of what is left out, where the regions are the cells of a grid: 1 to ``GRID``.
+        window: Side of the square that is left out if the regions are the cells of a grid: 1 to ``GRID`` cells.
     """
     grid, count = grid_boxes(), len(boxes)
     if boxes.shape == grid.shape and np.allclose(boxes, grid):
@@ -93,7 +91,7 @@ def trials(boxes: FloatMatrix, *, window: int = WINDOW) -> NDArray[np.bool_]:
 
 
 def grid_windows(side: int, window: int) -> NDArray[np.bool_]:
-    """(windows, side²): all squares of ``window`` cells a side that fit into a grid of ``side`` cells a side."""
+    """(windows, side²) bool: all positions of a square of ``window``² cells in a grid of ``side``² cells."""
     top, left = np.divmod(np.arange(side * side), side)
     starts = [(y, x) for y in range(side - window + 1) for x in range(side - window + 1)]
     return np.array([(top >= y) & (top < y + window) & (left >= x) & (left < x + window) for y, x in starts])
@@ -108,18 +106,18 @@ def explain_links(
 ) -> list[Explanation]:
     """Explain the links of one document.
 
-    The trials of an image serve all its links, and so do those of a sentence. One image is in work at a time, and at
-    most ``AT_ONCE`` sentences (or one sentence with all its trials).
+    The trials of an image are used for all its links, as are those of a sentence. At a time, one image is encoded, or
+    ``AT_ONCE`` texts (or all trials of one sentence).
 
     Args:
         image_vectors: Number of each linked image to its (D,) vector in the space of the sentences.
-        sentence_vectors: Texts, and the number of the sentence that each replaces, to (n, D) vectors; the product of
-            two vectors is the similarity to be explained.
-        coverable: Number of an image to that image; None for one that nobody can look at, which then has no regions.
+        sentence_vectors: From n texts, and the number of the sentence that each stands for, to (n, D) vectors; the dot
+            product with an image vector is the similarity to explain.
+        coverable: From the number of an image to its regions; None if it cannot be looked at, then it gets none.
     """
     by_sentence, by_image = _grouped(link.sentence for link in links), _grouped(link.image for link in links)
     words: dict[int, list[tuple[int, int, float]]] = {}
-    vectors: dict[int, FloatMatrix] = {}  # of the sentences as they are
+    vectors: dict[int, FloatMatrix] = {}  # of the whole sentences
     for sentence, spans, encoded in _word_trials(sorted(by_sentence), texts, sentence_vectors):
         vectors[sentence] = encoded[0].copy()
         for n in by_sentence[sentence]:
@@ -138,8 +136,8 @@ def explain_links(
 
 
 def _region_weights(picture: Coverable, sentences: FloatMatrix) -> FloatMatrix:
-    """(links, R): the mean fall over the trials in which a region is taken away; 0 for one that never is."""
-    whole = np.zeros((1, picture.trials.shape[1]), np.bool_)  # the same way through the encoder as the others
+    """(links, R): how far the similarity falls, mean over the trials that leave out the region; 0 without any."""
+    whole = np.zeros((1, picture.trials.shape[1]), np.bool_)  # encoded in the same way as the trials
     scores = picture.vectors(np.concatenate([whole, picture.trials])) @ sentences.T  # (1 + T, links)
     falls = (scores[:1] - scores[1:]).T  # (links, T)
     times = picture.trials.sum(axis=0)
@@ -149,7 +147,7 @@ def _region_weights(picture: Coverable, sentences: FloatMatrix) -> FloatMatrix:
 def _word_trials(
     sentences: Sequence[int], texts: Sequence[str], encode: Callable[[Sequence[str], Sequence[int]], FloatMatrix]
 ) -> Iterator[tuple[int, list[Span], FloatMatrix]]:
-    """Each sentence, its words, and the (1 + words, D) vectors of it whole and without each of them."""
+    """For each sentence its number, its words, and (1 + words, D) vectors: whole, then without each word."""
     spans = {i: word_spans(texts[i])[:MOST_WORDS] for i in sentences}
     for some in _batches([(i, 1 + len(spans[i])) for i in sentences]):
         trials = [trial for i in some for trial in (texts[i], *(without(texts[i], [span]) for span in spans[i]))]
@@ -160,7 +158,7 @@ def _word_trials(
 
 
 def _batches(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Items in batches of at most ``AT_ONCE`` in size, or of one item."""
+    """Group items into batches of a total size of at most ``AT_ONCE``, or of one item."""
     batch: list[int] = []
     total = 0
     for item, size in sizes:
@@ -174,7 +172,7 @@ def _batches(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 
 def _grouped(keys: Iterator[int]) -> dict[int, list[int]]:
-    """Key to the positions at which it stands."""
+    """Key to its positions in ``keys``."""
     found: dict[int, list[int]] = {}
     for n, key in enumerate(keys):
         found.setdefault(key, []).append(n)

@@ -1,16 +1,16 @@
-"""Where authors put their images, learned from their own documents without a label.
+"""Where authors put their images, learned from their own documents without labels.
 
-Some put an image below the paragraph that speaks of it, some above the step that it shows, some at the end of the
-page. That habit is a probability for each place of ``layout.PLACES``. What captions, words and references say gives
-each image a distribution over the sentences, hence over the places; the images of a document together say which places
-are usual, and that in turn makes the sentences at these places more probable. With K places, M the likelihood of an
-image's sentences at a place (the mean of their odds without layout) and A pseudo-counts,
+Some put an image below the paragraph about it, some above the step that it shows, some at the end of the page. Such a
+habit is a probability for each place of ``layout.PLACES``. The other evidence gives each image a distribution over the
+sentences, hence over the places. All images together show which places are usual, and that in turn makes the sentences
+at these places more probable. With K places, M the likelihood of an image's sentences at a place (the mean of their
+odds without layout) and A pseudo-counts,
 
     share of place k for image j  =  M_jk (A_k + sum of the shares of the other images),  scaled to sum 1 over k
 
-is iterated until nothing changes: the collapsed form of variational Bayes of order zero (Asuncion et al. 2009) for a
-Dirichlet prior, deterministic, and each image is judged by the habit of the others. The pseudo-counts are those of
-many publishers, ``STRENGTH`` images strong, and what the other documents of the collection have shown.
+is iterated until nothing changes: collapsed variational Bayes of order zero (Asuncion et al. 2009) with a Dirichlet
+prior. It is deterministic, and each image is judged by the habit of the other images. The pseudo-counts come from many
+publishers, with a weight of ``STRENGTH`` images, and from the other documents of the collection.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from iconotext.types import Document, FloatMatrix
 
 STRENGTH = 20.0
-"""For how many images the habits of other publishers count. From 5 to 60 the results hardly change."""
+"""Weight of other publishers' habits, in images. From 5 to 60 the results hardly change."""
 
 MOST = 150.0
-"""For how many images, at most, the other documents of a collection count: one of them may be different."""
+"""Largest weight of the collection's other documents, in images: a single document may differ from them."""
 
 _STEPS, _STILL = 50, 1e-6
-_TELLING = 10  # images from which on a habit is worth telling
+_TELLING = 10  # images that are needed to report a habit
 
 GIVEN: Mapping[str, tuple[int, ...]] = {
     "above": tuple(range(1, len(PLACES), 2)),
@@ -51,11 +51,11 @@ GIVEN: Mapping[str, tuple[int, ...]] = {
 
 
 Judged = Mapping[int, Sequence[int]]
-"""Number of an image in its document to the numbers of its sentences, as people said; () for none of them."""
+"""Number of an image to the numbers of the sentences that people chose for it; () if they chose none."""
 
 
 class PlaceEvidence(NamedTuple):
-    """What other evidence than the layout says about the places of V images; K places.
+    """Evidence without layout about the places of V images; K places.
 
     Attributes:
         likelihood: (V, K) mean of the sentences' odds at each place; 0 where there is no sentence.
@@ -68,13 +68,13 @@ class PlaceEvidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Habit:
-    """What is known of a collection besides the document at hand.
+    """The habit of a collection.
 
     Attributes:
-        counts: Document id to (K,) number of its images at each place, as inferred.
-        given: A name of ``GIVEN``, which stands for all inference; None for none.
-        common: (K,) shares of the places with other publishers; those of the package by default.
-        judged: Document id to what people said of its images; see ``Judged``.
+        counts: Document id to (K,) inferred number of its images at each place.
+        given: A name in ``GIVEN``, used instead of inference; None to infer.
+        common: (K,) share of each place among other publishers; default: those in the package.
+        judged: Document id to what people said about its images; see ``Judged``.
     """
 
     counts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
@@ -87,11 +87,11 @@ class Habit:
             raise SettingError(f"no habit {self.given!r}; there are {', '.join(GIVEN)}")
 
     def pseudo_counts(self, document: str) -> NDArray[np.float64]:
-        """(K,) prior for the images of a document: common habits, and the collection's other documents."""
+        """(K,) prior for the images of a document: common habits, and those of the collection's other documents."""
         prior: NDArray[np.float64] = STRENGTH * (common_shares() if self.common is None else self.common)
         if self.given is not None:
             allowed = np.isin(np.arange(len(PLACES)), GIVEN[self.given])
-            return np.where(allowed, prior, 0.0) * 1000 + 1e-3  # as if a thousand times as many images had shown it
+            return np.where(allowed, prior, 0.0) * 1000 + 1e-3  # a thousand times as strong as an inferred habit
         others = np.maximum(self._total - self.counts.get(document, 0.0), 0.0)
         return prior + others * min(1.0, MOST / max(float(others.sum()), 1e-9))
 
@@ -102,13 +102,13 @@ class Habit:
 
     @property
     def digest(self) -> str:
-        """Of all that shapes the links of the collection's documents."""
+        """Digest of the inferred counts, rounded."""
         rounded = {name: count.round(4).tolist() for name, count in sorted(self.counts.items())}
         return hashlib.sha256(json.dumps(rounded).encode()).hexdigest()
 
     @cached_property
     def summary(self) -> str | None:
-        """The habit in words; None where too few images have told it."""
+        """The habit in words; None if inferred from too few images."""
         if self.given is not None:
             return f"pictures stand {self.given} their text, as given"
         total, images = self._total, float(self._total.sum())
@@ -121,10 +121,10 @@ class Habit:
 
 
 def collection_of(document: Document) -> str:
-    """What a document shares its habits with: its repository, book or site.
+    """Name of the collection whose habits a document shares: its repository, book or site.
 
-    That is ``meta.collection``, ``meta.repository`` or ``meta.book``; else the part of the identifier before the first
-    slash, where the document came in a corpus; files that are linked together are one collection.
+    It is ``meta.collection``, ``meta.repository`` or ``meta.book``; else, for a document from a corpus, the id up to
+    its first slash; files that are linked together form one collection.
     """
     for key in ("collection", "repository", "book"):
         if isinstance(name := document.meta.get(key), str):
@@ -134,17 +134,17 @@ def collection_of(document: Document) -> str:
 
 @cache
 def common_shares() -> NDArray[np.float64]:
-    """(K,) how often images stand at each place, mean over many publishers; fitted by ``benchmarks/evidence.py``."""
+    """(K,) share of images at each place, mean over many publishers; fitted by ``benchmarks/evidence.py``."""
     text = files("iconotext.links").joinpath("habit.json").read_text(encoding="utf-8")
     return np.array([json.loads(text)[place] for place in PLACES])
 
 
 def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
-    """What the other evidence says about the places of the images of some documents.
+    """The evidence about the places of the images of documents.
 
     Args:
-        place: Theirs.
-        log_odds: (cells,) of sentence for image, by all evidence but the layout.
+        place: ``places`` of the same documents.
+        log_odds: (cells,) of the sentence for the image, by all evidence but layout.
     """
     cells = place.cells
     odds = np.exp(log_odds.astype(np.float64) - cells.image_tops(log_odds)[cells.image])
@@ -156,7 +156,7 @@ def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
 
 
 def joined_places(several: Sequence[PlaceEvidence]) -> PlaceEvidence:
-    """The evidence about the images of all."""
+    """The evidence of several documents, joined."""
     likelihood, sentences = zip(*several, strict=True)
     return PlaceEvidence(np.concatenate(likelihood), np.concatenate(sentences))
 
@@ -164,11 +164,12 @@ def joined_places(several: Sequence[PlaceEvidence]) -> PlaceEvidence:
 def judged_evidence(
     document: Document, found: PlaceEvidence, judged: Judged, numbers: Sequence[int] | None = None
 ) -> PlaceEvidence:
-    """The evidence about places where people have said to which sentences some images belong: there, and nowhere else.
+    """Replace the evidence about images that people judged: they are where their chosen sentences are, nowhere else.
 
     Args:
-        document: Whose images the evidence is about.
-        numbers: (V,) by which number ``judged`` knows each image; in order by default.
+        document: Of ``found``.
+        judged: Verdicts about images of this document.
+        numbers: (V,) number of each image of ``document`` in ``judged``; default 0 to V - 1.
     """
     known = range(len(document.images)) if numbers is None else numbers
     rows = [row for row, number in enumerate(known) if number in judged] if judged else []
@@ -185,15 +186,15 @@ def judged_evidence(
 def infer_shares(
     found: PlaceEvidence, pseudo_counts: NDArray[np.float64], images: Sequence[int]
 ) -> tuple[NDArray[np.float64], ...]:
-    """The iteration of this module, for some documents at once, each until nothing changes in it.
+    """Run the iteration of this module for several documents, each until it no longer changes.
 
     Args:
         pseudo_counts: (documents, K), above 0.
-        images: How many each document has, one at least.
+        images: Number of images of each document, at least 1.
 
     Returns:
-        (images, K) the probability of each place by the habit of the document's other images, over the places that
-        there are around an image; and (images, K) the same after the image's own evidence.
+        (images, K) probability of each place by the habit of the document's other images, over the places that exist
+        around the image; and (images, K) the same after the image's own evidence.
     """
     there = found.sentences > 0
     own = np.repeat(pseudo_counts, images, axis=0)
@@ -218,10 +219,10 @@ def infer_shares(
 def habit_probability(
     documents: Sequence[Document], place: Places, found: PlaceEvidence, habits: Sequence[Habit]
 ) -> FloatMatrix:
-    """(cells,) the probability of each sentence by its place alone; sentences at one place share it alike.
+    """(cells,) probability of each sentence by its place alone; sentences at the same place share it equally.
 
     Args:
-        habits: Of the collection of each.
+        habits: For each document the habit of its collection.
     """
     prior = [habit.pseudo_counts(document.id) for document, habit in zip(documents, habits, strict=True)]
     shares, _ = infer_shares(found, np.stack(prior), place.cells.images.tolist())
@@ -230,18 +231,18 @@ def habit_probability(
 
 
 def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[np.float64] | None = None) -> Habit:
-    """The habit of a collection.
+    """Infer the habit of a collection.
 
     Args:
-        documents: Id and ``place_evidence`` of each.
-        common: (K,) shares of the places with other publishers; those of the package by default.
+        documents: Id and ``place_evidence`` of each document.
+        common: See ``Habit``.
     """
     named: Sequence[tuple[str, PlaceEvidence]] = list(documents)
     common = common_shares() if common is None else common
     if not named:
         return Habit(common=common)
     found = joined_places([each for _, each in named])
-    _, shares = infer_shares(found, STRENGTH * common[None], [len(found.sentences)])  # as if they were one document
+    _, shares = infer_shares(found, STRENGTH * common[None], [len(found.sentences)])  # as one document
     ends = np.cumsum([len(each.sentences) for _, each in named])
     parts = np.split(shares, ends[:-1])
     counts: dict[str, NDArray[np.float64]] = {}

@@ -1,4 +1,4 @@
-"""Numbered labels of images, 'Figure 3' or 'Abb. 3.2a': where a text carries one, and where it cites one."""
+"""Numbered labels of images, 'Figure 3' or 'Abb. 3.2a': those that a caption begins with, those that a text cites."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class Label(NamedTuple):
     """A numbered label.
 
     Attributes:
-        family: Words that mean the same: 'figure' for Figure, Fig., Abb., Рис., 図; with 'supplementary ' before it.
+        family: One name for words of the same meaning: 'figure' for Figure, Fig., Abb., Рис., 図; may begin with
+            'supplementary '.
         number: '3', '3.2', 'iv', 's1'; separators are points.
         part: 'a' of 'Figure 3a', or ''.
     """
@@ -58,20 +59,20 @@ _EAST = {
 }
 _WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
 _START = re.compile(
-    r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表]))"  # nothing more is tried within a word
+    r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表]))"  # only at the beginning of a word
     rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s++)?"
     rf"(?:(?:(?<!\w)(?:{_WORD}))[\s\u00a0~]*+(?:no\.|nr\.|№|#)?\s*+|(?P<east>图|図|圖|그림|写真|照片|表)\s*+)"
     rf"(?={_NUMBER})",
     re.IGNORECASE,
 )
-_NUMERAL = re.compile(r"\d|[IVX](?!\w)", re.IGNORECASE)  # a label has one, and most sentences have none
+_NUMERAL = re.compile(r"\d|[IVX](?!\w)", re.IGNORECASE)  # fast first test: every label has a numeral
 _NUMBERED = re.compile(_ITEM)
 _JOIN = re.compile(
     r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|至|до\b)\s*"
     r"|\s*(?:[,;、]\s*(?:and|&|und|et|y|e|и|or|oder|en)?|and\b|&|und\b|et\b|y\b|e\b|en\b|и\b|or\b|oder\b|和|と|及び?)\s*",
     re.IGNORECASE,
 )
-# 'Figure 3 of [12]', 'Fig. 3 in Smith et al.', 'Figure 3 in Chapter 2': somebody else's figure.
+# 'Figure 3 of [12]', 'Fig. 3 in Smith et al.', 'Figure 3 in Chapter 2': a figure of another document.
 _ELSEWHERE_AFTER = re.compile(
     r"[\s,]*\(?(?:of|in|from|by|aus|von|de|dans|en|di|da|из|в)\s+(?:the\s+|their\s+|his\s+|her\s+|its\s+|our\s+)?"
     r"(?:\[|\(?(?-i:[A-ZÀ-Þ])[\w’'-]+(?:,?\s+(?:(?:and|&|und|et|y)\s+)?(?-i:[A-Z])[\w’'-]+)*\s*"
@@ -85,7 +86,7 @@ _ELSEWHERE_BEFORE = re.compile(
     r"|\b(?:their|his|her|whose)\s+)$",
     re.IGNORECASE,
 )
-# 'we figure 3 people', 'a figure 8 knot': the words are no label when in small letters after one of these.
+# 'we figure 3 people', 'a figure 8 knot': after one of these words, 'figure' in lower case is no label.
 _VERB_BEFORE = re.compile(r"\b(?:a|an|to|go|can|could|i|we|you|they|let’s|let's|should|would|of)\s+$", re.IGNORECASE)
 BEFORE = 100
 """Characters before a label that are searched for such words."""
@@ -95,7 +96,7 @@ _COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 
 @of_texts
 def own_labels(text: str) -> tuple[Label, ...]:
-    """The labels with which a caption begins; empty where it has none."""
+    """The labels at the beginning of a caption; empty without any."""
     start = _START.match(text.lstrip(_BEFORE_LABEL))
     if start is None:
         return ()
@@ -104,7 +105,7 @@ def own_labels(text: str) -> tuple[Label, ...]:
 
 
 def unlabelled(text: str) -> str:
-    """A caption without the labels that it begins with."""
+    """A caption without the labels at its beginning."""
     start = _START.match(text.lstrip(_BEFORE_LABEL))
     if start is None:
         return text
@@ -113,7 +114,7 @@ def unlabelled(text: str) -> str:
 
 
 def is_caption(text: str) -> bool:
-    """Whether a text begins as captions do: a label with a colon, a point or a dash after it."""
+    """Whether a text begins like a caption: with a label and a colon, a point or a dash."""
     start = _START.match(text.lstrip(" *_(["))
     if start is None:
         return False
@@ -122,7 +123,7 @@ def is_caption(text: str) -> bool:
 
 
 def cited_labels(text: str) -> tuple[Label, ...]:
-    """The labels that a sentence cites, in their order; ranges and lists spelled out, figures of others left out."""
+    """The labels that a sentence cites, in order, with ranges and lists spelled out; no figures of other documents."""
     return tuple(_cited(text)) if _NUMERAL.search(text) else ()
 
 
@@ -140,7 +141,7 @@ def _cited(text: str) -> Iterator[Label]:
 
 
 def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
-    """The labels that begin with a match of the word, and where they end."""
+    """The labels that follow the matched word, and the position where they end."""
     word = start.group().strip()
     family = _EAST[start.group("east")] if start.group("east") else _family(start)
     if start.group("more"):
@@ -168,12 +169,12 @@ def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
 
 
 def _family(start: re.Match[str]) -> str:
-    """The family whose word a match holds."""
+    """The family of the matched word."""
     return next(family for family in _FAMILIES if start.group(family))
 
 
 def _spell(family: str, item: re.Match[str], *, plural: bool) -> list[Label]:
-    """The labels of one number: 'Figures 2-4' is three, 'Figure 2-4' the fourth of chapter two."""
+    """The labels of one number: 'Figures 2-4' are three labels, 'Figure 2-4' is the fourth figure of chapter two."""
     number = re.sub(r"[\-‐‑–]", ".", item.group("number").lower())
     parts = re.findall(r"[a-h]", item.group("part") or "")
     pieces = re.split(r"[\-‐‑–]", item.group("number"))

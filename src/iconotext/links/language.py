@@ -1,4 +1,4 @@
-"""Documents in a language that an encoder does not know: what is not compared with them, and what is said of it."""
+"""Documents in a language that an encoder does not know: their texts are not compared, and the user is told."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def is_foreign(document: Document, language: str | None) -> bool:
-    """Whether a document is in another language than the one that is known; of a few words nobody can tell.
+    """Whether a document is in another language than an encoder knows; False for very short texts.
 
     Args:
         document: Its ``language`` is declared or detected.
-        language: What an encoder knows; None for one of which that is not known.
+        language: The encoder's language; None if unknown, then no document is foreign.
     """
     if language is None or document.language == language:
         return False
@@ -26,15 +26,15 @@ def is_foreign(document: Document, language: str | None) -> bool:
 
 
 def no_meaning(texts: Sequence[str]) -> FloatMatrix:
-    """(n, 1) zeros, in place of the vectors of an encoder that does not know the language: nothing is alike."""
+    """(n, 1) zeros instead of vectors from an encoder that does not know the language: all similarities are 0."""
     return np.zeros((len(texts), 1), np.float32)
 
 
 def language_note(document: Document, *, picture: bool, caption: bool) -> str | None:
-    """What a user should know of such a document.
+    """What to tell the user about a foreign document; None if both arguments are False.
 
     Args:
-        document: With its language.
+        document: Its ``language`` is named.
         picture: Whether images cannot be compared with its sentences.
         caption: Whether captions cannot be compared with its sentences by meaning.
     """

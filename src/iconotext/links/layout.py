@@ -24,15 +24,15 @@ _HEADING_WORDS = 12
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where sentences and images of some documents stand, as arrays; each number is one within its document.
+    """Where the sentences and images of documents stand; all numbers count from 0 in each document.
 
     Attributes:
         position: (images,) number of sentences before each image.
-        rank: (sentences,) text blocks counted from 0, without those that hold only images.
+        rank: (sentences,) number of each sentence's text block; blocks without text are not counted.
         above: (images,) rank of the last text block before the image, -1 for none.
         below: (images,) rank of the first text block after the image. Equal to ``above`` inside a block.
-        order: (images,) place of each image among the images in reading order.
-        inside: (cells,) bool, sentence and image stand in the same block.
+        order: (images,) number of each image in reading order.
+        inside: (cells,) bool, whether sentence and image are in the same block.
     """
 
     cells: Cells
@@ -50,7 +50,7 @@ class Places:
 
     @cached_property
     def numbers(self) -> Ints:
-        """(cells,) number in ``PLACES`` of where the image stands, seen from the sentence."""
+        """(cells,) index into ``PLACES``: where the image stands, seen from the sentence."""
         image, rank = self.cells.image, self.rank[self.cells.sentence]
         position = self.position[image]
         below = self.row < position  # the image stands below the sentence
@@ -62,7 +62,7 @@ class Places:
 
 
 def places(documents: Sequence[Document]) -> Places:
-    """Where the sentences and images stand; the documents must have a layout and a sentence each."""
+    """Where the sentences and images stand; every document must have a layout and at least one sentence."""
     cells = Cells.of(documents)
     blocks = np.array([s.block for d in documents for s in d.sentences], dtype=np.int64)
     rank = block_ranks(documents)
@@ -70,7 +70,7 @@ def places(documents: Sequence[Document]) -> Places:
     first, size = cells.first_sentence[cells.of_image], cells.sentences[cells.of_image]
     above = np.where(position > 0, rank[first + np.clip(position - 1, 0, size - 1)], -1)
     below = np.where(position < size, rank[first + np.clip(position, 0, size - 1)], rank[first + size - 1] + 1)
-    # An image between two sentences of one block is inside it even where the source gives images no block.
+    # An image between two sentences of one block is inside it, even if the source assigns images to no block.
     inside = (rank[cells.sentence] == above[cells.image]) & (above == below)[cells.image]
     own = np.array([-1 if i.block is None else i.block for d in documents for i in d.images], dtype=np.int64)
     inside |= blocks[cells.sentence] == own[cells.image]
@@ -103,28 +103,27 @@ PLACES = (
     *(f"{blocks} paragraphs {side}" for blocks in ("2", "3", "4 to 5", "6 to 9", "10 to 17", "18 or more")
       for side in ("below", "above")),
 )  # fmt: skip
-"""Where an image can stand, seen from a sentence."""
+"""The places where an image can stand, seen from a sentence."""
 
-_FURTHER = np.array([0, 1, 2, 3, 5, 9, 17])  # blocks between, from which on the next pair of places begins
-_APART = 4 + 2 * np.searchsorted(_FURTHER, np.arange(18), side="right")  # by the blocks between, from 17 on the last
+_FURTHER = np.array([0, 1, 2, 3, 5, 9, 17])  # blocks between sentence and image at which the next places begin
+_APART = 4 + 2 * np.searchsorted(_FURTHER, np.arange(18), side="right")  # from the number of blocks between, at most 17
 
 
 def place_numbers(document: Document) -> Ints:
-    """(S, V) number in ``PLACES`` of where each image stands, seen from each sentence; the document has a layout."""
+    """(S, V) index into ``PLACES``: where each image stands, seen from each sentence; needs a layout."""
     place = places([document])
     return place.cells.matrices(place.numbers)[0]
 
 
 def layout_features(documents: Sequence[Document], place: Places, habit: FloatMatrix) -> dict[str, FloatMatrix]:
-    """Features of the place of every sentence against every image.
+    """Features of where image and sentence stand to each other.
 
     Args:
-        habit: (cells,) the probability of each sentence by its place alone: see ``iconotext.links.habit``.
+        habit: (cells,) probability of each sentence by its place alone, from ``habit_probability``.
 
     Returns:
-        Name to (cells,) float32: ``habit`` the log of the probability, over that of one in sixty; ``between`` log(1 +
-        number of other images between the two); ``section`` no heading stands between them; ``heading`` the sentence
-        is one.
+        Name to (cells,) float32: ``habit``, log(60 * probability); ``between``, log(1 + number of other images between
+        the two); ``section``, whether no heading is between them; ``heading``, whether the sentence is a heading.
     """
     cells, titles = place.cells, headings(documents)
     section = np.cumsum(titles)
@@ -141,9 +140,9 @@ def layout_features(documents: Sequence[Document], place: Places, habit: FloatMa
 
 
 def block_ranks(documents: Sequence[Document]) -> Ints:
-    """Of each sentence the number of its block, counted from 0 without gaps in each of some documents.
+    """(sentences,) number of each sentence's block, from 0 without gaps in each document.
 
-    Without a layout each is its own.
+    Without a layout every sentence is a block of its own.
     """
     found: list[int] = []
     for document in documents:
@@ -158,9 +157,9 @@ def block_ranks(documents: Sequence[Document]) -> Ints:
 
 
 def headings(documents: Sequence[Document]) -> NDArray[np.bool_]:
-    """Of each sentence whether it is a heading, or reads like one where the source does not say what its blocks are.
+    """(sentences,) whether each sentence is a heading.
 
-    That is: a short text alone in its block, with no mark at its end.
+    Where the source does not mark headings: a short text alone in its block, without punctuation at its end.
     """
     found: list[bool] = []
     for document in documents:

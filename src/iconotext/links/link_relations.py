@@ -1,4 +1,4 @@
-"""How the sentence and the image of a link relate: the probabilities of the coherence relations."""
+"""Adds to each link the probabilities of the coherence relations between its sentence and its image."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix, LinkedDocument
 
 LANGUAGE = "en"
-"""The language that people judged texts of; of others the model knows nothing."""
+"""The only language that the relation model was trained on."""
 
 
 def with_relations(
     several: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
 ) -> list[LinkedDocument]:
-    """The same links, each with the probability of every relation that the model knows.
-
-    Links of documents in other languages than English stay without relations.
+    """Add the probability of every relation that the model knows to each link of English documents.
 
     Args:
-        several: Documents with their links; and by number of the image, its (P,) pooled features by the model's image
-            backbone; an image that is missing there adds nothing to what the sentence says.
+        several: For each document its links, and image number to (P,) pooled features from the model's image backbone.
+            For an image without features the sentence alone decides.
         model: See ``RelationModel``.
     """
     texts = [_texts(linked) for linked, _ in several]
@@ -55,7 +53,7 @@ def with_relations(
 
 
 def _texts(linked: LinkedDocument) -> list[str]:
-    """What the links' sentences say, of a document that the model knows the language of."""
+    """The sentence of each link; empty if the model does not know the document's language."""
     known = linked.document.language == LANGUAGE
     return [linked.document.sentences[link.sentence].text for link in linked.links] if known else []
 
@@ -63,7 +61,7 @@ def _texts(linked: LinkedDocument) -> list[str]:
 def _pictures(
     several: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
 ) -> tuple[dict[tuple[int, int], int], FloatMatrix]:
-    """By number of document and image a row, and the (rows + 1, R) log-odds of these; the last, of no image, is 0."""
+    """(number of document, image) to row; and the images' (rows + 1, R) log-odds, whose last row is 0, for no image."""
     found = {
         (number, image): pooled[image]
         for number, (linked, pooled) in enumerate(several)

@@ -1,4 +1,4 @@
-"""Links of many documents, found a window at a time."""
+"""Links many documents, one window at a time."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """A document with all that is known of it but the habit of its author.
+    """A document with all that linking needs but the habit of its author.
 
     Attributes:
         document: With the problems of its images.
-        gathered: By all kinds of evidence that were asked for.
-        seen: As the encoder sees it; None where pictures are no evidence, or nobody kept that.
-        note: What a user should know of its language.
+        gathered: The evidence, of all kinds that were asked for.
+        seen: The encoded document; None if pictures are no evidence, or if it was not kept.
+        note: See ``Told.note``.
     """
 
     document: Document
@@ -52,12 +52,12 @@ def link_windows(
     line_reader: Callable[[], LineReader],
     relation_model: Callable[[], RelationModel],
 ) -> Iterator[LinkedDocument | Failure]:
-    """The links of documents whose texts were read; failures pass through, and what fails stops nothing.
+    """Link documents whose texts were encoded. Failures pass through; a document that fails does not stop the others.
 
     Args:
-        habits: By ``collection_of`` a document.
-        line_reader: Asked for where the words in images are evidence.
-        relation_model: Asked for where relations are wanted.
+        habits: Of each collection (``collection_of``).
+        line_reader: Loads the model for words in images; called only if they are evidence.
+        relation_model: Loads the relation model; called only if relations are wanted.
     """
     reader = line_reader() if "text" in settings.evidence else None
     for window in see_images(documents, encoder):
@@ -72,7 +72,7 @@ def know_windows(
     *,
     line_reader: Callable[[], LineReader],
 ) -> Iterator[Known | Failure]:
-    """All that is known of documents before they are linked; arguments as in ``link_windows``."""
+    """Compute all that linking documents needs; arguments as in ``link_windows``."""
     reader = line_reader() if "text" in settings.evidence else None
     for window in see_images(documents, encoder):
         yield from _known(window, encoder, settings, reader)
@@ -86,10 +86,9 @@ def link_known(
     *,
     relation_model: Callable[[], RelationModel],
 ) -> Iterator[LinkedDocument | Failure]:
-    """The links of documents of which all is known, by these settings; arguments as in ``link_windows``.
+    """Link documents with evidence that was computed before; arguments as in ``link_windows``.
 
-    Nothing is read, looked at or encoded but what says relations and explains. The evidence may be less than was
-    gathered.
+    Nothing is encoded again, except for relations and explanations. ``settings.evidence`` may leave out kinds.
     """
     linked = _linked(known, encoder, settings, habits)
     good = [
@@ -170,7 +169,7 @@ def _chosen(
 def _with_relations(found: Sequence[Found], encoder: Encoder, model: RelationModel) -> list[Found]:
     from iconotext.links.link_relations import with_relations
 
-    # A picture has its say if the relation model knows the features that there are of it.
+    # Pictures count only if their features come from the relation model's own backbone.
     known = encoder.image_source.name == model.backbones["image"]
     related = with_relations([(linked, seen.pooled if seen and known else {}) for linked, seen in found], model)
     return [(linked, seen) for linked, (_, seen) in zip(related, found, strict=True)]

@@ -1,9 +1,9 @@
-"""Which sentence a caption goes with, learned from sentences that cite figures.
+"""Matches captions with sentences, learned from sentences that cite figures.
 
-A general sentence encoder says how alike two texts are; a sentence that cites a figure need not be like its caption.
-The matcher adds to the cosine what authors' citations have taught: two small projections of the encoder's vectors, one
-for captions and one for sentences, and a direction in which sentences that cite differ from others. It is trained by
-``benchmarks/evidence.py`` on vectors of the encoder that ships, and for others the cosine alone stands in its place.
+A sentence encoder measures how similar two texts are, but a sentence that cites a figure need not be similar to its
+caption. So the matcher adds to the cosine two small learned projections of the encoder's vectors, one for captions and
+one for sentences, and a direction in which sentences that cite differ from others. ``benchmarks/evidence.py`` trains it
+on vectors of the encoder in the package; for any other encoder it uses the cosine alone.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 PROBE = "A photograph shows what the figure is about."
-"""The vector of this sentence tells whether vectors come from the encoder that the matcher was trained on."""
+"""The vector of this sentence shows whether an encoder is the one that the matcher was trained on."""
 
-_SAME = 0.99  # cosine; rounding and precision of the same encoder stay far above, another encoder far below
+_SAME = 0.99  # cosine of two vectors of ``PROBE``: far above it for the same encoder, far below for another one
 _TYPICAL_MEAN, _TYPICAL_SPREAD = 0.2, 0.14  # of that encoder's cosines within a document
 
 
@@ -32,11 +32,11 @@ class Matcher:
     Attributes:
         captions: (r, d) projection of captions.
         sentences: (r, d) projection of sentences.
-        citing: (d,) what a sentence that cites has more of.
-        scale: Weights of the cosine, of the projections' product and of ``citing``.
+        citing: (d,) direction of sentences that cite.
+        scale: (3,) weights of the cosine, of the projections' product and of ``citing``.
         probe: (d,) vector of ``PROBE``.
-        cosine: Centre and spread of another encoder's cosines, which then speak alone; None for the encoder that
-            the matcher was trained on.
+        cosine: Mean and standard deviation of another encoder's cosines, which are then used alone; None for the
+            encoder that the matcher was trained on.
     """
 
     captions: FloatMatrix
@@ -47,18 +47,18 @@ class Matcher:
     cosine: tuple[float, float] | None = None
 
     def fitting(self, probe: FloatMatrix, centre: float | np.float32, spread: float | np.float32) -> Matcher:
-        """The matcher for the encoder that gives ``probe``, (d',), for ``PROBE``.
+        """The matcher for an encoder.
 
         Args:
-            probe: Its vector of that sentence.
-            centre: Mean of its cosines among the sentences of the document, for encoders it does not know.
-            spread: Their standard deviation.
+            probe: (d',) the encoder's vector of ``PROBE``.
+            centre: Mean cosine among the sentences of the document; used if the encoder is another one.
+            spread: Standard deviation of these cosines.
         """
         known = probe.shape == self.probe.shape and float(probe @ self.probe) > _SAME
         return self if known else replace(self, cosine=(float(centre), float(spread)))
 
     def match(self, sentences: FloatMatrix, captions: FloatMatrix) -> FloatMatrix:
-        """(S, V) log-odds of S sentences' vectors for V captions'."""
+        """(S, V) log-odds that a sentence, (S, d), goes with a caption, (V, d)."""
         cosines = sentences @ captions.T
         if self.cosine is not None:
             centre, spread = self.cosine
@@ -68,7 +68,7 @@ class Matcher:
         return np.asarray(self.scale[0] * cosines + self.scale[1] * learned, np.float32)
 
     def cites(self, sentences: FloatMatrix) -> FloatMatrix:
-        """(S,) how much the sentences are like those that cite; 0 for another encoder."""
+        """(S,) how much each sentence, (S, d), is like sentences that cite; 0 for another encoder."""
         if self.cosine is not None:
             return np.zeros(len(sentences), np.float32)
         return np.asarray(self.scale[2] * (sentences @ self.citing), np.float32)
@@ -80,7 +80,7 @@ WEIGHTS = ("captions", "sentences", "citing", "scale", "probe")
 
 @cache
 def load_matcher() -> Matcher:
-    """The matcher that ships with the package."""
+    """The matcher in the package."""
     from safetensors.numpy import load_file
 
     with as_file(files("iconotext.links").joinpath("matcher.safetensors")) as path:

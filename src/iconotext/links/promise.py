@@ -1,14 +1,14 @@
-"""Promises: at most a given share of what is said is wrong, over all documents that are linked together.
+"""Promises: at most a given share of the links is wrong, over all documents that are linked together.
 
-Three claims of an image's best link, each weaker than the next, each tested once for every image:
+Three claims about an image's best link, from the weakest to the strongest, are each tested once for every image:
 
 - *document*, the image belongs to this document: target-decoy competition. Each image competes with its decoy for the
   sentences of the document (``decoys``), and the decoys that win tell how many images win by chance (``competition``).
 - *paragraph* and *sentence*, the link leads to the right one: conformal selection (Jin and Candès 2023, arXiv
   2210.01408) with calibration figures whose right sentences are known (``calibration``), and Benjamini-Hochberg.
 
-The share is that of the false among those that pass, in the mean over runs: the false discovery rate. It holds where
-foreign images are like decoys, and where images are like the calibration figures of their kind of at least one class.
+What is bounded is the false discovery rate: the expected share of wrong claims among those that pass. The bound holds
+if foreign images are like decoys, and if images are like the calibration figures of their kind of at least one class.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ if TYPE_CHECKING:
 
 
 class Candidate(NamedTuple):
-    """An image that a claim is tested for.
+    """An image for which claims are tested.
 
     Attributes:
-        kind: As ``calibration.kind_of`` says.
+        document: Id.
+        image: Number in the document.
+        kind: From ``calibration.kind_of``.
         sentence: Confidence of its best link.
-        paragraph: ``paragraph`` of that link.
-        own: Score of its best link where decoys compete.
-        decoy: That of its decoy; None where it has none.
-        collection: That which both are of; None where the decoy is of another one.
+        paragraph: ``Link.paragraph`` of its best link.
+        own: Score of its best link in competition with decoys.
+        decoy: Score of its decoy's best link; None without a decoy.
+        collection: Of both image and decoy; None if the decoy is from another one.
     """
 
     document: str
@@ -56,12 +58,12 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Promises:
-    """What is promised of a run.
+    """The promises of a run.
 
     Attributes:
-        made: One for each claim, without the images of a document.
-        passed: Claim to the id of each document to the numbers of its images that passed.
-        required: The claim without which a link is dropped, or ``none``.
+        made: One for each claim, with ``images`` left empty.
+        passed: Claim to document id to the numbers of the document's images that passed.
+        required: Links whose image did not pass this claim are dropped; with ``none`` all stay.
     """
 
     made: tuple[Promise, ...]
@@ -69,7 +71,7 @@ class Promises:
     required: Required
 
     def keep(self, linked: LinkedDocument) -> LinkedDocument:
-        """The document with the links that passed, and with what is promised."""
+        """Drop the links that did not pass ``required``, and attach the promises to the document."""
         here = {claim: self.passed[claim].get(linked.document.id, frozenset()) for claim in CLAIMS}
         links = linked.links
         if self.required != "none":
@@ -78,7 +80,7 @@ class Promises:
 
     @property
     def digest(self) -> str:
-        """Equal for equal promises: it is they, not only the document, that a page is made from."""
+        """Equal for equal promises; pages depend on the promises and not only on the document."""
         passed = [sorted((name, sorted(images)) for name, images in self.passed[claim].items()) for claim in CLAIMS]
         said = repr((self.made, passed, self.required))
         return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
@@ -86,11 +88,12 @@ class Promises:
 
 @dataclass(frozen=True)
 class Rule:
-    """What an image of a run needs to pass.
+    """What an image of a run needs to pass each claim.
 
     Attributes:
-        bars: The smallest scores beside decoys, for ``document``.
-        least: The smallest probability, for each other claim and each kind that can be tested.
+        made: See ``Promises``.
+        bars: For the claim ``document``: the smallest score in competition with decoys.
+        least: For each other claim, kind of image to smallest probability, for the kinds that can be tested.
         required: See ``Promises``.
     """
 
@@ -100,7 +103,7 @@ class Rule:
     required: Required
 
     def promises(self, tested: Sequence[Candidate]) -> Promises:
-        """The promises with those images, of some of the run, that passed."""
+        """The promises, with ``passed`` for these images, which may be a part of the run."""
         rivals = [each for each in tested if each.decoy is not None]
         passed: dict[Claim, dict[str, frozenset[int]]]
         passed = {"document": _by_document(rivals, self.bars.passed(*_rivals(rivals)))}
@@ -117,8 +120,8 @@ def make_promises(
 
     Args:
         tested: The images of all documents, in any order.
-        calibration: By kind and class.
-        max_false: Share, above 0 and below 1.
+        calibration: See ``Calibration``.
+        max_false: Largest expected share of wrong claims, above 0 and below 1.
         required: See ``Promises``.
     """
     return rule_of([tested], calibration, max_false, required).promises(tested)
@@ -129,8 +132,8 @@ def rule_of(
 ) -> Rule:
     """The rule for a run whose images come in batches; arguments as in ``make_promises``.
 
-    Memory does not grow with their number: there are no more p values than calibration figures, and scores beside
-    decoys lie in a temporary file.
+    Memory does not grow with the number of images: there are at most as many different p values as calibration figures,
+    and the scores of images and decoys go into a temporary file.
     """
     usable = _usable(calibration, max_false)
     p_values: dict[Claim, Counter[float]] = {"paragraph": Counter(), "sentence": Counter()}
@@ -171,15 +174,15 @@ def rule_of(
 def conformal_p_values(
     scores: NDArray[np.float64], classes: Mapping[str, Sequence[Sequence[Figure]]], claim: Claim
 ) -> NDArray[np.float64]:
-    """How often calibration figures are wrong and score as high: (n,) p values of "this one is wrong".
+    """(n,) p values of the hypothesis "this link is wrong": how often calibration figures are wrong and score as high.
 
-    A document counts as one, however many figures it has: each counts 1 / their number (Lee, Barber and Willett 2023,
-    arXiv 2306.06342). Of several classes the largest p value counts, so that the promise holds for images that are like
-    any of them, or like a mixture.
+    All documents weigh the same: each figure weighs 1 / number of figures of its document (Lee, Barber and Willett
+    2023, arXiv 2306.06342). The largest p value of all classes counts, so that the promise holds for images that are
+    like any class, or like a mixture.
 
     Args:
         scores: (n,) of the images.
-        classes: The calibration figures, by class of document; at least one.
+        classes: Class of document to calibration figures, document by document; at least one class.
         claim: ``paragraph`` or ``sentence``.
     """
     found = np.zeros(len(scores))
@@ -191,27 +194,27 @@ def conformal_p_values(
             if not (figure.paragraph_right if claim == "paragraph" else figure.sentence_right)
         ]
         wrong = np.array(sorted(pairs), np.float64).reshape(-1, 2)
-        tail = np.append(np.cumsum(wrong[::-1, 1])[::-1], 0.0)  # what the wrong ones from each on count together
+        tail = np.append(np.cumsum(wrong[::-1, 1])[::-1], 0.0)  # total weight from each wrong figure on
         found = np.maximum(found, (1 + tail[np.searchsorted(wrong[:, 0], scores)]) / (len(documents) + 1))
     return found
 
 
 def largest_p_value(values: NDArray[np.float64], numbers: NDArray[np.int64], max_false: float) -> float:
-    """The largest p_(k) <= max_false k / n of n hypotheses (Benjamini-Hochberg), below 0 where nothing is rejected.
+    """The largest p_(k) <= max_false k / n of n hypotheses (Benjamini-Hochberg); -1 if none is rejected.
 
     Args:
-        values: (n,) different p values, ascending.
-        numbers: (n,) how many hypotheses have each.
-        max_false: Share of the rejected that may be true.
+        values: (d,) different p values, ascending.
+        numbers: (d,) number of hypotheses with each p value.
+        max_false: Expected share of true hypotheses among the rejected ones.
     """
     low = np.flatnonzero(values <= max_false * np.cumsum(numbers) / max(1, numbers.sum()) + 1e-12)
     return float(values[low[-1]]) if len(low) else -1.0
 
 
 def _least(classes: Mapping[str, Sequence[Sequence[Figure]]], claim: Claim, largest: float) -> float:
-    """The smallest score that has such a p value, or less; infinite where none has."""
+    """The smallest score whose p value is at most ``largest``; infinite if there is none."""
     figures = [figure for documents in classes.values() for some in documents for figure in some]
-    # Above the score of each figure, and nowhere else, p values may fall.
+    # P values can fall only just above the score of a figure.
     above = np.nextafter([f.paragraph if claim == "paragraph" else f.sentence for f in figures], math.inf)
     scores = np.append(-math.inf, np.unique(above))
     low = np.flatnonzero(conformal_p_values(scores, classes, claim) <= largest)
@@ -232,7 +235,7 @@ def _by_document(tested: Iterable[Candidate], passed: Iterable[bool]) -> dict[st
 def _rivals(
     tested: Sequence[Candidate],
 ) -> tuple[list[str | None], NDArray[np.float64], NDArray[np.float64]]:
-    """Of images with decoys the collections, and the scores of both."""
+    """For images with decoys: collections, scores of the images, scores of the decoys."""
     pairs = np.array([(each.own, each.decoy) for each in tested], np.float64).reshape(-1, 2)
     return [each.collection for each in tested], pairs[:, 0], pairs[:, 1]
 
@@ -251,7 +254,7 @@ def _document_promise(bars: Bars, images: int, max_false: float) -> Promise:
 
 
 def _usable(calibration: Calibration, max_false: float) -> Calibration:
-    """What is enough to promise something from."""
+    """The kinds of which every class has enough documents for a promise."""
     needed = math.ceil(1 / max_false - 1e-9) - 1  # with fewer documents no p value is small enough
     return {
         kind: classes for kind, classes in calibration.items() if classes and min(map(len, classes.values())) >= needed
@@ -259,7 +262,7 @@ def _usable(calibration: Calibration, max_false: float) -> Calibration:
 
 
 def _p_values(tested: Sequence[Candidate], usable: Calibration, claim: Claim) -> NDArray[np.float64]:
-    """(n,) p values; not a number for images that cannot be tested."""
+    """(n,) p values; NaN for images that cannot be tested."""
     rows: dict[str, list[tuple[int, float]]] = {}
     for n, (each, score) in enumerate(_scored(tested, claim)):
         if score is not None and each.kind in usable:

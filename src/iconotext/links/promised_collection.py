@@ -1,4 +1,4 @@
-"""What can be promised of documents that are linked together: all of them walked, numbers alone kept."""
+"""Makes the promises for documents that are linked together; only numbers about each image are kept in memory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from iconotext.read import Failure
 
 LinkAll = Callable[[Iterable["Document | Failure"], tuple[Evidence, ...]], Iterator["LinkedDocument | Failure"]]
-"""Documents and kinds of evidence to the documents with the best sentence of each image."""
+"""Links documents by some kinds of evidence, each image to its best sentence."""
 
 
 def collection_promises(
     documents: Iterable[Document | Failure], link_all: LinkAll, settings: LinkSettings, calibration: Calibration
 ) -> Promises:
-    """What can be promised of documents that are linked together.
+    """Make the promises for documents that are linked together.
 
     Args:
-        documents: Walked several times.
+        documents: Iterated several times.
         settings: With ``max_false``.
-        calibration: What the promises about sentences are made from.
+        calibration: For the claims ``paragraph`` and ``sentence``.
 
     Raises:
         SettingError: Two documents have the same id, or ``max_false`` is not set.
@@ -49,11 +49,11 @@ def collection_promises(
 def candidates(
     documents: Iterable[Document | Failure], pool: DecoyPool, link_all: LinkAll, evidence: tuple[Evidence, ...]
 ) -> Iterator[Candidate]:
-    """What is tested of documents whose ids differ, image by image.
+    """Yield what is tested for each image.
 
     Args:
-        documents: Walked twice; what cannot be linked is passed over.
-        pool: What decoys are drawn from.
+        documents: Iterated twice, with unique ids; those that cannot be linked are skipped.
+        pool: From which decoys are drawn.
     """
     rivals = _rivals(documents, pool, link_all, evidence)
     for linked in link_all(documents, evidence):
@@ -72,7 +72,7 @@ def candidates(
 def _rivals(
     documents: Iterable[Document | Failure], pool: DecoyPool, link_all: LinkAll, evidence: tuple[Evidence, ...]
 ) -> dict[tuple[str, int], tuple[float, float, str | None]]:
-    """Id of the document and number of each image that has a decoy, to the best score of both and their collection."""
+    """(document id, image number) to (score, score of the decoy, their collection), for images that have a decoy."""
     content = tuple(kind for kind in evidence if kind not in ("layout", "reference"))
     found: dict[tuple[str, int], tuple[float, float, str | None]] = {}
     pairs: dict[str, dict[int, tuple[int, str | None]]] = {}

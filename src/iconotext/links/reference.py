@@ -1,4 +1,4 @@
-"""Reference evidence: the text itself points at the picture."""
+"""Reference evidence: the text points at the picture, as in 'Figure 3' or 'the photo above'."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ EXPLICIT = 1.0
 """A cross-reference link, or a label with its number: 'Figure 3'."""
 
 DIRECTED = 0.6
-"""'the photo above', and a photo does stand close above."""
+"""'the photo above', with an image close above."""
 
 VAGUE = 0.3
-"""'in this picture', and an image stands close."""
+"""'in this picture', with an image close by."""
 
 _FAR = 1
 """Text blocks that may stand between a deictic reference and its picture."""
@@ -33,7 +33,7 @@ def reference_evidence(document: Document) -> FloatMatrix:
     """How surely each sentence points at each image.
 
     Args:
-        document: With S sentences and V images. Words like 'above' need its layout, the rest does not.
+        document: With S sentences and V images. Words like 'above' count only if it has a layout.
 
     Returns:
         (S, V) float32 of ``EXPLICIT``, ``DIRECTED``, ``VAGUE`` and 0. A caption never points at its own image.
@@ -43,7 +43,7 @@ def reference_evidence(document: Document) -> FloatMatrix:
         return evidence
 
     @cache
-    def place() -> Places | None:  # few documents have a sentence that asks for it
+    def place() -> Places | None:  # computed only if needed: few documents have such a sentence
         return places([document]) if document.has_layout else None
 
     labels = [own_labels(image.caption or "") or own_labels(image.alt or "") for image in document.images]
@@ -68,17 +68,17 @@ def reference_evidence(document: Document) -> FloatMatrix:
 
 @of_texts
 def _said(text: str) -> tuple[tuple[Label, ...], Pointer | None]:
-    """The labels that a sentence cites, none if it is a caption, and where it points."""
+    """The labels that a sentence cites (none if it is a caption), and its deictic reference."""
     return () if is_caption(text) else cited_labels(text), pointer(text)
 
 
 def _images_labelled(
     document: Document, labels: list[tuple[Label, ...]], cited: Label, sentence: int, place: Callable[[], Places | None]
 ) -> list[int]:
-    """The images that carry a label.
+    """The numbers of the images that a cited label means.
 
-    'Figure 3' means all of 3a, 3b and 3; 'Figure 3a' means 3a, or 3 where there is no 3a. Where several different
-    images carry the label, because each chapter starts counting at 1, it is the nearest, or none without a layout.
+    'Figure 3' means 3, 3a and 3b; 'Figure 3a' means 3a, or 3 if there is no 3a. If several different images carry the
+    label, because each chapter counts from 1, the nearest is meant; without layout none is returned.
     """
     same = [j for j, own in enumerate(labels) if any(o[:2] == cited[:2] for o in own)]
     if cited.part:
@@ -100,7 +100,7 @@ def _repeats(labels: list[tuple[Label, ...]], images: list[int]) -> bool:
 
 
 def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
-    """The nearest image on the side a sentence points to, with those beside it where it speaks of several; or none."""
+    """The nearest image on the side that a sentence points to, or all images there if it means several; may be []."""
     after = np.where(place.position > sentence, place.position - 1 - sentence, np.iinfo(np.int64).max)
     before = np.where(place.position <= sentence, sentence - place.position, np.iinfo(np.int64).max)
     blocks_after = place.above - place.rank[sentence]
@@ -115,13 +115,13 @@ def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
     close = np.flatnonzero(distance == nearest)
     if found.several:
         return [int(j) for j in close]
-    # Of several images between the same two sentences the one next to the pointing sentence is meant.
+    # Of several images between the same two sentences, the one next to the pointing sentence is meant.
     pick = min if place.position[close[0]] > sentence else max
     return [int(pick(close, key=lambda j: place.order[j]))]
 
 
 def _captioned(document: Document, sentence: int) -> list[int]:
-    """The images whose caption a caption sentence is part of."""
+    """The numbers of the images whose caption contains a caption sentence."""
     text, block = document.sentences[sentence].text, document.sentences[sentence].block
     return [
         j

@@ -1,7 +1,7 @@
-"""Which cells of a matrix become links.
+"""Selections: choose which cells of a matrix become links.
 
 Every selection takes the confidences, (S, V) float, and returns an (S, V) bool matrix. Cells below ``min_confidence``
-never become links: an image may stay without one. Ties go to the first sentence, then the first image.
+never become links, so an image may stay without one. Ties go to the first sentence, then the first image.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from iconotext.errors import SettingError
 from iconotext.similarity.matching import best_matching
 
-_NEVER = 1e-9  # what an image at least counts for none of them: an impossible order must not divide by 0
+_NEVER = 1e-9  # smallest weight of "no sentence" for an image: an impossible order must not divide by 0
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
 
 STEP_BACK = 0.0067
-"""How probable an image is, against others, whose sentence stands before that of the image before it: exp(-5), chosen
-among exp(0) to exp(-8) for captions alone, for each of 19 books and guides on the others, and the same every time."""
+"""Factor for an image whose sentence comes before the sentence of the previous image: exp(-5), chosen among exp(0) to
+exp(-8) with captions alone, for each of 19 books and guides on the other 18, with the same result every time."""
 
 
 def top_k(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """The k most confident sentences of every image; ``SettingError`` where k is below 1."""
+    """The k most confident sentences of every image; ``SettingError`` if k is below 1."""
     if k < 1:
         raise SettingError(f"k is {k}, it must be 1 or more")
     order = np.argsort(-confidence, axis=0, kind="stable")[:k]
@@ -44,15 +44,15 @@ def best(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) ->
 
 
 def assignment(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """Every image to one sentence at most and the reverse, with the largest sum of confidences; ``k`` is not used.
+    """The one-to-one matching of images and sentences with the largest sum of confidences; ``k`` is not used.
 
-    That is the matching with the largest expected number of right links, exactly.
+    It has the largest expected number of right links.
     """
     chosen = np.zeros(confidence.shape, dtype=np.bool_)
     if confidence.size == 0:
         return chosen
     allowed = confidence >= min_confidence
-    rows = np.flatnonzero(allowed.any(axis=1))  # sentences that no image may take only make the problem larger
+    rows = np.flatnonzero(allowed.any(axis=1))  # the other sentences would only make the problem larger
     value = np.where(allowed, confidence, 0.0)[rows]
     sentences, images = best_matching(value)
     chosen[rows[sentences], images] = True
@@ -60,22 +60,22 @@ def assignment(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0
 
 
 def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatMatrix:
-    """The confidences, given that images mostly follow the order of their sentences, if they do in this document.
+    """Adjust the confidences for documents in which images follow the order of their sentences.
 
-    A hidden Markov model: each image takes a sentence, or none, by its confidences, and whenever one takes an earlier
-    sentence than the last image that took any, that counts ``step_back`` times. Exact, by forward-backward sums.
-    Whether images follow the order is as likely as not beforehand; then the confidences say what is more probable.
+    A hidden Markov model: each image takes a sentence, or none, by its confidences; an image that takes an earlier
+    sentence than the last one that took any has a factor of ``step_back``. Solved exactly, with forward-backward sums.
+    The prior probability that images follow the order is one half; the confidences update it.
 
     Args:
-        confidence: (S, V), sentences and images in reading order; a column that sums to less than 1 may take none.
+        confidence: (S, V), sentences and images in reading order; what a column lacks to 1 is for no sentence.
         step_back: Above 0, at most 1; 1 changes nothing.
 
     Returns:
-        (S, V) float32, the mean of the confidences with and without the order, weighed by how probable either is.
+        (S, V) float32, the mean of the confidences with and without the order, weighted by their probabilities.
     """
     if confidence.size == 0:
         return confidence
-    own = np.vstack([np.zeros(confidence.shape[1]), confidence.astype(np.float64)])  # first: before any sentence
+    own = np.vstack([np.zeros(confidence.shape[1]), confidence.astype(np.float64)])  # row 0: before any sentence
     level = np.vstack([np.zeros(confidence.shape[1]), np.broadcast_to(own[1:].mean(axis=0), confidence.shape)])
     none = np.maximum(1.0 - own.sum(axis=0), _NEVER)
     reached, evidence = _forward(own, none, step_back)
@@ -94,7 +94,7 @@ def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatM
 def _forward(
     own: NDArray[np.float64], none: NDArray[np.float64], step_back: float
 ) -> tuple[list[NDArray[np.float64]], float]:
-    """The mass at each place before every image, in all scaled to 1, and the logarithm of what all ways weigh."""
+    """Forward pass: the mass at each sentence before every image, scaled to sum 1, and the log of the total mass."""
     reached, total = [], 0.0
     before = np.zeros(len(own))
     before[0] = 1.0
@@ -107,7 +107,7 @@ def _forward(
 
 
 def _stepped(mass: NDArray[np.float64], step_back: float) -> NDArray[np.float64]:
-    """(S,) the mass at and before each place, and ``step_back`` times that behind it."""
+    """(S,) the mass at and before each place, plus ``step_back`` times the mass behind it."""
     until: NDArray[np.float64] = np.cumsum(mass)
     until += step_back * (until[-1] - until)
     return until
@@ -121,7 +121,7 @@ def threshold(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.
 SELECTIONS: Mapping[Selection, Callable[..., NDArray[np.bool_]]] = {
     "top-k": top_k,
     "best": best,
-    "order": best,  # of what ``in_order`` makes of the confidences
+    "order": best,  # applied to the confidences from ``in_order``
     "assignment": assignment,
     "threshold": threshold,
 }
@@ -129,7 +129,7 @@ SELECTIONS: Mapping[Selection, Callable[..., NDArray[np.bool_]]] = {
 
 
 def selection(name: str) -> Callable[..., NDArray[np.bool_]]:
-    """The selection of that name; ``SettingError`` where there is none."""
+    """The selection of this name; ``SettingError`` if it is unknown."""
     for known, function in SELECTIONS.items():
         if known == name:
             return function

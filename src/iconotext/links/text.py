@@ -1,4 +1,4 @@
-"""Text evidence: the words in an image, compared with every sentence as captions are."""
+"""Text evidence: the words in an image, compared with every sentence in the same way as captions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 KEPT = frozenset(f"text.{name}" for name in ("cos", "own", "share"))
-"""What is compared: few features, since few pictures have words, and none that depends on the length of sentences."""
+"""The features used: only a few, since few pictures have words, and none that depends on the length of sentences."""
 
 
 def text_in(image: Image) -> str | None:
-    """The lines in an image as one text; None where there are none."""
+    """The lines of text in an image, joined; None without any."""
     return " ".join(line.text for line in image.lines or ()) or None
 
 
@@ -26,7 +26,7 @@ def text_features(documents: Sequence[Document], cells: Cells, readings: Sequenc
     """Features that compare the words in every image with every sentence.
 
     Returns:
-        Those of ``compared`` that are ``KEPT``; 0 where an image has no words.
+        The features of ``compared`` that are in ``KEPT``; 0 where an image has no words.
     """
     words = [text_in(image) for document in documents for image in document.images]
     found = compared(documents, cells, words, readings, name="text")

@@ -40,17 +40,17 @@ def weigh_evidence(
     matcher: Matcher | None = None,
     habit: Habit | None = None,
 ) -> Combination:
-    """Everything known about which sentence belongs to which image.
+    """Weigh all evidence about which sentence of a document belongs to which image.
 
     Args:
-        document: With S sentences and V images. Images with a ``problem`` take no part: their columns are 0.
-        image_similarity: (S, V) cosines of an encoder; None where there is no picture evidence.
+        document: With S sentences and V images. Images with a ``problem`` are ignored: their columns are 0.
+        image_similarity: (S, V) cosines of an encoder; None without picture evidence.
         encode: Texts to unit vectors, for captions and words; called at most twice, and not if no image has any.
-        evidence: The kinds to use. Kinds that the document does not have are left out.
-        sentence_vectors: (S, d) what ``encode`` gives for the sentences, where the caller has it; saves time.
-        coefficients: Fitted weights, those of the package by default.
-        matcher: Of captions with sentences, that of the package by default.
-        habit: Where the author puts images; from this document alone by default.
+        evidence: The kinds to use; a kind that the document lacks is left out.
+        sentence_vectors: (S, d) result of ``encode`` for the sentences, if available; saves time.
+        coefficients: Default: the fitted weights in the package.
+        matcher: Default: the matcher in the package.
+        habit: Where the author puts images; inferred from this document alone by default.
 
     Raises:
         SettingError: A kind has an unknown name.
@@ -74,7 +74,7 @@ def weigh_gathered(
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> list[Combination]:
-    """What was gathered of each of some documents, weighed; arguments as in ``weigh_evidence``. Kinds may be fewer."""
+    """Weigh the gathered evidence of each document; ``evidence`` may leave out kinds; see ``weigh_evidence``."""
     known = [_weighable(each, evidence) for each in found]
     placed = [n for n, each in enumerate(found) if "layout" in evidence and has_places(each.document)]
     if placed:
@@ -110,10 +110,10 @@ def gathered_places(
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> list[PlaceEvidence | None]:
-    """Where the images of each document stand by all evidence but the layout; kinds may be fewer.
+    """Where the images of each document stand by all evidence but layout; ``evidence`` may leave out kinds.
 
     Returns:
-        What a habit is inferred from; None where there is no layout, no sentence or no image without a problem.
+        The input for inferring a habit; None for a document without layout, sentences or usable images.
     """
     every: list[PlaceEvidence | None] = [None] * len(found)
     placed = [n for n, each in enumerate(found) if has_places(each.document)]
@@ -144,12 +144,12 @@ def layouts(
     habits: Sequence[Habit],
     place: Places | None = None,
 ) -> list[Columns]:
-    """The features of the layout of each document, for which ``has_places`` is true.
+    """The layout features of each document; ``has_places`` must be true for all.
 
     Args:
-        found: Where their images stand by other evidence.
-        habits: Of their collections.
-        place: What ``places`` gives for the documents, where the caller has it; saves time.
+        found: Where each document's images stand by other evidence.
+        habits: For each document the habit of its collection.
+        place: ``places(documents)``, if available; saves time.
     """
     place = place or places(documents)
     usual = habit_probability(documents, place, joined_places(found), habits)
@@ -166,17 +166,17 @@ def _weighable(found: Gathered, evidence: Collection[Evidence]) -> Weighable:
 
 
 def has_places(document: Document) -> bool:
-    """Whether there is a layout with sentences and images in it."""
+    """Whether the document has a layout, sentences and images."""
     return bool(document.sentences and document.images) and document.has_layout
 
 
 def images_with_text(document: Document) -> NDArray[np.bool_]:
-    """(V,) whether an image has a caption, an alt text or a file name that says something."""
+    """(V,) whether the image has a caption, an alt text or a meaningful file name."""
     return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
 
 
 def _spread(matrix: FloatMatrix, of: Gathered) -> FloatMatrix:
-    """The matrix with its columns at their places among columns of 0."""
+    """Put the columns of the sound images back to their numbers; the columns of the other images are 0."""
     if len(of.numbers) == of.images:
         return matrix
     spread = np.zeros((len(matrix), of.images), dtype=np.float32)

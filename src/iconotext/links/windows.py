@@ -1,8 +1,8 @@
-"""Documents read and encoded many at a time, a little ahead of the one that is linked.
+"""Encodes documents in windows: groups of consecutive documents, one window ahead of the one that is being linked.
 
-Of a window of documents all sentences and captions, and then all images, are encoded together, each once, on threads
-of their own while the window before is linked. Nothing but speed depends on the windows: what is found of a document
-does not depend on the others. Memory is that of a few windows, however many documents there are.
+First the sentences and captions of a window are encoded in one batch, then its images, in a background thread. Windows
+change only the speed: the result for a document does not depend on the other documents in its window. Memory holds a
+few windows, however many documents there are.
 """
 
 from __future__ import annotations
@@ -44,31 +44,32 @@ T = TypeVar("T", Document, "Told")
 R = TypeVar("R")
 
 WINDOW = 2048
-"""Sentences and images in the first window, each image counting as ``OF_IMAGE``; in each next one twice as many."""
+"""Size at which the first window ends: its documents, sentences, and ``OF_IMAGE`` for each image. The size doubles with
+each further window."""
 
 LARGEST = 8 * WINDOW
-"""In a window at most: the first is small, so that work begins soon; of larger ones less time goes into small steps."""
+"""Largest size of a window. The first is small, so that results come soon; large ones have less overhead."""
 
 OF_IMAGE = 16
-"""For how many sentences an image counts, in time and in memory."""
+"""Size of an image in sentences: it takes about as much time and memory."""
 
 HELD = 64 << 20
-"""Bytes of pictures in memory that end a window: pictures in the rows of a table, or in a tar."""
+"""A window also ends at this many bytes of images in memory, such as those that come from a table or a tar."""
 
 KEPT = 1 << 24
-"""Numbers of a document's captions that are kept from its habit to its links; of more they are found again."""
+"""Largest ``Written.size`` that ``taught`` keeps of a document; what is larger is computed again when it is linked."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Told:
-    """A document, and what its texts tell.
+    """A document with its encoded texts.
 
     Attributes:
-        vectors: (S, features) of its sentences by the encoder's reader; None where the picture is no evidence, or the
-            reader does not know the language.
-        encode: Texts to vectors, for captions; None for the encoder's own.
-        written: What captions and references say; None where that was not asked yet.
-        places: Where its images stand by these; None likewise, and where it has no layout.
+        vectors: (S, features) vectors of its S sentences from ``encoder.reader``; None if pictures are no evidence or
+            the reader does not know the document's language.
+        encode: Turns captions into vectors; None for ``encoder.text_backbone.encode``.
+        written: Caption and reference evidence; None if not computed yet, or too large to keep (``KEPT``).
+        places: Where this evidence puts its images; None if not computed yet or without layout.
     """
 
     document: Document
@@ -78,14 +79,14 @@ class Told:
     places: PlaceEvidence | None = None
 
     def reading(self, encoder: Encoder) -> Reading:
-        """How its texts are compared with captions."""
+        """The ``Reading`` that compares the document's sentences with captions."""
         text = encoder.text_backbone
         if is_foreign(self.document, text.language):
             return Reading(no_meaning)
         return Reading(self.encode or text.encode, self.vectors if encoder.reader is text else None)
 
     def note(self, encoder: Encoder, evidence: Collection[Evidence]) -> str | None:
-        """What a user should know of the document's language."""
+        """What to tell the user if the model does not know the document's language; None if it does."""
         unread = is_foreign(self.document, encoder.text_backbone.language)
         return language_note(
             self.document,
@@ -97,7 +98,7 @@ class Told:
 def read_texts(
     documents: Iterable[Document | Failure], encoder: Encoder, evidence: Collection[Evidence]
 ) -> Iterator[Told | Failure]:
-    """The documents with their texts encoded; failures pass through."""
+    """Encode the texts of documents, a window ahead; failures pass through."""
     return chain.from_iterable(_ahead(partial(_texts_of_window, encoder, evidence), documents))
 
 
@@ -123,7 +124,7 @@ def _texts_of_window(encoder: Encoder, evidence: Collection[Evidence], window: S
 def see_images(
     documents: Iterable[Told | Failure], encoder: Encoder
 ) -> Iterator[Sequence[tuple[Told, EncodedDocument | None] | Failure]]:
-    """Windows of documents as the encoder sees them; None for those whose pictures are no evidence."""
+    """Encode the images of documents, a window ahead; None in place of an encoding where pictures are no evidence."""
     return _ahead(partial(_images_of_window, encoder), documents)
 
 
@@ -136,7 +137,7 @@ def _images_of_window(encoder: Encoder, window: Sequence[Told]) -> list[tuple[To
 def taught(
     documents: Iterable[Told | Failure], encoder: Encoder, evidence: Collection[Evidence]
 ) -> Iterator[Told | Failure]:
-    """The documents with what captions and references say, which teaches habits; ready to be put aside."""
+    """Add caption and reference evidence, from which habits are inferred; drop ``encode``, which cannot be pickled."""
     teachers = [kind for kind in evidence if kind in ("caption", "reference")]
     for window in _windows(documents):
         good = [told for told in window if isinstance(told, Told)]
@@ -157,11 +158,11 @@ def taught(
 def habits_of(
     documents: Iterable[Told | Failure], judged: Mapping[str, Judged] = MappingProxyType({})
 ) -> dict[str, Habit]:
-    """Where the authors of each collection put images; by ``collection_of`` a document.
+    """Infer for each collection (``collection_of``) where its authors put images.
 
     Args:
-        documents: Of ``taught``.
-        judged: By the id of a document what people said of its images.
+        documents: From ``taught``.
+        judged: Document id to what people said about its images.
     """
     found: dict[str, list[tuple[str, PlaceEvidence]]] = {}
     for told in documents:
@@ -174,7 +175,7 @@ def habits_of(
 
 
 def size_of(told: Told | Failure) -> int:
-    """About how many bytes of memory it takes."""
+    """About how many bytes of memory ``told`` takes."""
     if isinstance(told, Failure):
         return 1000
     document, said = told.document, told.written
@@ -184,16 +185,16 @@ def size_of(told: Told | Failure) -> int:
 
 
 def failure_of(document: Document, error: IconotextError) -> Failure:
-    """What became of a document that cannot be linked."""
+    """The failure for a document that cannot be linked, with its file or else its id as path."""
     return Failure(Path(document.source or document.id), error)
 
 
 def _ahead(
     work: Callable[[Sequence[T]], Sequence[R]], documents: Iterable[T | Failure]
 ) -> Iterator[Sequence[R | Failure]]:
-    """What becomes of each window; of one while what came of the window before is used.
+    """Run ``work`` on each window, in a thread, one window ahead of the consumer.
 
-    Where a window fails, each of its documents is tried alone.
+    If a window fails, its documents are tried one by one, and those that fail alone become ``Failure``.
     """
 
     def done(window: Sequence[T | Failure]) -> Sequence[R | Failure]:
@@ -211,7 +212,7 @@ def _ahead(
 
 
 def _windows(items: Iterable[T | Failure]) -> Iterator[list[T | Failure]]:
-    """Items in order, some together, until they are large enough; one at least."""
+    """Group items into windows, in order; each window has at least one item."""
     window: list[T | Failure] = []
     size, held, enough = 0, 0, WINDOW
     for item in items:

@@ -1,4 +1,4 @@
-"""The words of a sentence as places in its text, and the sentence without some of them."""
+"""Finds the words of a sentence by their positions, and removes words from a sentence."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 Span = tuple[int, int]
 """Begin and end of a word, in characters."""
 
-# White space parts words, and so do the marks that stand between two without any. Marks on letters (the vowels of
-# Hindi or Thai) are not letters to Python, so words are what is left, not what is matched.
+# Words are separated by white space, or by a mark such as a slash or dash. The separators are matched and not the
+# letters, since Python does not count vowel signs (as of Hindi or Thai) as letters.
 _RUN = re.compile(r"[^\s/—–…·|]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
 
 
 def word_spans(text: str) -> list[Span]:
-    """Where the words of a text stand, in reading order, without the punctuation around them.
+    """The positions of the words of a text, in order, without the punctuation around them.
 
     Scripts that put no space between words are cut into pairs of characters.
     """
@@ -24,7 +24,7 @@ def word_spans(text: str) -> list[Span]:
 
 
 def without(text: str, spans: Iterable[Span]) -> str:
-    """The text without some of its words; the white space around them closes."""
+    """The text without the given spans, with white space collapsed."""
     left, at = [], 0
     for begin, end in sorted(spans):
         left.append(text[at:begin])
@@ -33,7 +33,7 @@ def without(text: str, spans: Iterable[Span]) -> str:
 
 
 def _parts(text: str, begin: int, end: int) -> Iterator[Span]:
-    """The words of a run without white space: all of it, but for stretches of an unspaced script."""
+    """The words of a run without white space: one, or more if parts are in a script without spaces."""
     at = begin
     for stretch in _UNSPACED.finditer(text, begin, end):
         yield from _trimmed(text, at, stretch.start())
@@ -43,7 +43,7 @@ def _parts(text: str, begin: int, end: int) -> Iterator[Span]:
 
 
 def _pairs(text: str, begin: int, end: int) -> Iterator[Span]:
-    """Pairs of characters, each with the marks that stand on it."""
+    """Pairs of characters; combining marks stay with their character."""
     starts = [i for i in range(begin, end) if i == begin or not unicodedata.combining(text[i])][::2]
     yield from zip(starts, [*starts[1:], end], strict=True)
 

@@ -1,4 +1,4 @@
-"""Words of a text, lightly stemmed, and how telling each is within one document."""
+"""Words of a text, lightly stemmed, with their inverse document frequency; words in file names."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0e7f]")
 _SUFFIXES = ("ings", "ing", "edly", "ies", "ied", "ed", "es", "ly", "s", "e")
 
-# Function words say nothing in any document, but in one of five sentences their idf would claim otherwise. The words
-# in which captions and alt texts speak of themselves are as empty.
+# Function words carry no meaning, but in a document of five sentences their idf can be high. Words with which captions
+# and alt texts describe themselves ('photo', 'shows') are as empty.
 _EMPTY_WORDS = """
 a about after also an and are as at be been but by can could did do does for from had has have he her his how
 if in into is it its may more most no not of on one or other our out over she so some such than that the their
@@ -36,11 +36,11 @@ Found = TypeVar("Found")
 
 
 def remembered(most: int, *, longest: int) -> Callable[[Callable[[str], Found]], Callable[[str], Found]]:
-    """Remember what a function found of the texts that it was asked for last.
+    """Cache a function's results for the texts that were used last.
 
     Args:
-        most: How many of them.
-        longest: Characters; of a longer text nothing is remembered, since a few could fill the memory.
+        most: Number of texts in the cache.
+        longest: Longest text that is cached, in characters, since a few long ones could fill the memory.
     """
 
     def remembering(function: Callable[[str], Found]) -> Callable[[str], Found]:
@@ -56,14 +56,14 @@ def remembered(most: int, *, longest: int) -> Callable[[Callable[[str], Found]],
 
 
 of_words = remembered(1 << 15, longest=50)
-"""For functions of single words; some 8 MB each, with words of nine letters."""
+"""Cache for functions of single words; some 8 MB each, with words of nine letters."""
 
 of_texts = remembered(1 << 12, longest=500)
-"""For functions of sentences and captions; some 10 MB each, with texts of twenty words."""
+"""Cache for functions of sentences and captions; some 10 MB each, with texts of twenty words."""
 
 
 def stem(word: str) -> str:
-    """Strips the commonest English endings, so that 'baked', 'bakes' and 'baking' meet; numbers stay as they are."""
+    """Strip the commonest English endings: 'baked', 'bakes' and 'baking' have one stem; numbers lose only commas."""
     word = word.lower().replace("’", "'").removesuffix("'s")
     if word[:1].isdigit():
         return word.replace(",", "")
@@ -74,23 +74,23 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> set[str]:
-    """Stems of the words of a text that say something, and its numbers; pairs of signs where a script has no spaces."""
+    """Stems of a text's content words, and its numbers; pairs of characters in scripts without spaces."""
     return set(stems_in_order(text))
 
 
 def stems_in_order(text: str) -> dict[str, None]:
-    """The same in the order of the text, each once."""
+    """``stems`` in the order of the text, each once."""
     return dict.fromkeys(word for token in tokens_of(text) for word in _words(token))
 
 
 @of_words
 def number_of(word: str) -> int:
-    """A number of 64 bits for a word, the same in every process: as good as the word where words are compared."""
+    """64-bit hash of a word, the same in every process; used instead of the word in comparisons."""
     return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)
 
 
 def tokens_of(text: str) -> tuple[str, ...]:
-    """Words and numbers of a text in its order, in small letters."""
+    """Words and numbers of a text, in order, in lower case."""
     return tuple(_TOKEN.findall(text.lower()))
 
 
@@ -103,7 +103,7 @@ def _words(token: str) -> tuple[str, ...]:
 
 @of_words
 def rareness(word: str) -> float:
-    """Inverse document frequency of a stem over the sections of fourteen textbooks; that of a new word is the largest.
+    """Inverse document frequency of a stem in the sections of fourteen textbooks; largest for an unknown stem.
 
     Counted by ``benchmarks/evidence.py words``.
     """
@@ -113,7 +113,7 @@ def rareness(word: str) -> float:
 
 @cache
 def _counts() -> tuple[int, dict[str, int]]:
-    """Number of sections, and of those that hold each stem; stems of one or two sections count as new."""
+    """Number of sections, and stem to number of sections with it; stems of one or two sections are left out."""
     first, *lines = files("iconotext.links").joinpath("word_counts.txt").read_text(encoding="utf-8").splitlines()
     return int(first), {word: int(count) for word, count in (line.split() for line in lines)}
 
@@ -123,10 +123,10 @@ def _idf(size: int, holders: int) -> float:
 
 
 def file_words(source: str) -> str | None:
-    """The words of a file name, or None where it has none.
+    """The words of a file name; None if it has none.
 
-    A camera's or a hash's name ('IMG_2351.jpg', '8f1301ba977e.png', 'DSC00042', 'image3') is no text: what counts are
-    runs of at least three letters with a vowel, outside digits, that are not such a word.
+    Names from a camera or a hash ('IMG_2351.jpg', '8f1301ba977e.png', 'DSC00042', 'image3') have no words: a word has
+    at least three letters, one of them a vowel, and no digits beside it.
     """
     name = PurePosixPath(unquote(urlsplit(source).path if "://" in source else source)).name
     if source.startswith("data:") or not name:
@@ -144,7 +144,7 @@ _HASH = re.compile(r"(?i)^(?=[0-9a-f-]*\d)[0-9a-f-]{8,}$")
 
 
 def text_words(text: str) -> str | None:
-    """The words of a file name without its ending (an alt text is often no more than that), or None."""
+    """The words of a file name without its suffix, or of an alt text, which is often a file name; None without any."""
     parts = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     parts = " ".join(part for part in re.split(r"[\s_+.~,()\[\]-]+", parts) if not _HASH.match(part))
     words = [

@@ -1,7 +1,7 @@
-"""The posterior objective: an image is most like the sentences that captions, layout and references link it to.
+"""The posterior objective: an image is to be most similar to the sentences that the other evidence links it to.
 
-They teach the image encoder without a link that anybody made: self-training, where the picture learns from the other
-kinds of evidence and never from itself. No paper of the three has this objective; it is ours.
+Caption, layout and reference evidence give the targets, so that no labelled links are needed: self-training, in which
+the picture never teaches itself. None of the three papers has this objective; it is ours.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from torch import Tensor
 def posterior(
     cosines: Tensor, targets: Tensor, sentence_counts: Sequence[int], image_counts: Sequence[int], *, scale: Tensor
 ) -> Tensor:
-    """(P,) cross-entropy of each image's softmax over the sentences against what other evidence says of them.
+    """(P,) losses of P documents: cross-entropy of each image's softmax over its sentences against ``targets``.
 
-    An image counts as much as the probability that any of the sentences is its own; what is missing to 1 is that of
-    none. Losses are scaled so that their mean over documents is the weighted mean over all images, of one image or less
-    in all as if it were one.
+    The weight of an image is the probability that any sentence belongs to it: the sum of its targets, at most 1. The
+    losses are scaled so that their mean is the weighted mean over all images; a total weight below 1 counts as 1.
 
     Args:
-        cosines: (N, M), every sentence against every image; the documents' own come first on both sides, document after
-            document.
-        targets: Of P documents, one after the other, the (S, V) probabilities, row by row. A column may add up to more
-            than 1, where several sentences are right.
+        cosines: (N, M) of all sentences with all images. Those of the P documents come first, one document after the
+            other; the rest is ignored.
+        targets: The (S, V) probabilities of each document, flattened row by row, one document after the other. A column
+            may sum to more than 1 if several sentences are right.
         sentence_counts: (P,) S of each document, 1 or more.
         image_counts: (P,) V of each document, 1 or more.
         scale: () factor on the cosines, above 0; may be learned.

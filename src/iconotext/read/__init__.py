@@ -49,13 +49,13 @@ def __getattr__(name: str) -> Any:
 
 
 MAX_MEMORY = 2 * 2**30
-"""Bytes that reading one document may take, in a process of its own."""
+"""Bytes of memory that the process may take that reads a document."""
 
 MAX_SECONDS = 600.0
-"""Most seconds for a document; a PDF of a thousand dense pages takes about 90."""
+"""Time limit for any document; a PDF of a thousand dense pages takes about 90 seconds."""
 
 LEAST_SECONDS, BYTES_A_SECOND = 60.0, 20_000
-"""Time for a document that is no PDF: so many seconds, and one more for each so many bytes of the file."""
+"""Time limit for a document that is no PDF: ``LEAST_SECONDS`` + file size / ``BYTES_A_SECOND``, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
     """Read one document, of any format in ``SUFFIXES``. An EPUB comes as one document, all its chapters in order.
 
     Args:
-        path: The file. Its suffix tells the format, for an unknown suffix its first bytes. Or, if ``settings.fetch``,
-            an address on the web: the document then has no ``source``, and its ``meta`` the ``address``.
+        path: The file; its format follows from the suffix, or from its first bytes if the suffix is unknown. Or, with
+            ``settings.fetch``, an address on the web: the document then has no ``source``, but ``meta["address"]``.
 
     Returns:
-        The document. Images that cannot be had or make no sense to link are in it with their ``problem``.
+        The document. Images that cannot be loaded, or are not worth linking, are included with their ``problem``.
 
     Raises:
         DocumentError: The file is missing, empty, of an unknown format, broken, or passes a limit.
@@ -96,17 +96,17 @@ def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
 
 
 def fetch_pages(places: Iterable[str], settings: ReadSettings, folder: Path) -> tuple[list[Path], ReadSettings]:
-    """Fetch those of some documents that are named by their addresses on the web.
+    """Fetch those of ``places`` that are addresses on the web; the others are files.
 
     Args:
         settings: Fetching must be allowed.
-        folder: Where to keep what is fetched; the same address always has the same file.
+        folder: Where to keep fetched pages; the same address always has the same file.
 
     Returns:
-        A file for each place, and the settings to read them with.
+        A file for each place, and the settings to read the files with.
 
     Raises:
-        DocumentError: One cannot be had, or fetching is not allowed.
+        DocumentError: A page cannot be fetched, or fetching is not allowed.
     """
     files, origins = [], dict(settings.origins)
     for place in places:
@@ -122,9 +122,9 @@ def fetch_pages(places: Iterable[str], settings: ReadSettings, folder: Path) -> 
 
 
 def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) -> Iterator[Document | Failure]:
-    """Read many documents, one after the other, also those in folders. One that cannot be read gives a ``Failure``.
+    """Read many documents, one after the other, also those in folders; ``Failure`` for one that cannot be read.
 
-    Ids are made unique within the run: the file's name, with as many of its folders as it takes.
+    A document's id is the file's name, with as many of its folders as make it unique within the run.
     """
     from iconotext.read.settings import ReadSettings
 

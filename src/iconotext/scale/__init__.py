@@ -1,1 +1,1 @@
-"""Many documents in shards: one input shard gives one output shard, in many processes, stopped and gone on with."""
+"""Links many documents in shards: one output shard for each input shard, in many processes; runs can be resumed."""

@@ -1,4 +1,4 @@
-"""Shards read as a corpus: those of a folder one after the other, and those of a store."""
+"""Reads shards, in a folder or in a store, as one corpus."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from iconotext.types import Document
 
 
 def corpus_files(path: Path) -> tuple[Path, ...]:
-    """The shards of a folder of them, here or in a store; else the corpus alone.
+    """The shards in a folder, here or in a store; ``(path,)`` for anything else.
 
     Raises:
-        CorpusError: There is no shard.
+        CorpusError: The folder has no shards.
         OutputError: Two shards have the same name.
         StoreError: The store does not answer.
     """
@@ -45,10 +45,10 @@ def documents_of(file: Path, *, split: str | None = None, inside: bool = False) 
 
     Args:
         split: Only the documents of this split.
-        inside: Whether pictures outside its folder count as not found; those of a store always do.
+        inside: Whether pictures outside its folder count as not found; always so for a store.
 
     Raises:
-        CorpusError: Something in it breaks the format, or cannot be read.
+        CorpusError: The corpus breaks the format, or cannot be read.
         StoreError: The store does not answer.
     """
     address = address_of(file)
@@ -65,6 +65,6 @@ def documents_of(file: Path, *, split: str | None = None, inside: bool = False) 
 
 
 def _refuse(address: str, counts: Counts) -> None:
-    """Raise what ends the reading of a corpus, of which a run over shards only takes note."""
+    """Raise errors that a run over shards would only record: broken rows, or a shard that ends too early."""
     if counts.problem is not None or counts.broken is not None:
         raise CorpusError(f"{address}: {counts.problem or counts.broken}")

@@ -1,4 +1,4 @@
-"""Pictures that look alike, over all shards: a table of hashes for each shard, then one of those to leave out."""
+"""Finds pictures that look alike in all shards: first a table of hashes for each shard, then a table of duplicates."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DUPLICATES = "_duplicates.parquet"
-"""In the folder of hashes: the pictures that look like an earlier one."""
+"""Table in the folder of hashes: pictures that look like an earlier one."""
 
 LOOKED_AT = 224
-"""Pixels on each side of what is hashed: 32 by 32 points with a square of 7 by 7 each, whatever the picture's size."""
+"""Side in pixels to which a picture is scaled before hashing: 32 x 32 points, each the mean of 7 x 7 pixels."""
 
 ROWS = 50_000
-"""Rows of a table that are read or written at a time."""
+"""Table rows that are read or written at a time."""
 
 
 @dataclass
 class Hashes(Stage):
-    """Writes a hash for each picture of a shard that can be seen."""
+    """Writes a table with a hash for each picture of a shard that can be decoded."""
 
     def load(self) -> None:
-        """Nothing but what every stage needs."""
+        """Load nothing: no model is needed."""
         _ = self._found
 
     def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
@@ -65,18 +65,18 @@ def find_duplicates(
     engine: EngineSettings | None = None,
     watch: Watch = unwatched,
 ) -> dict[str, Any]:
-    """Find pictures that look like an earlier one, in the order of the shards' names, of documents and of pictures.
+    """Find pictures that look like an earlier one, in order of shard name, document and image.
 
-    The same call again reads only shards that are new or have changed.
+    Called again, it reads only shards that are new or have changed.
 
     Args:
-        output: Folder of a table of hashes for each shard, and of ``_duplicates.parquet``: ``shard``, ``document``,
-            ``image``, and where an earlier picture that looks alike stands, ``of_shard`` and ``of_row`` in its table.
-        distance: Bits of 64 in which two hashes may differ, 0 to 15. Nearness is not handed on.
-        settings: Where pictures are, and the share of documents; the rest does not matter.
+        output: Folder for a table of hashes for each shard, and for ``_duplicates.parquet`` with the columns ``shard``,
+            ``document``, ``image``, and the earlier picture: ``of_shard``, and ``of_row`` in its table.
+        distance: Two hashes of 64 bits match if at most this many bits differ, 0 to 15. Matching is not transitive.
+        settings: Only the folder of pictures, and the share of documents, are used.
 
     Returns:
-        As ``link_shards``, and ``duplicates``, how many pictures there are that look like an earlier one.
+        As ``link_shards``, and ``duplicates``, the number of pictures that look like an earlier one.
     """
     require("parquet", purpose="a table of Parquet")
     settings = settings or ShardSettings()
@@ -95,9 +95,9 @@ def find_duplicates(
 
 
 def write_duplicates(output: str, manifests: Sequence[Manifest], distance: int) -> int:
-    """Compare the hashes of all tables in a folder; how many look like an earlier one.
+    """Compare the hashes of all tables in a folder, write ``DUPLICATES``, and return the number of duplicates.
 
-    Memory is bounded (see ``near_duplicates``): 16 bytes a picture lie in a temporary file.
+    Memory is bounded (see ``near_duplicates``): a temporary file has 16 bytes for each picture.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -149,7 +149,7 @@ def _table(output: str, manifest: Manifest, columns: list[str]) -> Any:
 
 
 def hash_of(file: Path | bytes) -> int:
-    """The hash of a picture, nearly the same for every size of it; ``ImageError`` where it cannot be decoded."""
+    """The hash of a picture, nearly independent of its size; ``ImageError`` if it cannot be decoded."""
     picture = decode(file, at_least=LOOKED_AT)
     return perceptual_hash(picture.resize((LOOKED_AT, LOOKED_AT), Resampling.BILINEAR))
 

@@ -1,4 +1,4 @@
-"""The loop over shards that every engine runs: who is given what, what is begun again, and when the run ends."""
+"""The loop that gives shards to the workers of an engine, tries failed ones again, and yields results."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ Result = TypeVar("Result")
 Made = TypeVar("Made", covariant=True)
 
 Outcome = Literal["done", "failed", "error", "unready"]
-"""What came of an item: its result; why it failed, alone; the error that every item would meet; or the death of a
-worker that was not ready yet, of which the item is innocent."""
+"""``done``: the result. ``failed``: only this item failed; the reason as text. ``error``: every item would fail; the
+exception. ``unready``: the worker died while starting, before it touched the item; the reason as text."""
 
 
 NO_MEMORY = ("bad_alloc", "failed to map segment", "Cannot allocate memory")
-"""What libraries say that get no more memory, most often as they are imported."""
+"""Parts of error messages of libraries that cannot get memory, most often while they are imported."""
 
 NO_THREAD = "can't start new thread"
-"""What Python says where there is no memory for one, or the system allows no more."""
+"""Python's message when memory or the system's limit allows no further thread."""
 
 
 class Work(Protocol[Taken, Made]):
-    """What is done with each item; must pickle."""
+    """The work on each item; must be picklable."""
 
     def prepare(self) -> None:
-        """Load what all items need; once in a process."""
+        """Load what all items need; called once in each process."""
 
     def run(self, item: Taken, /) -> Made:
-        """Do it."""
+        """Work on one item."""
 
 
 def prepared(work: Work[Any, Any], memory: int) -> None:
-    """Load what all items need, and let this process take so much memory beyond that.
+    """Call ``work.prepare``, then limit this process to ``memory`` further bytes.
 
-    What was loaded is no garbage, and what items leave behind hardly ever: to look for it as often as Python does took
-    a sixteenth of the time of linking from the cache.
+    Garbage collection then ignores the loaded objects and runs rarely: with Python's defaults it took a sixteenth of
+    the time of linking from the cache.
     """
     work.prepare()
     gc.freeze()
@@ -55,37 +55,37 @@ def prepared(work: Work[Any, Any], memory: int) -> None:
 
 
 class Engine(Protocol[Item]):
-    """Workers somewhere, each of which prepares the work once."""
+    """A set of workers, local or remote; each prepares the work once."""
 
     def room(self) -> int:
-        """How many items may be given at a time, now."""
+        """How many items may be with the workers at present."""
 
     def give(self, item: Item, /) -> None:
-        """Let a worker begin an item; at once, or when one is free."""
+        """Hand an item to a worker, at once or as soon as one is free."""
 
     def answers(self) -> Iterable[tuple[Item, Outcome, Any]]:
-        """Wait for the workers; what came of some of the items that were given, maybe of none."""
+        """Wait for the workers; the outcomes of some of the given items, maybe of none."""
 
     def close(self) -> None:
-        """End what was begun, and the workers."""
+        """Stop the workers, also those that are in the middle of an item."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What became of an item that was begun too often."""
+    """In place of the result of an item that failed in every try."""
 
     reason: str
 
 
 def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterator[tuple[Item, Any]]:
-    """Each item with the result of work on it, or ``Lost``, as they come.
+    """Yield each item with its result, or with ``Lost``, in the order in which they are finished.
 
     Args:
-        items: Taken as workers are free. They and the results must pickle.
-        tries: How often an item is begun.
+        items: Taken as workers become free. Items and results must be picklable.
+        tries: How often an item is tried.
 
     Raises:
-        IconotextError: One that work raised: another item would meet it, too. Or no worker can be started.
+        IconotextError: The work raised an error that every item would meet, or workers die as they start.
     """
     to_do, again = iter(items), deque[Item]()
     begun = Counter[Item]()
@@ -120,9 +120,9 @@ def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterat
 
 
 def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any]:
-    """What a worker says of an item, once the work is prepared and memory limited."""
+    """Run the work on an item, in a worker that ``prepared`` has set up; ``done``, ``failed`` or ``error``."""
     try:
-        with reporting_full_disk(gettempdir()):  # which another item would find as full
+        with reporting_full_disk(gettempdir()):  # every item would find the disk full
             return "done", work.run(item)
     except Exception as error:
         took = f"it took more than {memory / 1e9:g} GB beyond its models"
@@ -132,6 +132,6 @@ def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any
             return "failed", f"no more threads: the system allows no more (ulimit -u), or set memory higher: {took}"
         if isinstance(error, IconotextError):
             return "error", error
-        # a fault of ours in one shard must not stop the others
+        # an unexpected error in one shard must not stop the others
         last = traceback.extract_tb(error.__traceback__)[-1]
         return "failed", f"{type(error).__name__}: {error} ({os.path.basename(last.filename)}:{last.lineno})"

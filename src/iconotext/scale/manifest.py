@@ -1,4 +1,4 @@
-"""What is known of a shard that was linked: what it was made of, and what became of everything in it."""
+"""Manifests: for each shard that was linked, the files that it was made from, and counts of everything in it."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from iconotext.scale.shards import Shard
 from iconotext.scale.store import Entry, entries, entry, is_remote, joined, read_bytes, remove, write
 
 SETUP, MANIFESTS = "_run.json", "_manifests"
-"""In the output folder: what holds for all shards, and the folder of manifests. Programs that read a folder of tables
-pass over names that begin so."""
+"""In the output folder: the file with the setup of all shards, and the folder of manifests. Programs that read folders
+of tables skip names that begin with an underscore."""
 
 EXAMPLES = 20
-"""Things that went wrong that a manifest names; all of them are counted."""
+"""Number of problems that a manifest lists; all of them are counted."""
 
 
 class InputFile(BaseModel):
-    """A file that went into a shard."""
+    """An input file of a shard."""
 
     model_config = ConfigDict(extra="forbid")
 
     address: str
     size: int
     modified: int
-    """Nanoseconds since 1970."""
+    """Time of the last change, in nanoseconds since 1970."""
 
     sha256: str | None = None
-    """Of its bytes; None for a tar of pictures, of which not all is read."""
+    """Digest of the contents; None for a tar of pictures, which is not read in full."""
 
     def is_still(self, file: Entry) -> bool:
-        """Whether a file is what it was: of the same size and time, else of the same bytes where these can be read."""
+        """Whether a file has not changed: same size and time, or else same size and contents, if they can be read."""
         if file.size != self.size:
             return False
         if file.modified == self.modified:
@@ -46,53 +46,53 @@ class InputFile(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What became of a shard. The counts of documents add up, and so do those of images."""
+    """The result of linking a shard. The values of ``documents`` sum to ``read``, as do those of ``images``."""
 
     model_config = ConfigDict(extra="forbid")
 
     shard: str
     inputs: list[InputFile]
     setup: str
-    """Digest of what holds for all shards."""
+    """Digest of the setup of the run: version, models and settings."""
 
     output: str
     size: int
     sha256: str
     documents: dict[str, int]
-    """``read``, and what became of them: ``written``, ``broken row``, ``not in the sample``, ``cannot be linked``,
+    """``read``, and what happened to them: ``written``, ``broken row``, ``not in the sample``, ``cannot be linked``,
     ``without a link``."""
 
     images: dict[str, int]
-    """``read``, of documents that were linked, and what became of them: ``usable``, ``missing``, ``unreadable``,
+    """``read``, in documents that were linked, and what happened to them: ``usable``, ``missing``, ``unreadable``,
     ``left out``."""
 
     links: int
     reasons: dict[str, int] = Field(default_factory=dict)
-    """Why rows, documents and images could not be used."""
+    """Reasons why rows, documents and images could not be used, with counts."""
 
     examples: list[str] = Field(default_factory=list)
-    """Some of them, with their places."""
+    """Some of these problems, with their places."""
 
     problem: str | None = None
-    """Why the shard could not be read to its end; None where it could."""
+    """Why the shard could not be read to its end; None if it could."""
 
 
 def manifest_address(output: str, shard: Shard) -> str:
-    """Where the manifest of a shard lies."""
+    """Address of the manifest of a shard."""
     return joined(joined(output, MANIFESTS), f"{shard.name}.json")
 
 
 def manifest_of(output: str, shard: Shard) -> Manifest | None:
-    """What is known of a shard from before, whether it still holds or not; None for nothing."""
+    """The manifest of a shard, even if it is out of date; None without one."""
     data = read_bytes(manifest_address(output, shard))
     try:
         return None if data is None else Manifest.model_validate_json(data)
-    except ValidationError:  # another version's
+    except ValidationError:  # written by another version
         return None
 
 
 def is_done(output: str, shard: Shard, setup: str) -> Manifest | None:
-    """The manifest of a shard whose result is there and still holds; None where it must be made."""
+    """The manifest of a shard, if its result exists and is up to date; None if the shard must be linked."""
     manifest = manifest_of(output, shard)
     files = [shard.file, *shard.beside]
     if manifest is None or manifest.setup != setup or len(manifest.inputs) != len(files):
@@ -104,17 +104,17 @@ def is_done(output: str, shard: Shard, setup: str) -> Manifest | None:
 
 
 def write_manifest(output: str, shard: Shard, manifest: Manifest) -> None:
-    """Write it; from now on the shard is done."""
+    """Write the manifest; this marks the shard as done."""
     write(manifest_address(output, shard), f"{manifest.model_dump_json(indent=1)}\n".encode())
 
 
 def forget(output: str, shard: Shard) -> None:
-    """Take its manifest away before its result is replaced: no manifest ever stands beside another one's result."""
+    """Remove the manifest before the result is replaced, so that a manifest never belongs to another result."""
     remove(manifest_address(output, shard))
 
 
 def others(output: str, shards: Iterable[Shard]) -> list[str]:
-    """The names of the results in a folder that are of none of these shards."""
+    """The names of results in a folder that belong to none of these shards."""
     folder = joined(output, MANIFESTS)
     there = entries(folder) if is_remote(folder) or Path(folder).is_dir() else []
     names = {each.address[len(joined(folder, "")) :].replace("\\", "/").removesuffix(".json") for each in there}
@@ -122,14 +122,14 @@ def others(output: str, shards: Iterable[Shard]) -> list[str]:
 
 
 def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
-    """Make sure that all shards of a folder are of one setup, which is noted there; its digest.
+    """Write the setup of a folder's shards, or check that it is the same as before; returns its digest.
 
     Args:
-        setup: What holds for all of its shards.
-        anew: Whether another setup takes the place of the one there; shards that were made by that are made again.
+        setup: What is the same for all shards of the folder.
+        anew: Replace a different setup; its shards are made again.
 
     Raises:
-        OutputError: The folder has shards of another setup, or files of somebody else.
+        OutputError: The folder has shards of another setup, or other files.
     """
     address = joined(output, SETUP)
     data = read_bytes(address)
@@ -147,7 +147,7 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
         except ValueError as error:
             raise OutputError(f"{address}: damaged; name another folder") from error
         different = list(differences(there, json.loads(said)))
-        if different and (anew or not others(output, ())):  # of a run that made nothing
+        if different and (anew or not others(output, ())):  # of a run that wrote no result
             write(address, f"{said}\n".encode())
         elif different:
             raise OutputError(
@@ -158,7 +158,7 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
 
 
 def digest_of_setup(setup: dict[str, Any]) -> str:
-    """The digest of a setup."""
+    """SHA-256 of a setup."""
     return hashlib.sha256(_said(setup).encode()).hexdigest()
 
 
@@ -167,26 +167,26 @@ def _said(setup: dict[str, Any]) -> str:
 
 
 def sees(output: str, setup: str) -> bool:
-    """Whether the folder of this setup can be read here, which may be another machine."""
+    """Whether this machine can read the folder of this setup; it may not be the machine that wrote it."""
     data = read_bytes(joined(output, SETUP))
     return data is not None and hashlib.sha256(data.removesuffix(b"\n")).hexdigest() == setup
 
 
 def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
-    """What differs between two setups, in words."""
+    """The differences between two setups, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
         for name in sorted({*before, *now}):
             yield from differences(before.get(name), now.get(name), f"{place}.{name}" if place else name)
     elif before != now:
         was, now = (json.dumps(each, ensure_ascii=False) for each in (before, now))
-        digests = all(len(each) == len('""') + 64 for each in (was, now))  # which tell nobody anything
+        digests = all(len(each) == len('""') + 64 for each in (was, now))  # digests mean nothing to a reader
         yield f"{place} is another" if digests else f"{place} was {was} and is {now}"
 
 
 def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
-    """The sums of many manifests, and the shards that could not be read to their ends, or not at all.
+    """Sum many manifests, and list the shards that could not be read, or not to their ends.
 
-    ``pictureless`` are those none of whose pictures was found, with how many these are: most often a tar is gone.
+    ``pictureless`` maps shards of which no picture was found to their number of pictures; most often a tar is missing.
     """
     total: dict[str, Any] = {"shards": 0, "documents": {}, "images": {}, "links": 0, "reasons": {}}
     total |= {"damaged": {}, "unread": {}, "pictureless": {}}
@@ -207,6 +207,6 @@ def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
 
 
 def sha256_of(path: Path) -> str | None:
-    """A digest of the bytes of a file; None where it cannot be read."""
+    """SHA-256 of the contents of a file; None if it cannot be read."""
     key = content_key(path)
     return None if key is None else key.hex()

@@ -1,7 +1,6 @@
-"""The engine of many machines: tasks of Ray, one for each shard.
+"""The engine for many machines: a Ray task for each shard.
 
-Ray starts the processes, counts cores, and notices what dies; what is begun again is decided here, as for the processes
-of one machine.
+Ray starts processes, counts cores, and notices when a process dies; ``scale.engine`` decides what is tried again.
 """
 
 from __future__ import annotations
@@ -26,28 +25,28 @@ from iconotext.features.cores import environment, thread_shares, usable_cores
 from iconotext.scale.engine import Item, Outcome, Work, answer, prepared
 
 STORE = 80 * 2**20
-"""Bytes of memory for objects that processes of this machine share: nothing of ours goes there; it is Ray's least."""
+"""Bytes of Ray's object store on this machine. It is not used here; this is the smallest size that Ray allows."""
 
 VARIABLES = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # it would tell its makers
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a task may use the GPU of its machine, as a process of ours may
+    "RAY_USAGE_STATS_ENABLED": "0",  # no statistics to Ray's makers
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a task may use its machine's GPU, as a local process may
 }
 
 PASSED_ON = ("ICONOTEXT_RUNTIME",)
-"""Variables of this program that change what a worker does."""
+"""Environment variables that change what a worker does, passed to the tasks."""
 
 
 class OnRay(Generic[Item]):
-    """Tasks of Ray on a cluster, or on this machine. See ``Engine``.
+    """Ray tasks, on a cluster or on this machine. See ``Engine``.
 
     Args:
-        work: What is done with each item. On a cluster, it must reach the same files everywhere.
-        address: Of a cluster; by default that in ``RAY_ADDRESS``, else one of this program's own, on this machine.
+        work: The work on each item. On a cluster, it must find the same files on every machine.
+        address: Of a cluster; default: ``RAY_ADDRESS``, else a cluster of this program's own, on this machine.
         workers: Tasks at a time; None for all cores of the cluster, whose number may change.
-        memory: Bytes of address space that a process may take beyond what it has when it is prepared.
+        memory: Bytes of address space that a process may take in addition to what the prepared work needs.
 
     Raises:
-        IconotextError: The cluster cannot be reached, or its machines lack something.
+        IconotextError: The cluster cannot be reached, or its machines lack a package or file.
     """
 
     def __init__(self, work: Work[Item, Any], *, address: str | None, workers: int | None, memory: int) -> None:
@@ -61,7 +60,7 @@ class OnRay(Generic[Item]):
             workers = workers or usable_cores()
             variables = VARIABLES | thread_shares(workers)
             self._scratch = TemporaryDirectory(prefix="iconotext-", ignore_cleanup_errors=True)
-            variables["TMPDIR"] = self._scratch.name  # a process that is killed leaves what it had there
+            variables["TMPDIR"] = self._scratch.name  # deleted at the end, with what killed processes leave
             settings |= {"num_cpus": workers, "object_store_memory": STORE, "include_dashboard": False}
             settings["_temp_dir"] = self._scratch.name
         else:
@@ -76,7 +75,7 @@ class OnRay(Generic[Item]):
             settings |= {"address": address, "runtime_env": {"env_vars": variables}}
             try:
                 ray.init(**settings, log_to_driver=False, logging_level=logging.ERROR)
-            except Exception as error:  # Ray raises what it likes, bare ``Exception`` where a machine is too busy
+            except Exception as error:  # Ray raises errors of many types, bare ``Exception`` if a machine is too busy
                 self.close()
                 raise IconotextError(f"Ray ({address}): {' '.join(str(error).split())}") from error
             except BaseException:  # an interruption from the keyboard
@@ -84,13 +83,13 @@ class OnRay(Generic[Item]):
                 raise
         self._ray, self._workers = ray, workers
         self._given: dict[Any, Item] = {}
-        self._any = False  # whether any task has come to its end
-        task = ray.remote(num_cpus=1, max_retries=0)(_answered)  # it is we who try again
+        self._any = False  # whether any task has finished
+        task = ray.remote(num_cpus=1, max_retries=0)(_answered)  # ``worked`` tries again
         self._begin = partial(task.remote, pickle.dumps(work), memory, __version__, os.getcwd())
 
     def room(self) -> int:
         """See ``Engine``."""
-        # Twice the cores: those that wait let Ray know that more machines would be of use.
+        # Twice the cores: waiting tasks tell Ray that more machines would help.
         resources = self._ray.cluster_resources()  # type: ignore[no-untyped-call]  # Ray leaves it so
         return self._workers or max(2, 2 * int(resources.get("CPU", 1)))
 
@@ -106,18 +105,18 @@ class OnRay(Generic[Item]):
             try:
                 outcome, value = self._ray.get(task)
                 self._any = True
-            except errors.RayTaskError as error:  # before there was anything to do
+            except errors.RayTaskError as error:  # the work could not be prepared
                 outcome, value = "error", IconotextError(f"a machine of the cluster cannot do the work: {error.cause}")
-            except errors.RayError as error:  # it says much, what happened first
+            except errors.RayError as error:  # its message is long; the first line says what happened
                 value = f"its process was lost ({str(error).strip().splitlines()[0].rstrip('.')})"
                 outcome = "failed" if self._any or self._can_begin() else "unready"
             yield item, outcome, value
 
     def _can_begin(self) -> bool:
-        """Whether a process lives through the preparation."""
+        """Whether a process survives the preparation of the work."""
         try:
             self._ray.get(self._begin(None))
-        except self._ray.exceptions.RayTaskError:  # which items will say, too
+        except self._ray.exceptions.RayTaskError:  # the items will report the same error
             return True
         except self._ray.exceptions.RayError:
             return False
@@ -127,14 +126,14 @@ class OnRay(Generic[Item]):
         """See ``Engine``."""
         import ray
 
-        ray.shutdown()  # what was begun ends with it
+        ray.shutdown()  # also stops running tasks
         _let_speak(True)
         if self._scratch:
             self._scratch.cleanup()
 
 
 def _private() -> dict[str, str]:
-    """Variables of a cluster of our own: only those are let in who have its token, which is in no file.
+    """Environment variables for a cluster of our own: only clients with its secret token, kept in no file, can connect.
 
     Its ports are open to other machines, whatever address it is given.
     """
@@ -142,25 +141,25 @@ def _private() -> dict[str, str]:
 
 
 def _read_anew() -> None:
-    """Let Ray read its variables: it remembers mode and token of the first cluster that a process was connected to.
+    """Make Ray read its variables again: it keeps mode and token of the first cluster that a process connected to.
 
-    Another cluster would be sent them, too, and refuse with ``InvalidAuthToken``.
+    Another cluster would get the old token and refuse with ``InvalidAuthToken``.
     """
-    inner: Any = import_module("ray._raylet")  # Ray itself does so where it has made a token
+    inner: Any = import_module("ray._raylet")  # as Ray does after it made a token
     inner.Config.initialize("")
     inner.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _let_speak(may: bool) -> None:
-    """Whether Ray prints what happens to its machines: on standard output, where a program reads our JSON."""
+    """Whether Ray may print events to standard output, from which programs read our JSON."""
     inner: Any = import_module("ray._private.worker")
     inner._worker_logs_enabled = may
 
 
 def _reach(address: str) -> None:
-    """Ask for a connection first: Ray would wait a minute for a cluster that is not there, and end the program."""
+    """Test the connection first: Ray would wait a minute for a missing cluster, and then end the program."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not port.isdigit():  # Ray knows where that is
+    if not port.isdigit():  # Ray finds such an address itself
         return
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
@@ -169,7 +168,7 @@ def _reach(address: str) -> None:
 
 
 def _answered(work: bytes, memory: int, version: str, folder: str, item: Any) -> tuple[Outcome, Any]:
-    """What a task does; without an item, nothing but the preparation."""
+    """Body of a task; without an item it only prepares the work."""
     try:
         made = _prepared(work, memory, version, folder)
     except IconotextError as error:
@@ -179,10 +178,10 @@ def _answered(work: bytes, memory: int, version: str, folder: str, item: Any) ->
 
 @lru_cache(maxsize=1)
 def _prepared(pickled: bytes, memory: int, version: str, folder: str) -> Work[Any, Any]:
-    """The work, prepared once in a process."""
+    """The work, prepared once in each process."""
     if version != __version__:
         raise IconotextError(f"a machine of the cluster has iconotext {__version__}, and this one {version}")
-    with suppress(OSError):  # what is named from there is named so here, too; in a store it does not matter
+    with suppress(OSError):  # relative paths mean the same as on the first machine; with a store it does not matter
         os.chdir(folder)
     work: Work[Any, Any] = pickle.loads(pickled)
     prepared(work, memory)

@@ -1,4 +1,4 @@
-"""The pictures that documents of a shard name: in a tar beside it, as files beside it, or in a folder of pictures."""
+"""Finds the pictures of a shard's documents: in a tar beside it, as files beside it, or in a folder of pictures."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ShardPictures:
     """Finds the pictures of a shard.
 
     Args:
-        tars: Beside it.
-        remote: The address of that folder, where the shard comes from a store.
-        found: A folder of pictures, looked into last.
+        tars: The tars beside the shard.
+        remote: Address of the shard's folder, if it is in a store.
+        found: A folder of pictures, searched last.
         outside: Whether names may lead out of the folder.
-        files: Whether the format names files at all.
+        files: Whether documents of this format refer to pictures as files.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class ShardPictures:
         self._beside = ImageFiles(folder, files=files, reach="anywhere" if outside else "folder")
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
-        """The picture, and why there is none; ``StoreError`` where the store does not answer."""
+        """(picture, None), or (None, reason); ``StoreError`` if the store does not answer."""
         for tar in self._tars:
             if name := tar.find(source):
                 try:
                     return tar.read(name), None
-                except CorpusError:  # it has changed since it was opened
+                except CorpusError:  # changed since it was opened
                     return None, NOT_FOUND.format(source)
         if not self._outside and not named_by_address(source) and leads_out(source):
             return None, REFUSED
@@ -53,7 +53,7 @@ class ShardPictures:
         if self._remote is None:
             file, problem = self._beside.find(source)
             if problem is not None and not named_by_address(source):
-                problem = NOT_FOUND.format(source)  # and not where: results do not depend on the place of the shard
+                problem = NOT_FOUND.format(source)  # without the folder: results must not depend on where the shard is
         else:
             file, problem = self._fetched(source, self._remote)
         if file is None and problem and self._found is not None:
@@ -62,13 +62,13 @@ class ShardPictures:
         return file, problem
 
     def member(self, source: str) -> Member | None:
-        """Where a picture lies in a tar; None for one that lies in none."""
+        """The place of a picture in a tar; None if it is in none."""
         return next((tar.member(name) for tar in self._tars if (name := tar.find(source))), None)
 
     def _fetched(self, source: str, folder: str) -> tuple[bytes | None, str | None]:
         if named_by_address(source):
             return None, f"not at hand: {source} is an address"
-        if leads_out(source):  # a store has no folder above
+        if leads_out(source):  # a store has no parent folder
             return None, REFUSED
         address = joined(folder, source)
         data = read_bytes(address, LARGEST + 1)

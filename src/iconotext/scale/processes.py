@@ -1,7 +1,7 @@
-"""The engine of one machine: processes, each with a shard at a time.
+"""The engine for one machine: processes, each with one shard at a time.
 
-A process that dies takes nothing with it but its shard, which is begun again elsewhere. Workers end with the program,
-also where that is killed.
+If a process dies, only its shard is affected, which is tried again in another one. Workers end with the program, even
+if it is killed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class _Worker(Generic[Item]):
 
 
 class Processes(Generic[Item]):
-    """Processes that are started as they are needed. See ``Engine``.
+    """Processes, started as needed. See ``Engine``.
 
     Args:
-        work: What is done with each item.
-        memory: Bytes of address space that a process may take beyond what it has when it is prepared.
+        work: The work on each item.
+        memory: Bytes of address space that a process may take in addition to what the prepared work needs.
     """
 
     def __init__(self, work: Work[Item, Any], *, workers: int, memory: int) -> None:
@@ -44,7 +44,7 @@ class Processes(Generic[Item]):
         self._running: list[_Worker[Item]] = []
         self._scratch = TemporaryDirectory(
             prefix="iconotext-", ignore_cleanup_errors=True
-        )  # for what killed processes leave
+        )  # temporary files, also of killed processes
 
     def room(self) -> int:
         """See ``Engine``."""
@@ -54,7 +54,7 @@ class Processes(Generic[Item]):
         """See ``Engine``."""
         worker = next((each for each in self._running if each.item is None), None) or self._started()
         worker.item = item
-        with suppress(OSError):  # it has died meanwhile, which ``wait`` tells
+        with suppress(OSError):  # it has died meanwhile, which ``wait`` reports
             worker.pipe.send(item)
 
     def answers(self) -> Iterator[tuple[Item, Outcome, Any]]:
@@ -106,9 +106,9 @@ def _death(process: BaseProcess) -> str:
 
 
 def _serve(pipe: Connection, work: Work[Any, Any], memory: int, scratch: str) -> None:
-    """What a worker does."""
+    """Main loop of a worker."""
     end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program says what follows
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main program handles Ctrl-C
     tempfile.tempdir = scratch
     try:
         prepared(work, memory)

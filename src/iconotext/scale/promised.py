@@ -1,8 +1,8 @@
-"""Promises over shards: three stages, each a shard's own work, and between them what all shards say together.
+"""Promises over shards, in three stages for each shard.
 
-``Pool`` keeps those pictures of a shard that decoys may be drawn from; ``Candidates`` links each picture to its best
-sentence, beside its decoy and without, and keeps what is tested of it as a table beside the links; ``Promised`` leaves
-those links that pass the rule of all tables.
+``Pool`` keeps the pictures of a shard that may become decoys. ``Candidates`` links each picture to its best sentence,
+with and without its decoy, and writes the scores as a table beside the links. ``Promised`` keeps the links that pass
+the rule made from the tables of all shards.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from iconotext.types import Document, Image, TextLine
 from iconotext.write import open_atomic, write_text
 
 INNER = "_promises"
-"""Folder beside the results: what they are made from."""
+"""Folder beside the results, for the intermediate stages."""
 
 FETCHED = 8
 """Tables that are fetched at the same time."""
 
 
 class Pool(Stage):
-    """Writes the pictures of a shard that decoys may be drawn from: those with the smallest digests."""
+    """Writes the pictures of a shard that may become decoys: those with the smallest digests."""
 
     def load(self) -> None:
-        """Nothing but what every stage needs."""
+        """Load nothing: no model is needed."""
         _ = self._found
 
     def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
@@ -62,10 +62,10 @@ class Pool(Stage):
 
 @dataclass
 class Candidates(Stage):
-    """Links the documents of a shard without a promise, and writes beside the links what is tested.
+    """Links the documents of a shard without a promise, and writes the candidates for the promise beside the links.
 
     Attributes:
-        pool: Address of the table that decoys are drawn from.
+        pool: Address of the table of decoys.
     """
 
     pool: str = ""
@@ -77,7 +77,7 @@ class Candidates(Stage):
 
     @cached_property
     def _pool(self) -> DecoyPool:
-        self._folder = TemporaryDirectory(prefix="iconotext-")  # as long as this lives
+        self._folder = TemporaryDirectory(prefix="iconotext-")  # deleted with this object
         with at_hand(self.pool) as (path,):
             return read_pool(path, Path(self._folder.name))
 
@@ -91,11 +91,11 @@ class Candidates(Stage):
 
 @dataclass
 class Promised(Stage):
-    """Leaves the links that pass.
+    """Last stage: keeps the links that pass the rule.
 
     Attributes:
-        made: The folder of ``Candidates``, and the digest of its setup.
-        rule: That of all shards.
+        made: The output folder of the stage ``Candidates``, and the digest of its setup.
+        rule: Made from the candidates of all shards.
     """
 
     made: tuple[str, str] = ("", "")
@@ -141,7 +141,7 @@ class Promised(Stage):
 
 
 def _on_disk(folder: Path, numbers: Iterator[int], image: Image) -> Image:
-    """An image whose bytes lie in a file: photographs are too large to hold hundreds of them."""
+    """Put the bytes of an image into a file: hundreds of photographs do not fit into memory."""
     if not isinstance(image.file, bytes):
         return image
     file = folder / str(next(numbers))
@@ -165,13 +165,13 @@ def _schema_of_pool() -> Any:
 
 
 def write_pool(path: Path, pool: Iterable[tuple[str, str, int, Image]]) -> str:
-    """Write the images that decoys are drawn from, each with all of it that is compared; a digest of them."""
+    """Write the pool of decoys: each image with its texts and picture. Returns a digest of the contents."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema, digest = _schema_of_pool(), hashlib.sha256()
     with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema) as writer:
-        for document, collection, number, image in pool:  # each in a group of its own: only one is in memory
+        for document, collection, number, image in pool:  # one row group each: only one is in memory
             said = {"source": image.source, "alt": image.alt, "caption": image.caption}
             lines = None if image.lines is None else [asdict(line) for line in image.lines]
             text = json.dumps({**said, "lines": lines})
@@ -183,11 +183,7 @@ def write_pool(path: Path, pool: Iterable[tuple[str, str, int, Image]]) -> str:
 
 
 def read_pool(path: Path, folder: Path, rows: Iterable[int] | None = None) -> DecoyPool:
-    """The images of such a table, their pictures as files in a folder.
-
-    Args:
-        rows: Which; all by default.
-    """
+    """Read a pool of decoys, or some of its rows; the pictures are written as files into ``folder``."""
     pool = DecoyPool()
     for document, collection, number, image in _images(path, folder, rows):
         pool.add_image(document, collection, number, image)
@@ -211,7 +207,7 @@ def _images(path: Path, folder: Path, rows: Iterable[int] | None = None) -> Iter
 
 
 def merge_pools(output: str, manifests: Sequence[Manifest], address: str) -> str:
-    """Write the table of all shards out of theirs: the smallest digests of all are among the smallest of each."""
+    """Merge the pools of all shards into one: the ``POOL`` images with the smallest digests. Returns its digest."""
     import pyarrow.parquet as pq
 
     def digests() -> Iterator[tuple[int, int, int]]:
@@ -238,7 +234,7 @@ def _beside(output: str, name: str) -> str:
 
 
 def write_candidates(path: Path, candidates: Iterable[Candidate]) -> None:
-    """Write what is tested of the images of a shard."""
+    """Write the candidates of a shard as a Parquet table."""
     import pyarrow as pa
 
     types = {str: pa.string(), int: pa.int32(), float: pa.float64()}
@@ -248,7 +244,7 @@ def write_candidates(path: Path, candidates: Iterable[Candidate]) -> None:
 
 
 def read_candidates(output: str, manifest: Manifest) -> list[Candidate]:
-    """What ``write_candidates`` wrote of a shard."""
+    """Read the candidates that ``write_candidates`` wrote for a shard."""
     import pyarrow.parquet as pq
 
     with at_hand(_beside(output, manifest.shard)) as (path,):
@@ -257,7 +253,7 @@ def read_candidates(output: str, manifest: Manifest) -> list[Candidate]:
 
 
 def rule_of_all(output: str, manifests: Sequence[Manifest], calibration: Calibration, settings: LinkSettings) -> Rule:
-    """The rule of all shards that are linked."""
+    """Make one rule out of the candidates of all linked shards."""
     if settings.max_false is None:
         raise ValueError("max_false is not set")
     read = partial(read_candidates, output)

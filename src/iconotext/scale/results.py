@@ -1,4 +1,4 @@
-"""Results of shards, read again: the documents of a shard with the links that were found in them."""
+"""Reads the results of shards again: the shard's documents with their links."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS = ["document", "image", "problem", "sentence", "score", "confidence"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A shard of results, and what it was made of."""
+    """A result of a shard, with its manifest."""
 
     file: Path
     manifest: Manifest
@@ -40,7 +40,7 @@ class Result:
         """The shard that was linked.
 
         Raises:
-            CorpusError: It, or a tar beside it, is not there, or is not what was linked.
+            CorpusError: The shard, or a tar beside it, is missing or has changed since it was linked.
         """
         files = []
         for known in self.manifest.inputs:
@@ -53,7 +53,7 @@ class Result:
 
 
 def has_no_links(folder: Path) -> bool:
-    """Whether a folder holds what was made of shards, and that is no links: features, or digests of pictures."""
+    """Whether a folder holds other results of shards than links: features, or hashes of pictures."""
     try:
         setup = json.loads(read_bytes(address_of(folder / SETUP)) or b"{}")
     except (OSError, ValueError):
@@ -62,12 +62,12 @@ def has_no_links(folder: Path) -> bool:
 
 
 def find_result(file: Path) -> Result | None:
-    """What is known of a shard of results; None for a file that is none.
+    """The result that a file is; None for any other file.
 
     Raises:
-        CorpusError: It lies in a folder of results, and is not what its manifest says, or holds no links.
+        CorpusError: The file is in a folder of results, but differs from its manifest, or holds no links.
     """
-    places = file.parents[: -2 if is_remote(address_of(file)) else None]  # a store itself is no folder
+    places = file.parents[: -2 if is_remote(address_of(file)) else None]  # the root of a store is no folder
     folder = next((each for each in places if entry(address_of(each / SETUP)) is not None), None)
     if folder is None:
         return None
@@ -95,13 +95,13 @@ def _held(file: Path) -> bytes:
 
 
 def linked_again(result: Result, shard: Shard, counts: Counts) -> Iterator[LinkedDocument]:
-    """The documents of a result, with their pictures at hand as when they were linked.
+    """The documents of a result, with the same pictures as when they were linked.
 
     Args:
-        counts: Counts the rows of the shard that are no good.
+        counts: Counts the shard's broken rows.
 
     Raises:
-        CorpusError: The result cannot be read, or has a document that is not in its shard.
+        CorpusError: The result cannot be read, or has a document that the shard lacks.
     """
     stage = Stage("", "", settings=result.settings.model_copy(update={"sample": 1.0, "without": None}))
     address = address_of(result.file)
@@ -118,7 +118,7 @@ def _joined(result: Result, known: Iterator[_Found], documents: Iterator[Documen
         if wanted is None:
             return
         if document.id != wanted.document:
-            continue  # in the shard, and left out of the result
+            continue  # the result lacks this document of the shard
         images = tuple(replace(e, problem=wanted.problems.get(n) or e.problem) for n, e in enumerate(document.images))
         nothing = np.zeros((len(document.sentences), len(images)), np.float32)
         yield LinkedDocument(replace(document, images=images), wanted.links, nothing, result.model)
@@ -128,7 +128,7 @@ def _joined(result: Result, known: Iterator[_Found], documents: Iterator[Documen
 
 
 class _Found(NamedTuple):
-    """What a result says of a document: problems of images by their numbers, and links."""
+    """One document of a result: image number to problem, and links."""
 
     document: str
     problems: dict[int, str]
@@ -136,7 +136,7 @@ class _Found(NamedTuple):
 
 
 def _found(file: Path) -> Iterator[_Found]:
-    """What a result says, in its order."""
+    """Read the documents of a result, in its order."""
     if file.suffix == ".jsonl":
         for number, value, problem in json_lines(file):
             if problem is not None:

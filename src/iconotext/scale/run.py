@@ -1,4 +1,4 @@
-"""A run over many shards: what is there already, what is missing, and what became of all."""
+"""Runs over many shards: finds those that are missing or out of date, makes them, and sums up the manifests."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from iconotext.write import remove_leftovers
 LOCK = ".iconotext.lock"
 
 PROMISES = "_promises.json"
-"""In the output folder: what is promised of all its links, and whether all shards are there that can be."""
+"""In the output folder: the promises for all its links, and whether all shards are included that can be."""
 
 AT_ONCE = 32
-"""Manifests of a store that are asked for at the same time."""
+"""Manifests that are read from a store at the same time."""
 
 
 def link_shards(
@@ -54,28 +54,28 @@ def link_shards(
     calibration: Path | None = None,
     watch: Watch = unwatched,
 ) -> dict[str, Any]:
-    """Link the documents of shards: each gives a shard of results, which is there whole or not at all.
+    """Link the documents of shards; each result is written completely or not at all.
 
-    The same call again does only what is missing, or what was made of a shard that has changed.
+    Called again, it makes only results that are missing, or whose shard has changed.
 
     Args:
-        output: Folder of the results; it may be of a store.
+        output: Folder for the results, also in a store.
         model: As for ``Linker.load``.
-        linking: How documents are linked. With ``max_false`` the promise is of the documents of all shards together.
-        settings: What becomes of documents.
-        calibration: A corpus whose links are right and complete: what is promised of sentences and paragraphs is made
-            from it, instead of the calibration figures that ship. It is linked anew by each call, before the shards.
+        linking: How documents are linked. With ``max_false`` the promise covers the documents of all shards together.
+        settings: Which documents are used, and how results are written.
+        calibration: A corpus with right and complete links, used for the promises about sentences and paragraphs
+            instead of the figures in the package. It is linked again by each call, before the shards.
 
     Returns:
-        Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``, and ``damaged``, by shard
-        why it could not be read to its end, or as ``unread`` not at all, and as ``pictureless`` how many pictures it
-        names, where none was found); ``made``, how many shards were made now;
-        ``lost``, by shard why it was not made; ``others``, which results the folder has of shards that are not among
-        these; with ``max_false`` also ``promises``.
+        Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``); shards that could not be
+        read to their end, or not at all, with the reason (``damaged``, ``unread``); shards of which no picture was
+        found, with their number of pictures (``pictureless``); ``made``, number of shards made now; ``lost``, shard to
+        the reason why it was not made; ``others``, results in the folder of other shards; with ``max_false``
+        ``promises``.
 
     Raises:
         CorpusError: There are no shards.
-        OutputError: The folder has shards of other settings, another run writes there, or it cannot be written.
+        OutputError: The folder has shards of other settings, another run is writing there, or it cannot be written.
         StoreError: A store does not answer.
         FeatureError: The model cannot be loaded.
     """
@@ -120,14 +120,14 @@ def run_shards(
     label: str,
     anew: bool = False,
 ) -> tuple[list[Manifest], dict[str, Any]]:
-    """Make a result of each shard that has none.
+    """Make the result of each shard that has none or whose result is out of date.
 
     Args:
-        setup: What holds for all shards.
-        stage_of: What makes them, from the digest of the setup.
+        setup: What is the same for all shards.
+        stage_of: Makes the stage, from the digest of the setup.
 
     Returns:
-        The manifests of all shards that are done, by name; and ``made``, ``lost`` and ``others``.
+        The manifests of all finished shards, by name; and ``made``, ``lost`` and ``others`` of ``link_shards``.
     """
     stage = stage_of(digest_of_setup(setup))
     shards = _found(addresses, output, stage.settings, engine)
@@ -162,7 +162,7 @@ def _made(
             else:
                 manifests.append(result)
     if not is_remote(stage.output):
-        remove_leftovers(Path(stage.output))  # of workers that were killed
+        remove_leftovers(Path(stage.output))  # of killed workers
     made = {"made": len(missing) - len(lost), "lost": dict(sorted(lost.items()))}
     return sorted(manifests, key=lambda each: each.shard), made | {"others": others(stage.output, shards)}
 
@@ -176,7 +176,7 @@ def _link_promised(
     engine: EngineSettings,
     watch: Watch,
 ) -> dict[str, Any]:
-    """Link shards with a promise over all of them: what decoys are drawn from, candidates, and what passes."""
+    """Link shards with a promise over all of them: make the pool of decoys, then candidates, then keep what passes."""
     inner = joined(output, INNER)
     pools, folder, pool = joined(inner, "pools"), joined(inner, "linked"), joined(inner, "pool.parquet")
     run = partial(run_shards, addresses, engine=engine, watch=watch, anew=True)
@@ -219,7 +219,7 @@ def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractCon
 
 
 def setup_of(linker: Linker, settings: ShardSettings) -> dict[str, Any]:
-    """All that shapes a result but its shard: version, models with their weights, and settings."""
+    """Everything that decides a result except its shard: version, models with weights, and settings."""
     encoder, linking = linker.encoder, linker.settings
     promises = {"max_false", "promise"} if linking.max_false is None else set()
     return {
@@ -238,7 +238,7 @@ def _digest(table: Path) -> str | None:
 
 
 def _known(stage: Stage, shards: Iterable[Shard]) -> Iterator[Manifest | None]:
-    """The manifest of each shard that is done."""
+    """The manifest of each shard; None if it is not done."""
 
     def known(shard: Shard) -> Manifest | None:
         return is_done(stage.output, shard, stage.setup)
@@ -250,7 +250,7 @@ def _known(stage: Stage, shards: Iterable[Shard]) -> Iterator[Manifest | None]:
 
 @contextmanager
 def _alone(output: str) -> Iterator[None]:
-    """Let nobody else write into a folder of this machine; in a store two runs would write the same bytes twice."""
+    """Keep other runs from writing into a local folder; in a store, two runs would only write the same bytes twice."""
     if is_remote(output):
         yield
         return

@@ -1,4 +1,4 @@
-"""Which shards there are, what lies beside them, and what their results are called."""
+"""Finds shards, the tars beside them, and the names of their results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iconotext.errors import CorpusError, OutputError
 from iconotext.scale.store import Entry, entries, entry, joined, split_address
 
 SUFFIXES = (".parquet", ".pq", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.zip", ".tar")
-"""What names of shards end in."""
+"""File name suffixes of shards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Shard:
     """An input shard.
 
     Attributes:
-        name: Of its result, without suffix: from the folder that was named.
+        name: Of its result, without suffix; relative to the folder that the user named.
         beside: Tars of the same name, with its pictures.
     """
 
@@ -28,12 +28,12 @@ class Shard:
 
 
 def find_shards(addresses: Iterable[str]) -> list[Shard]:
-    """The shards that are named, and those in folders that are, in the order of their names.
+    """The named shards and those in named folders, sorted by name.
 
-    A tar that is called as another shard holds the pictures of that one: ``00000.tar`` beside ``00000.parquet``.
+    A tar with the same name as another shard holds the pictures of that shard: ``00000.tar`` beside ``00000.parquet``.
 
     Raises:
-        CorpusError: There is nothing at an address.
+        CorpusError: There is no shard at an address.
         OutputError: Two shards would have the same result.
         StoreError: A store does not answer.
     """
@@ -68,12 +68,12 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
 
 
 def result_address(output: str, name: str, to: str) -> str:
-    """Where the result of a shard goes."""
+    """Address of the result of a shard."""
     return joined(output, f"{name}.{to}")
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a file of a folder is what programs note beside their tables, and no shard."""
+    """Whether a file was written by a program beside its tables, and is no shard."""
     return any(part.startswith("_") for part in name.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""One shard, from its file to its result and its manifest: what every engine runs."""
+"""Turns one shard into a result and a manifest; every engine runs this."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ from iconotext.types import Document, LinkedDocument, Member
 from iconotext.write import write_text
 
 FETCHING = 8
-"""Documents of a store whose pictures are fetched at the same time."""
+"""Documents of a shard in a store whose pictures are fetched at the same time."""
 
 LEFT_OUT = "left out: looks like an earlier picture of another place"
-"""The problem of pictures that ``without`` names."""
+"""The problem of pictures that the table ``without`` names."""
 
 _INDEX = re.compile(r"\.\d+")
 _NUMBER = re.compile(r"\d[\d,.]*")
@@ -71,7 +71,7 @@ class Stage:
 
     Attributes:
         output: Folder of the results, or its address in a store.
-        setup: Digest of all that shapes a result, for the manifests.
+        setup: Digest of the setup, for the manifests.
     """
 
     output: str
@@ -82,12 +82,12 @@ class Stage:
 
     @property
     def suffix(self) -> str:
-        """Of results."""
+        """Suffix of results."""
         return self.settings.to
 
     @cached_property
     def linker(self) -> Linker:
-        """Loaded when it is first used; once in a process."""
+        """Loaded when first used, once in each process."""
         return Linker.load(self.model, self.linking)
 
     @cached_property
@@ -99,8 +99,8 @@ class Stage:
 
         Raises:
             FeatureError: The model cannot be loaded.
-            CorpusError: There is no such folder of pictures.
-            OutputError: This machine does not see the folder of the results.
+            CorpusError: The folder of pictures does not exist.
+            OutputError: This machine cannot read the folder of the results.
         """
         folder, setup = self.begun
         if not sees(folder, setup):
@@ -112,22 +112,22 @@ class Stage:
 
     @property
     def begun(self) -> tuple[str, str]:
-        """The folder that every machine must see, and the digest of its setup."""
+        """The folder that every machine must be able to read, and the digest of its setup."""
         return self.output, self.setup
 
     def load(self) -> None:
-        """See ``prepare``."""
+        """Load what this stage needs; called by ``prepare``."""
         _ = self.linker, self._found
 
     def run(self, shard: Shard) -> Manifest:
-        """Link a shard: when it returns, result and manifest are in their places."""
+        """Link a shard, and write its result and manifest."""
         if (done := is_done(self.output, shard, self.setup)) is not None:
-            return done  # by a process that was taken for lost
+            return done  # by a process that was believed dead
         counts = Counts()
         files = [shard.file, *shard.beside]
         address = result_address(self.output, shard.name, self.suffix)
         with at_hand(*(each.address for each in files)) as paths:
-            if not paths[0].is_file():  # and no result without documents
+            if not paths[0].is_file():  # else it would get an empty result
                 raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
             before = manifest_of(self.output, shard)
             if before and len(before.inputs) > len(files) and entry(address) is not None:
@@ -154,12 +154,12 @@ class Stage:
         return manifest
 
     def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
-        """Write the result of the documents of a shard."""
+        """Write the result for the documents of a shard."""
         self.write(self.linker.link_all(documents), counts, path)
 
     def write(self, results: Iterator[LinkedDocument | Failure], counts: Counts, path: Path) -> None:
         """Write linked documents."""
-        with closing(results) as each:  # type: ignore[type-var]  # a generator
+        with closing(results) as each:  # a generator
             linked = counts.linked(each, drop=self.settings.unlinked == "drop")
             if self.settings.to == "jsonl":
                 write_text(path, json_lines(linked), force=True)
@@ -167,7 +167,7 @@ class Stage:
                 write_parquet(linked, path, force=True)
 
     def documents(self, shard: Shard, paths: list[Path], counts: Counts) -> Iterator[Document]:
-        """The documents of a shard, with its files at hand; where it cannot be read on, those before."""
+        """The documents of a shard, with its files at hand; if reading fails, those before."""
         file, remote, folder = paths[0], is_remote(shard.file.address), split_address(shard.file.address)[0]
         try:
             tars = []
@@ -183,7 +183,7 @@ class Stage:
             else:
                 kind = format_of(file)
                 if remote and kind == "mmc4" and is_folder(joined(folder, images_folder(file).name)):
-                    images_folder(file).mkdir()  # each picture is fetched when its turn comes
+                    images_folder(file).mkdir()  # each picture is fetched when needed
                 records, files = read_records(file), FORMATS[kind].files
             for tar in tars:
                 for reason, number in tar.refused.items():
@@ -211,7 +211,7 @@ class Stage:
 
 
 def share_of(name: str) -> float:
-    """Where a document stands between 0 and 1, by a digest of its id: a sample takes what stands below its share."""
+    """Pseudo-random number from 0 to 1 from a document's id; a sample takes documents below its share."""
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
@@ -238,15 +238,15 @@ def _made(
 
 
 def left_out(table: Path, shard: str) -> dict[str, set[int]]:
-    """The numbers of the pictures of a shard that a table names, by document.
+    """Document id to the numbers of its pictures that a table of duplicates names, for one shard.
 
     Raises:
-        OutputError: It cannot be read.
+        OutputError: The table cannot be read.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:  # of a sorted table little more is read than what is of this shard
+    try:  # the table is sorted, so only this shard's part is read
         store, path = located(address_of(table))
         rows = pq.read_table(path, columns=["document", "image"], filters=[("shard", "==", shard)], filesystem=store)
     except (pa.ArrowException, OSError) as error:
@@ -258,7 +258,7 @@ def left_out(table: Path, shard: str) -> dict[str, set[int]]:
 
 
 def without(documents: Iterable[Document], pictures: Mapping[str, set[int]]) -> Iterator[Document]:
-    """The documents with a problem where pictures are left out: they keep their numbers."""
+    """Set a problem on the pictures to leave out; they stay in their documents, so that numbers do not change."""
     for document in documents:
         numbers = pictures.get(document.id, ())
         images = (
@@ -269,11 +269,11 @@ def without(documents: Iterable[Document], pictures: Mapping[str, set[int]]) -> 
 
 
 class Counts:
-    """What became of the rows, documents and images of a shard.
+    """Counts of the rows, documents and images of a shard.
 
     Attributes:
-        problem: Why it could not be read to its end.
-        broken: The first tar or row that is broken, and was passed over.
+        problem: Why the shard could not be read to its end.
+        broken: The first broken tar or row, which was skipped.
     """
 
     def __init__(self) -> None:
@@ -286,13 +286,13 @@ class Counts:
         self.broken: str | None = None
 
     def note(self, reason: str, example: str, number: int = 1) -> None:
-        """That something could not be used."""
+        """Count a problem, and keep it as an example if there are few."""
         self.reasons[reason] += number
         if len(self.examples) < EXAMPLES:
             self.examples.append(example)
 
     def read(self, records: Iterable[Record], chosen: Callable[[str], bool]) -> Iterator[tuple[Record, Row]]:
-        """The rows that are good and in the sample."""
+        """Yield the rows that can be used and are in the sample; count the others."""
         for record in records:
             self.documents["read"] += 1
             if record.problems or record.row is None:
@@ -307,7 +307,7 @@ class Counts:
                 yield record, record.row
 
     def linked(self, results: Iterable[LinkedDocument | Failure], *, drop: bool) -> Iterator[LinkedDocument]:
-        """The documents that are written."""
+        """Yield the documents to write; count everything."""
         for result in results:
             if isinstance(result, Failure):
                 self.documents["cannot be linked"] += 1
@@ -331,7 +331,7 @@ class Counts:
             yield result
 
     def said(self) -> dict[str, object]:
-        """The fields of a manifest."""
+        """The counts as fields of a manifest."""
         return {
             "documents": dict(sorted(self.documents.items())),
             "images": dict(sorted(self.images.items())),
@@ -343,5 +343,5 @@ class Counts:
 
 
 def reason_of(problem: str) -> str:
-    """What several problems have in common: without names and numbers."""
+    """A problem without names and numbers, so that similar problems are counted together."""
     return _NUMBER.sub("N", problem.partition(":")[0])[:100]

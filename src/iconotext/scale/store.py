@@ -1,6 +1,6 @@
-"""Files and object stores behind a few functions: an address is a path, or a URI such as ``s3://bucket/folder``.
+"""Functions for files and object stores: an address is a path, or a URI such as ``s3://bucket/folder``.
 
-What pyarrow reaches is reached. A store that does not answer is asked again for ``PATIENCE`` seconds.
+All stores of pyarrow work. Requests that fail are tried again for ``PATIENCE`` seconds.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 PATIENCE = 60.0
-"""Seconds for which a store that does not answer is asked again."""
+"""Seconds for which requests to a store are tried again."""
 
 FIRST = 0.2
-"""Seconds before it is asked for the second time; they double up to 5."""
+"""Seconds before the second try; doubled each time, up to 5."""
 
 CHUNK = 8 * 2**20
-"""Bytes that are copied at once."""
+"""Bytes that are copied at a time."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _FINAL = ("ACCESS_DENIED", "NO_SUCH_BUCKET", "INVALID_ACCESS_KEY", "SIGNATURE", "NO_SUCH_KEY", "RESOURCE_NOT_FOUND")
@@ -40,10 +40,10 @@ _FINAL = ("ACCESS_DENIED", "NO_SUCH_BUCKET", "INVALID_ACCESS_KEY", "SIGNATURE", 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, or an object of a store.
+    """A file, or an object in a store.
 
     Attributes:
-        modified: When it was written last, in nanoseconds since 1970; a store may say only seconds.
+        modified: Time of the last change, in nanoseconds since 1970; some stores have whole seconds only.
     """
 
     address: str
@@ -52,17 +52,17 @@ class Entry:
 
 
 def is_remote(address: str) -> bool:
-    """Whether an address is that of a store."""
+    """Whether an address is in a store."""
     return _SCHEME.match(address) is not None
 
 
 def address_of(path: Path) -> str:
-    """The address that a path was made of: in a path, a store has one slash."""
+    """The inverse of ``Path(address)``, which leaves one slash of a store's ``//``."""
     return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]+:/)(?=[^/])", r"\1/", str(path))
 
 
 def lasting(path: Path) -> Path:
-    """A path that means the same from another folder."""
+    """An absolute path, unchanged for a store."""
     return path if is_remote(address_of(path)) else path.resolve()
 
 
@@ -72,14 +72,14 @@ def joined(folder: str, name: str) -> str:
 
 
 def lies_in(address: str, folder: str) -> bool:
-    """Whether an address is that of something in a folder, or in a folder of it."""
+    """Whether an address is in a folder, or in a folder below."""
     if not is_remote(address) and not is_remote(folder):
         address, folder = os.path.abspath(address), os.path.abspath(folder)
     return address.rstrip("/").startswith(joined(folder, ""))
 
 
 def absolute(address: str) -> str:
-    """An address that means the same from another folder."""
+    """An absolute address."""
     return address if is_remote(address) else os.path.abspath(address)
 
 
@@ -90,7 +90,7 @@ def split_address(address: str) -> tuple[str, str]:
 
 
 def entry(address: str) -> Entry | None:
-    """What is there; None for nothing, or a folder."""
+    """The file or object at an address; None if there is none."""
     if not is_remote(address):
         try:
             status = os.stat(address)
@@ -102,14 +102,14 @@ def entry(address: str) -> Entry | None:
 
 
 def is_folder(address: str) -> bool:
-    """Whether something lies in a folder of a store."""
+    """Whether an address is a non-empty folder of a store."""
     from pyarrow.fs import FileType
 
     return bool(_asked(address, lambda store, path: store.get_file_info(path).type == FileType.Directory))
 
 
 def entries(folder: str) -> list[Entry]:
-    """All files in a folder and the folders in it, hidden ones left out, in the order of their addresses."""
+    """All files in a folder and below, sorted by address, without hidden ones."""
     if not is_remote(folder):
         found = []
         for place, inner, names in os.walk(folder):
@@ -132,7 +132,7 @@ def entries(folder: str) -> list[Entry]:
 
 
 def read_bytes(address: str, most: int | None = None) -> bytes | None:
-    """What a file or object holds, ``most`` bytes of it; None where there is none."""
+    """The contents of a file or object, or its first ``most`` bytes; None if it does not exist."""
     if not is_remote(address):
         try:
             with open(address, "rb") as file:
@@ -143,7 +143,7 @@ def read_bytes(address: str, most: int | None = None) -> bytes | None:
     def read(store: Any, path: str) -> bytes | None:
         if not store.get_file_info(path).is_file:
             return None
-        with store.open_input_stream(path, compression=None) as stream:  # else what its name says is unpacked
+        with store.open_input_stream(path, compression=None) as stream:  # else pyarrow decompresses by suffix
             data: bytes = stream.read(most)
             return data
 
@@ -151,7 +151,7 @@ def read_bytes(address: str, most: int | None = None) -> bytes | None:
 
 
 def write(address: str, data: bytes) -> None:
-    """Write a small file or object, whole or not at all, in place of one that is there.
+    """Write a small file or object atomically, replacing an existing one.
 
     Raises:
         OutputError: It cannot be written.
@@ -168,7 +168,7 @@ def write(address: str, data: bytes) -> None:
 
 
 def remove(address: str) -> None:
-    """Take a file or object away, if it is there; ``OutputError`` where it cannot be."""
+    """Delete a file or object if it exists; ``OutputError`` if it cannot be deleted."""
     if not is_remote(address):
         try:
             Path(address).unlink(missing_ok=True)
@@ -185,10 +185,10 @@ def remove(address: str) -> None:
 
 @contextmanager
 def at_hand(*addresses: str) -> Iterator[list[Path]]:
-    """Files that hold what is at some addresses; of a store in a temporary folder, all in one, until the block ends.
+    """Local files with the contents of addresses; those of a store are temporary copies, until the block ends.
 
     Raises:
-        StoreError: The store does not answer, or something is not there any more.
+        StoreError: The store does not answer, or a file is gone.
     """
     with TemporaryDirectory(prefix="iconotext-") as name:
         yield [_fetched(each, Path(name)) if is_remote(each) else Path(each) for each in addresses]
@@ -196,7 +196,7 @@ def at_hand(*addresses: str) -> Iterator[list[Path]]:
 
 @contextmanager
 def target(address: str) -> Iterator[Path]:
-    """A file to write, which is at the address when the block has ended without an error; to be written atomically.
+    """A local file to write (atomically); it is at the address after the block has ended without an error.
 
     Raises:
         StoreError: The store does not answer.
@@ -216,7 +216,7 @@ def _fetched(address: str, folder: Path) -> Path:
     def get(store: Any, path: str) -> None:
         with store.open_input_stream(path, compression=None) as stream, file.open("wb") as into:
             while chunk := stream.read(CHUNK):
-                with reporting_full_disk(file):  # which is no fault of the store
+                with reporting_full_disk(file):  # not the store's fault
                     into.write(chunk)
 
     _asked(address, get)
@@ -224,14 +224,14 @@ def _fetched(address: str, folder: Path) -> Path:
 
 
 def _put(file: Path, store: Any, path: str) -> None:
-    """Send a finished file; an object is there only when all of its parts are."""
+    """Upload a finished file; the object appears only once it is complete."""
     with store.open_output_stream(path, compression=None) as stream, file.open("rb") as source:
         while chunk := source.read(CHUNK):
             stream.write(chunk)
 
 
 def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
-    """What a store answers, asked again for ``PATIENCE`` seconds."""
+    """Call a store, and try again for ``PATIENCE`` seconds."""
     until, pause = time.monotonic() + PATIENCE, FIRST
     while True:
         try:
@@ -254,7 +254,7 @@ def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
 
 
 def located(address: str) -> tuple[Any, str]:
-    """The file system of pyarrow that has an address, and the path there; what fails is an ``OSError``."""
+    """The pyarrow file system of an address, and the path in it; errors are of type ``OSError``."""
     from pyarrow.fs import LocalFileSystem
 
     scheme, _, path = address.partition("://")
@@ -267,8 +267,8 @@ def _file_system(scheme: str) -> Any:
     import pyarrow as pa
     from pyarrow.fs import AwsStandardS3RetryStrategy, FileSystem, S3FileSystem
 
-    if scheme == "s3":  # which store, and who asks, stand in the variables that all programs read
-        once = AwsStandardS3RetryStrategy(max_attempts=1)  # it is we who ask again
+    if scheme == "s3":  # region and credentials come from the usual variables
+        once = AwsStandardS3RetryStrategy(max_attempts=1)  # retries are ours, in ``_asked``
         return S3FileSystem(
             retry_strategy=once,
             connect_timeout=5,

@@ -1,4 +1,4 @@
-"""What the store keeps of collections, documents, pictures and verdicts."""
+"""Rows of the store: collections, documents, pictures and verdicts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ State = Literal["waiting", "done", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """What was dropped or opened at once: its documents share a habit.
+    """Files that were uploaded or opened together; its documents share a habit.
 
     Attributes:
-        own: Whether the files are ours to remove: they were dropped.
-        made: When, in seconds since 1970.
+        own: Whether the server may delete the files: they were uploaded.
+        made: Time of creation, in seconds since 1970.
         habits: Where its pictures stand, as ``links.habit`` learned it, in JSON; empty before that.
-        round: How often it is to be linked with what people said since; documents say which round they had.
-        learned: The last verdict that its habits know.
+        round: Counts up when people's verdicts change the habits; a document with a lower ``round`` is linked again.
+        learned: Number of the last verdict that ``habits`` includes.
     """
 
     id: str
@@ -40,10 +40,10 @@ class Entry:
     Attributes:
         number: Its place there, from 0.
         name: Unique there.
-        digest: Of its sentences and pictures: what people said of another version does not count.
-        round: With which round of its collection it was linked.
-        changed: Pictures that have another likeliest sentence since people said something: number, sentence before,
-            sentence now, in JSON.
+        digest: Of its sentences and pictures; verdicts about a version with another digest do not count.
+        round: The ``round`` of its collection when it was linked.
+        changed: Pictures whose likeliest sentence changed after people's verdicts, in JSON: number, sentence before,
+            sentence now.
     """
 
     id: int

@@ -20,7 +20,7 @@ from iconotext.write import open_atomic, write_text
 
 
 class _Ragged:
-    """Whole numbers, some for each document, eight bytes each."""
+    """Lists of integers, one list for each document, eight bytes an integer."""
 
     def __init__(self) -> None:
         self.numbers = array("q")
@@ -31,25 +31,25 @@ class _Ragged:
         self.ends.append(len(self.numbers))
 
     def arrays(self, dtype: str, width: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Where the rows of each document begin, and all rows of ``width`` numbers."""
+        """(documents + 1,) offsets, where the rows of each document begin, and (rows, width) all rows."""
         numbers = np.array(self.numbers, dtype)
         return np.array(self.ends, np.int64) // width, numbers if width == 1 else numbers.reshape(-1, width)
 
 
 def chance_of(seed: int, corpus: int, name: str) -> int:
-    """What decides about a document without a split: the smallest validate."""
+    """Pseudo-random rank of a document without a split; the lowest ranks become validation documents."""
     return int.from_bytes(hashlib.sha256(f"{seed} {corpus} {name}".encode()).digest()[:8], "big")
 
 
 class DocumentTable:
-    """The documents that are kept, in the order in which they come.
+    """A table of documents, in the order in which they are appended.
 
     Args:
-        seed: Decides with the document's id how documents without a split are divided.
+        seed: Of ``chance_of``, which divides documents without a split.
 
     Attributes:
-        relations: Names of the coherence relations that somebody judged, as they come.
-        drawn: Numbers of the documents without a split, each with what decides about it.
+        relations: Name to number of the coherence relations that people judged, in order of appearance.
+        drawn: Number of each document without a split to its ``chance_of``.
     """
 
     def __init__(self, seed: int) -> None:
@@ -65,7 +65,7 @@ class DocumentTable:
         return len(self._ids)
 
     def append(self, document: Document, corpus: int, rows: NDArray[np.int64]) -> None:
-        """Add a document, with the (images,) rows of its images, -1 for those that cannot be used."""
+        """Add a document; ``rows`` is (images,) the row of each image's features, -1 if the image cannot be used."""
         if document.split is None:
             self.drawn[len(self)] = chance_of(self._seed, corpus, document.id)
         self._ids.append(document.id)
@@ -82,7 +82,10 @@ class DocumentTable:
         self._judged.append(chain.from_iterable(numbered))
 
     def save(self, folder: Path, share: float | None) -> NDArray[np.uint8]:
-        """Write all documents; of those without a split a share validates, None leaves it open. Gives (D,) splits."""
+        """Write all documents, and return their (D,) splits.
+
+        ``share`` of the documents without a split become validation documents; None leaves them ``UNDIVIDED``.
+        """
         splits = self._divided(share) if share is not None else np.array(self._splits, np.uint8)
         arrays: dict[str, NDArray[Any]] = {
             "splits": splits,
@@ -99,7 +102,7 @@ class DocumentTable:
         return splits
 
     def _divided(self, share: float) -> NDArray[np.uint8]:
-        """(D,) splits; of the documents without one a share validates, see ``at_least_two``."""
+        """(D,) splits; ``share`` of the documents without one become validation documents, see ``at_least_two``."""
         splits = np.array(self._splits, np.uint8)
         splits[splits == UNDIVIDED] = SPLITS.index("train")
         undivided = np.array(list(self.drawn), np.int64)
