@@ -159,7 +159,7 @@ class Stage:
 
     def write(self, results: Iterator[LinkedDocument | Failure], counts: Counts, path: Path) -> None:
         """Write linked documents."""
-        with closing(results) as each:  # a generator
+        with closing(results) as each:  # type: ignore[type-var]  # a generator
             linked = counts.linked(each, drop=self.settings.unlinked == "drop")
             if self.settings.to == "jsonl":
                 write_text(path, json_lines(linked), force=True)
