@@ -57,7 +57,7 @@ class ShardPictures:
         else:
             file, problem = self._fetched(source, self._remote)
         if file is None and problem and self._found is not None:
-            kept = self._found.at(source, by_name=False) if named_by_address(source) else self._found.named(source)
+            kept = self._found.find(source)
             return (kept, None) if kept is not None else (None, problem)
         return file, problem
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -101,7 +100,7 @@ def test_what_is_stored_comes_back_without_repeats(tmp_path_factory, photos, dat
     build = Build(folder / "c.jsonl", folder, 1, report)
     images = [photo.image for photo in photos]
     good = [photo for i, photo in enumerate(photos) if photo.image not in images[:i]]
-    with closing(build):
+    with build.opened:
         found, read = usable_photos(build, photos, verify=False)
         assert (read, len(found), list(found)) == (len(photos), len(good), good)
         assert report.dropped["photographs that come twice"] == len(photos) - len(good)

@@ -30,15 +30,12 @@ def source(tmp_path):
 
 
 class Settings(BuilderSettings):
-    files: tuple[Path, ...]
+    source: tuple[Path, ...]
     x: int = 1
-
-    def sources(self):
-        return list(self.files)
 
 
 def build_corpus(name, rows, output, *, sources, x=1, **options):
-    settings = Settings(files=sources, x=x)
+    settings = Settings(source=sources, x=x)
     return run.build_corpus(name, lambda build, _: rows(build), settings, output, **options)
 
 
@@ -73,7 +70,7 @@ def test_corpus_report_and_dropped_items_are_written(tmp_path, source, name):
     written = json.loads((tmp_path / "out/c.report.json").read_text())
     assert written == report.as_json()
     assert written["builder"] == "numbers"
-    assert written["settings"] == {"files": [str(source)], "x": 1}
+    assert written["settings"] == {"x": 1}
     assert written["sources"] == [str(source)]
     assert written["counts"] == [
         {"what": "numbers", "found": 200, "published": 200, "rounded_to": 1, "fits": True},

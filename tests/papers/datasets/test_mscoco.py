@@ -116,9 +116,9 @@ def test_sizes_and_rule(tmp_path):
     assert found["groups of true and fake images"] == 11
     assert found["images left over"] == 3
     assert [found[f"documents for {split}, before versions"] for split in ("train", "validation", "test")] == [7, 2, 2]
-    assert [found[f"documents for {split}"] for split in ("train", "validation", "test")] == [35, 2, 2]
-    assert found["unique images"] == report.stats.unique_images == 110
-    assert found["links among 100 pairs of a sentence and an image"] == 5
+    assert [found[f"documents: {split}"] for split in ("train", "validation", "test")] == [35, 2, 2]
+    assert found["different images"] == report.stats.unique_images == 110
+    assert found["links per 100 possible links"] == 5
     assert found["captions of them"] == 113 * 5
     assert documents[0].images[0].source.startswith("../coco/train2017/")
     assert all(image.problem is None for document in documents for image in document.images)
@@ -194,7 +194,7 @@ def test_which_photographs(tmp_path, monkeypatch):
     def used(**wanted):
         report = built(tmp_path / "c.jsonl", root, distractor_captions=1, **wanted)
         shown = {number(image.source) for document in read_corpus(tmp_path / "c.jsonl") for image in document.images}
-        assert len(shown) == counts(report)["unique images"]
+        assert len(shown) == counts(report)["different images"]
         return max(shown) < 60, counts(report)["images that are there and can be read"], report.notes[0]
 
     few = {"pairs": 1, "distractor_images": 1}

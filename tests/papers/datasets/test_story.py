@@ -17,7 +17,6 @@ from iconotext.corpus.builders.report import dropped_path, report_path
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets import dii_stress, story_dii, story_sis
-from iconotext.papers.datasets.story_dii import Captions
 from iconotext.papers.datasets.vist import Part
 
 DII_FILE = "description-in-isolation.json"
@@ -365,7 +364,7 @@ def test_captions_in_any_order_make_as_many_stories(versions, seed):
     parts = [part for album, count in enumerate(versions) for part in parts_of(str(album), count, order)]
     order.shuffle(parts)
     lost = []
-    stories = list(Captions().stories(parts, lambda *told: lost.append(told)))
+    stories = list(story_dii.joined()(parts, lambda *told: lost.append(told)))
     assert lost == []
     assert Counter(parts[0].album for _, parts, _ in stories) == {str(i): count for i, count in enumerate(versions)}
     assert len({id for id, _, _ in stories}) == len(stories)
@@ -388,7 +387,7 @@ def test_whole_runs_stay_together(runs, grouped):
     parts = [Part(album, f"{n}", f"{n}", place) for n, (album, places) in enumerate(whole) for place in places]
     if grouped:  # all captions of one photograph together, album by album
         parts.sort(key=lambda part: (part.album, part.place, int(part.text)))
-    stories = list(Captions().stories(parts, lambda *told: pytest.fail(f"{told}")))
+    stories = list(story_dii.joined()(parts, lambda *told: pytest.fail(f"{told}")))
     texts = [[part.text for part in members] for _, members, _ in stories]
     if not grouped:
         assert texts == [[str(n)] * 5 for n in range(len(whole))]
@@ -404,7 +403,7 @@ def test_a_gap_in_a_run_costs_one_document():
         Part("a", f"p{place}", str(run), place) for run in range(3) for place in range(5) if (run, place) != (0, 2)
     ]
     lost = []
-    stories = list(Captions().stories(parts, lambda *told: lost.append(told)))
+    stories = list(story_dii.joined()(parts, lambda *told: lost.append(told)))
     assert [[part.text for part in members] for _, members, _ in stories] == [["1"] * 5, ["2"] * 5]
     assert [meta["version"] for _, _, meta in stories] == [2, 3]
     assert lost == [("story that is not whole", "dii-a-1", "4 of 5 captions")]

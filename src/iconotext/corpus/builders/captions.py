@@ -89,10 +89,6 @@ class Settings(CaptionSettings, BuilderSettings):
     def _by_rule(cls, given: dict[str, Any]) -> dict[str, Any]:
         return {**RULES.get(given.get("rule", "mscoco"), {}), **given}
 
-    def sources(self) -> list[Path]:
-        """The source."""
-        return [self.source]
-
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents out of the photographs of a source.

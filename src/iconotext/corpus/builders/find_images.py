@@ -8,26 +8,22 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from iconotext.corpus.image_files import named_by_address
 from iconotext.errors import CorpusError, ImageError
 from iconotext.images import decode
-from iconotext.strict_json import dump_json, parse_json
+from iconotext.strict_json import parse_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build
 
 
-FILE = "images.jsonl"
-"""In the folder of a build: a line ``[key, result]`` for each image that was looked at."""
-
 MISSING = "not found"
-
-Looked = TypeVar("Looked")
 
 
 class Check(NamedTuple):
@@ -44,54 +40,35 @@ class Check(NamedTuple):
     result: Any = None
 
 
-class ImageChecks:
-    """Results by file, its size and its time; memory holds some hundred bytes for each."""
+def known_checks(file: IO[bytes]) -> dict[int, Any]:
+    """The results by key in a file that is open to be read and added to: a line ``[key, result]`` for each."""
+    file.seek(0)
+    known: dict[int, Any] = {}
+    for line in file:
+        with suppress(ValueError):  # a line that a kill cut off
+            key, result = parse_json(line.decode())
+            known[key] = result
+    file.write(b"\n")
+    return known
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
-        self._results: dict[int, Any] = {}
 
-    def __enter__(self) -> ImageChecks:
-        self._file = self._path.open("a+b")
-        self._file.seek(0)
-        for line in self._file:
-            try:
-                key, result = parse_json(line.decode())
-            except ValueError:  # a line that a kill cut off
-                continue
-            self._results[key] = result
-        self._file.write(b"\n")
-        return self
+def check_of(file: Path | None, known: Mapping[int, Any]) -> Check:
+    """An image file, with what is known of it."""
+    if file is None:
+        return Check(None, None)
+    path = str(file)
+    try:
+        status = file.stat()
+    except OSError:
+        return Check(path, None)
+    called = f"{file.absolute()} {status.st_size} {status.st_mtime_ns}".encode("utf-8", "surrogateescape")
+    key = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest())
+    return Check(path, key, key in known, known.get(key))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._file.close()
 
-    def item(self, file: Path | None) -> Check:
-        """A file, with what is known of it."""
-        if file is None:
-            return Check(None, None)
-        path = str(file)
-        try:
-            status = file.stat()
-        except OSError:
-            return Check(path, None)
-        called = f"{file.absolute()} {status.st_size} {status.st_mtime_ns}".encode("utf-8", "surrogateescape")
-        key = int.from_bytes(hashlib.blake2b(called, digest_size=8).digest())
-        return Check(path, key, key in self._results, self._results.get(key))
-
-    @staticmethod
-    def look(look: Callable[[str | None], Any], check: Check) -> Check:
-        """Find out what is not known; in a worker."""
-        return check if check.known else check._replace(result=look(check.path))
-
-    def keep(self, check: Check) -> Any:
-        """The result, which is remembered from now on."""
-        if check.key is not None and not check.known:
-            self._file.write(f"{dump_json([check.key, check.result])}\n".encode())
-            self._file.flush()
-        return check.result
+def look_at(look: Callable[[str | None], Any], check: Check) -> Check:
+    """Find out what is not known; in a worker."""
+    return check if check.known else check._replace(result=look(check.path))
 
 
 def image_problem(path: str | None) -> str | None:
@@ -175,7 +152,7 @@ class FoundImages:
             or self._by_stem.get(PurePosixPath(small).stem)
         )
 
-    def at(self, address: str, *, by_name: bool) -> Path | None:
+    def at(self, address: str, *, by_name: bool = False) -> Path | None:
         """The file of a web address: named by a digest of it, else like the file at its end.
 
         Args:
@@ -187,6 +164,10 @@ class FoundImages:
                 return found
         name = address_name(address)
         return self.named(name) if by_name and name else None
+
+    def find(self, source: str, *, by_name: bool = False) -> Path | None:
+        """The file of what a corpus names by a web address (see ``at``) or by a path, of which the name counts."""
+        return self.at(source, by_name=by_name) if named_by_address(source) else self.named(source)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:

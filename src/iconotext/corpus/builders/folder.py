@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from iconotext.corpus.builders.fetched import fetch_images, fetched_file, saved_image
+from iconotext.corpus.builders.fetched import fetched_file, saved_image
 from iconotext.corpus.builders.layout_links import LinkRule, layout_links
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.document_row import row_of, written_source
@@ -79,10 +79,6 @@ class Settings(ReadSettings, BuilderSettings):
 
     seed: int = 0
     """Seed of the random choices."""
-
-    def sources(self) -> list[Path]:
-        """All of them."""
-        return list(self.source)
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
@@ -173,12 +169,7 @@ def _fetch(build: Build, settings: Settings, folder: Path, total: int) -> dict[s
     look = partial(_addresses, settings=settings)
     found = build.mapped(_items(settings), look, total=total, label="Looking for addresses", chunk=FILES)
     addresses = list(dict.fromkeys(address for some in found for address in some))
-    results = fetch_images(addresses, folder, interval=settings.interval)
-    problems = {
-        one.address: one.problem or "not fetched"
-        for one in build.watch(results, total=len(addresses), label="Fetching")
-        if one.file is None
-    }
+    problems = build.fetched(addresses, folder, settings.interval)
     build.report.count("pictures on the web", len(addresses))
     build.report.count("pictures on the web that are there", len(addresses) - len(problems))
     return problems

@@ -38,10 +38,6 @@ class Settings(BuilderSettings):
     """Folder that the names of pictures start from (default: that of the export). A picture that is not found there is
     taken from the task, at most 900 pixels long."""
 
-    def sources(self) -> list[Path]:
-        """All of them."""
-        return list(self.source)
-
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """The annotated tasks, in their order; ``CorpusError`` where a file is no export, or nobody has annotated any."""

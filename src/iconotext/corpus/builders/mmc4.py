@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -50,40 +50,30 @@ class Settings(ShardSettings):
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of Multimodal C4."""
     folder = settings.source if settings.source.is_dir() else settings.source.parent
-    data_set = ShardedSet(
-        (".jsonl", ".jsonl.zip"), ABOUT, mmc4_parts, _named, partial(_pictures, folder), partial(_columns, settings)
-    )
+    data_set = ShardedSet((".jsonl", ".jsonl.zip"), ABOUT, mmc4_parts, partial(_described, settings, folder))
     return shard_documents(build, settings, data_set)
 
 
-def _named(row: Row) -> bool:
-    return bool(row.meta["mmc4"].get("url"))
-
-
-def _pictures(folder: Path, row: Row) -> list[Picture]:
-    """How images are named; their own download script puts them into the folder ``SHARD_images`` beside a shard."""
-    pictures = []
-    for image, info in zip(row.images, row.meta["image_info"], strict=True):
-        address = info.get("raw_url")
-        web = isinstance(address, str) and address.startswith(("http://", "https://"))
-        name = info["image_name"]
-        inside = image != name and ".." not in PurePosixPath(image).parts
-        beside = str(folder / image) if inside and os.path.isfile(folder / image) else None
-        pictures.append(Picture(PurePosixPath(name).name, address if web else None, beside))
-    return pictures
-
-
-def _columns(settings: Settings, row: Row) -> Values:
-    infos, shard = row.meta["image_info"], row.meta["mmc4"]
-    links = row.links
+def _described(settings: Settings, folder: Path, row: Row) -> tuple[Values, list[Picture]]:
+    infos, shard, links = row.meta["image_info"], row.meta["mmc4"], row.links
     if links is not None and settings.min_similarity is not None:
         links = [(s, i) for s, i in links if _similarity(infos[i]) >= settings.min_similarity]
     if not settings.similarities:
         shard = {name: value for name, value in shard.items() if name != "similarity_matrix"}
-    return {"sentences": row.sentences, "links": links, "meta": {"mmc4": shard, "image_info": infos}}
+    values = {"sentences": row.sentences, "links": links, "meta": {"mmc4": shard, "image_info": infos}}
+    return values, [_picture(folder, *each) for each in zip(row.images, infos, strict=True)]
 
 
-def _similarity(info: dict[str, object]) -> float:
+def _picture(folder: Path, image: str, info: dict[str, Any]) -> Picture:
+    """How an image is named; their own download script puts it into the folder ``SHARD_images`` beside a shard."""
+    address, name = info.get("raw_url"), info["image_name"]
+    web = isinstance(address, str) and address.startswith(("http://", "https://"))
+    inside = image != name and ".." not in PurePosixPath(image).parts
+    beside = folder / image if inside and os.path.isfile(folder / image) else None
+    return Picture(PurePosixPath(name).name, address if web else "", beside)
+
+
+def _similarity(info: dict[str, Any]) -> float:
     """Of an image with the sentence it was matched to; -1 where it is unknown."""
     found = info.get("matched_sim")
     return float(found) if isinstance(found, int | float) else -1.0

@@ -35,17 +35,8 @@ class Settings(ShardSettings):
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of OBELICS."""
-    data_set = ShardedSet((".parquet",), ABOUT, obelics_parts, _named, _pictures, _columns)
-    return shard_documents(build, settings, data_set)
+    return shard_documents(build, settings, ShardedSet((".parquet",), ABOUT, obelics_parts, _described))
 
 
-def _named(row: Row) -> bool:
-    return bool(row.meta["obelics"].get("general", {}).get("url"))
-
-
-def _pictures(row: Row) -> list[Picture]:
-    return [Picture(None, address) for address in row.images]
-
-
-def _columns(row: Row) -> Values:
-    return row.model_dump(exclude={"id", "images"}, exclude_none=True)
+def _described(row: Row) -> tuple[Values, list[Picture]]:
+    return row.model_dump(exclude={"id", "images"}, exclude_none=True), [Picture("", each) for each in row.images]

@@ -41,10 +41,6 @@ class Settings(BuilderSettings):
     only: Literal["train", "validation", "test"] | None = None
     """Pictures of this split, and those of none; training then divides them."""
 
-    def sources(self) -> list[Path]:
-        """All of them."""
-        return list(self.source)
-
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """The documents of ``build_pairs``; ``CorpusError`` where a source breaks its format, or no image has a text."""

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain, islice
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock, Timeout
 
-from iconotext.corpus.builders.find_images import FILE as IMAGE_CHECKS
-from iconotext.corpus.builders.find_images import ImageChecks
+from iconotext.corpus.builders.fetched import fetch_images
+from iconotext.corpus.builders.find_images import check_of, known_checks, look_at
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.in_order import Watch, in_order, unwatched
@@ -33,6 +33,7 @@ from iconotext.corpus.store import target_format, write_rows
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
 from iconotext.plain_text import cell
 from iconotext.read.spool import Spool
+from iconotext.strict_json import dump_json
 from iconotext.write import check_overwrite, open_atomic, put_in_place, reporting_full_disk, write_bytes
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ Settings = TypeVar("Settings", bound=BuilderSettings)
 
 Values = dict[str, Any]
 """A document as the columns of a corpus file, see ``corpus.row``; what is unknown is left out."""
+
+IMAGE_CHECKS = "images.jsonl"
+"""In the folder of a build: what was found out about images."""
 
 CHUNK = 64
 """Items that go to a worker together."""
@@ -60,6 +64,7 @@ class Build:
     Attributes:
         work: A folder for files that are needed meanwhile.
         force: Whether files that are there may be replaced.
+        opened: Files that are closed when the build ends.
         published: What the paper says of the whole; its sizes are compared with those of the corpus in the end. Set by
             a builder.
     """
@@ -71,7 +76,7 @@ class Build:
     watcher: Watch = unwatched
     force: bool = False
     published: PublishedSizes | None = None
-    _spools: list[Spool[Any]] = field(default_factory=list)
+    opened: ExitStack = field(default_factory=ExitStack)
 
     @property
     def folder(self) -> Path:
@@ -105,21 +110,29 @@ class Build:
         Args:
             look: As ``work`` of ``mapped``; its results are what JSON can hold.
         """
-        with ImageChecks(self.work) as checks:
-            items = (checks.item(file) for file in files)
-            results = self.mapped(items, partial(checks.look, look), total=total, label=label)
-            yield from map(checks.keep, results)
+        with (self.work / IMAGE_CHECKS).open("a+b") as memory:
+            known = known_checks(memory)
+            items = (check_of(file, known) for file in files)
+            for check in self.mapped(items, partial(look_at, look), total=total, label=label):
+                if check.key is not None and not check.known:
+                    memory.write(f"{dump_json([check.key, check.result])}\n".encode())
+                    memory.flush()
+                yield check.result
+
+    def fetched(self, addresses: Iterable[str], folder: Path, interval: float) -> dict[str, str]:
+        """Fetch the images that are not in a folder yet into it; by address, why one is not there."""
+        wanted, new = dict.fromkeys(addresses), 0
+        problems: dict[str, str] = {}
+        for each in self.watch(fetch_images(wanted, folder, interval=interval), total=len(wanted), label="Fetching"):
+            if each.problem is not None:
+                problems[each.address] = each.problem
+            new += each.new and each.problem is None
+        self.report.count("pictures fetched now", new)
+        return problems
 
     def spool(self, values: Iterable[Item]) -> Spool[Item]:
         """Write values to a file, from which they can be read while the build runs."""
-        made = Spool(values, folder=self.work)
-        self._spools.append(made)
-        return made
-
-    def close(self) -> None:
-        """Close all files."""
-        for spool in self._spools:
-            spool.close()
+        return self.opened.enter_context(Spool(values, folder=self.work))
 
     def with_random_splits(self, documents: Iterable[Values], shares: Shares, *, seed: int) -> Iterator[Values]:
         """The same documents, dealt out to train, validation and test at random when the last one has come."""
@@ -176,12 +189,10 @@ def build_corpus(
         build = Build(output, work, workers or os.cpu_count() or 1, report, watcher, force)
         staged = work / f"finished{output.suffix}"
         try:
-            with closing(_with_known_errors(documents(build, settings), work)) as found:  # workers end with it
+            with build.opened, closing(_with_known_errors(documents(build, settings), work)) as found:  # ends workers
                 _write(found, staged, build)
         except (CorpusError, DocumentError, SettingError) as error:
             raise type(error)(f"{error}{_most_dropped(report)}") from error
-        finally:
-            build.close()
         for path_of in (dropped_path, report_path, Path):  # the corpus last: where it is, all of them are
             put_in_place(path_of(staged), path_of(output), force=force)
     return report

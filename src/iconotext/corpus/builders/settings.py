@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,9 +15,12 @@ class BuilderSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    @abstractmethod
+    source: Path | tuple[Path, ...]
+    """What is read."""
+
     def sources(self) -> list[Path]:
         """Files and folders that are read and must be there."""
+        return [self.source] if isinstance(self.source, Path) else list(self.source)
 
 
 class DataSetSettings(BuilderSettings):
@@ -30,17 +32,13 @@ class DataSetSettings(BuilderSettings):
     images: Path | None = None
     """Folder with the images, where they are not in the source."""
 
-    def sources(self) -> list[Path]:
-        """The folder, and that of the images; one that images are fetched into need not be there."""
-        return [self.source]
-
     @property
     def image_folder(self) -> Path:
         """Where the images are."""
         return self.images or self.source
 
 
-class FetchSettings(DataSetSettings):
+class FetchSettings(BuilderSettings):
     """Settings of the builder of a data set whose images may be fetched from the web."""
 
     fetch: bool = False

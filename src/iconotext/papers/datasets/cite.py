@@ -7,7 +7,7 @@ stays in ``meta.stim_txt`` where it differs. The pictures are those of RecipeQA 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ from iconotext.papers.datasets.pair_splits import PUBLISHED
 from iconotext.relations import RELATIONS
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.find_images import FoundImages
     from iconotext.corpus.builders.run import Build, Values
 
 SCHEME = "recipeqa:"
@@ -97,16 +96,12 @@ def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
     return Pair(published or f"{Path(row.file).stem}-{row.line}", text, f"{SCHEME}{image}", relations, meta)
 
 
-def _finder(found: FoundImages, images: Sequence[str]) -> Callable[[str], Path | None]:
-    return lambda image: found.named(image.removeprefix(SCHEME))
-
-
 CITE = DataSet(
     about="data/data.csv of github.com/malihealikhani/CITE, or another table of its columns",
     relations={relation.name: f"{relation.question}_resp" for relation in RELATIONS if relation.source == "cite"},
     needed=("stim_txt", "qimg"),
     published=2057,
     pair=_pair,
-    finder=_finder,
+    scheme=SCHEME,
 )
 """How CITE is read."""

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
-from iconotext.corpus.builders.find_images import FoundImages, distinct_names
+from iconotext.corpus.builders.settings import FetchSettings
 from iconotext.papers.datasets.annotation_table import TableRow
 from iconotext.papers.datasets.clean_text import clean_text
 from iconotext.papers.datasets.labelled_pairs import (
@@ -39,7 +37,7 @@ OTHERS = ("Other", "When", "Where", "How")
 """Labels that are no relations: none of the six; and what Meta says."""
 
 
-class Settings(LabelledSettings):
+class Settings(FetchSettings, LabelledSettings):
     """Make a corpus of Clue: a document for each annotated pair of a caption and the picture at an address.
 
     A fifth of the pairs is for test, a tenth of the others for validation, at random, as in Alikhani 2021. Without
@@ -57,12 +55,6 @@ class Settings(LabelledSettings):
 
     images: Path | None = None
     """Folder with the pictures, named by SHA-256, SHA-1 or MD5 of their addresses or as they are there."""
-
-    fetch: bool = False
-    """Fetch pictures that are missing from the web, into the folder of the pictures."""
-
-    interval: float = Field(1.0, ge=0.1)
-    """Seconds between two requests to one server, with --fetch."""
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
@@ -102,19 +94,12 @@ def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
     return Pair(f"clue-{digest}", text, image, relations, meta)
 
 
-def _finder(found: FoundImages, images: Sequence[str]) -> Callable[[str], Path | None]:
-    alone = distinct_names(images)
-    return lambda image: (
-        found.at(image, by_name=image in alone) if ADDRESS.match(image) else found.named(image.removeprefix(SCHEME))
-    )
-
-
 CLUE = DataSet(
     about="a table of the folder dataset of github.com/malihealikhani/Cross-modal_Coherence_Modeling",
     relations={name: name.casefold() for name in RELATIONS},
     needed=("caption", "url"),
     published=sum(PUBLISHED["Clue"].values()),
     pair=_pair,
-    finder=_finder,
+    scheme=SCHEME,
 )
 """How Clue is read."""

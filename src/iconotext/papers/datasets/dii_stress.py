@@ -12,7 +12,7 @@ from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import SPLITS
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.story_dii import DII
-from iconotext.papers.datasets.vist import Stories, Story, StorySettings
+from iconotext.papers.datasets.vist import Story, StorySettings, read_stories
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
@@ -52,10 +52,10 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
             captions.
     """
     build.published = PUBLISHED["DII-Stress"]
-    stories = Stories(build, settings, DII)
-    pools = {split: build.spool(map(_captions, stories.of(split))) for split in SPLITS}
+    stories = read_stories(build, settings, DII)
+    pools = {split: build.spool(_captions(each) for each in stories if each.split == split) for split in SPLITS}
     same = 0
-    for story in stories.reported():
+    for story in stories:
         rng = random.Random(f"dii-stress {settings.seed} {story.id}")
         own = [part.text for part in story.parts]
         others = draw(rng, pools[story.split], settings.distractors, {part.photo for part in story.parts}, story.id)

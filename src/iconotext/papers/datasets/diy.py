@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from iconotext.corpus.builders.fetched import fetch_images, name_of
+from iconotext.corpus.builders.fetched import name_of
 from iconotext.corpus.builders.find_images import ImageFolders
-from iconotext.corpus.builders.settings import FetchSettings
+from iconotext.corpus.builders.settings import DataSetSettings, FetchSettings
 from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.split import Shares
 from iconotext.errors import CorpusError
@@ -51,7 +51,7 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", "
 """Of files that may be pictures; ``.img`` has what was fetched and is of no known kind."""
 
 
-class Settings(FetchSettings):
+class Settings(FetchSettings, DataSetSettings):
     """Make DIY (Hessel 2019): posts to r/DIY that link an album of imgur; its captions are the sentences.
 
     The source has pushshift's files of submissions (RS_2013-01.zst to RS_2018-10.zst, or DIY_submissions.zst) and the
@@ -120,10 +120,10 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     posts = build.spool(_posts(build, settings))
     albums = Albums(build.spool(_albums(build, settings, posts)))
     problems = _fetch_missing(build, albums, settings) if settings.fetch else {}
-    files = ImageFiles(settings)
-    _look_at_images(build, albums, files, problems)
+    folders = _folders(settings)
+    _look_at_images(build, albums, folders, problems)
     build.published = PUBLISHED["DIY"]
-    yield from build.with_random_splits(_documents(build, albums, files, settings), shares, seed=settings.seed)
+    yield from build.with_random_splits(_documents(build, albums, folders, settings), shares, seed=settings.seed)
 
 
 def _posts(build: Build, settings: Settings) -> Iterator[dict[str, Any]]:
@@ -227,19 +227,15 @@ def _albums(build: Build, settings: Settings, posts: Spool[dict[str, Any]]) -> I
     report.count("albums with pictures", shown, 13_000, rounding=1000)
 
 
-class ImageFiles:
+def _folders(settings: Settings) -> ImageFolders:
     """Where the files of pictures are."""
+    folders = dict.fromkeys((settings.image_folder, _target(settings)))
+    return ImageFolders(*(folder for folder in folders if folder.is_dir()))
 
-    def __init__(self, settings: Settings) -> None:
-        folders = dict.fromkeys((settings.image_folder, _target(settings)))
-        there = [folder for folder in folders if folder.is_dir()]
-        self._folders = ImageFolders(*there) if there else None
 
-    def of(self, name: str) -> Path | None:
-        """The file of a picture, by imgur's name or by that of what was fetched for it."""
-        if self._folders is None:
-            return None
-        return self._folders.find(f"{stem}{suffix}" for stem in (name, name_of(_address(name))) for suffix in SUFFIXES)
+def _file(folders: ImageFolders, name: str) -> Path | None:
+    """The file of a picture, by imgur's name or by that of what was fetched for it."""
+    return folders.find(f"{stem}{suffix}" for stem in (name, name_of(_address(name))) for suffix in SUFFIXES)
 
 
 def _target(settings: Settings) -> Path:
@@ -252,17 +248,15 @@ def _address(name: str) -> str:
 
 
 def _fetch_missing(build: Build, albums: Albums, settings: Settings) -> dict[str, str]:
-    """Fetch the pictures that are not in the folders; for those that cannot be had, why."""
-    files = ImageFiles(settings)
-    addresses = {_address(name): name for _, name, moving in albums.pictures() if not moving and not files.of(name)}
-    results = fetch_images(addresses, _target(settings), interval=settings.interval)
-    watched = build.watch(results, total=len(addresses), label="Fetching pictures")
-    return {addresses[each.address]: each.problem or "not fetched" for each in watched if each.file is None}
+    """Fetch the pictures that are not in the folders; by address, why one cannot be had."""
+    folders = _folders(settings)
+    missing = [_address(name) for _, name, moving in albums.pictures() if not (moving or _file(folders, name))]
+    return build.fetched(missing, _target(settings), settings.interval)
 
 
-def _look_at_images(build: Build, albums: Albums, files: ImageFiles, problems: Mapping[str, str]) -> None:
+def _look_at_images(build: Build, albums: Albums, folders: ImageFolders, problems: Mapping[str, str]) -> None:
     """Fill in hashes, and report which pictures cannot be used."""
-    paths = (None if moving else files.of(name) for _, name, moving in albums.pictures())
+    paths = (None if moving else _file(folders, name) for _, name, moving in albums.pictures())
     total = sum(len(album.images) for album in albums)
     results = build.looked_at(paths, image_hash, total=total, label="Looking at pictures")
     for (album, name, moving), found in zip(albums.pictures(), results, strict=True):
@@ -272,7 +266,7 @@ def _look_at_images(build: Build, albums: Albums, files: ImageFiles, problems: M
         if moving:
             build.report.drop(FILM, f"{album.id}/{name}")
         elif not good:
-            build.report.drop(found["rule"], f"{album.id}/{name}", found["reason"] or problems.get(name, ""))
+            build.report.drop(found["rule"], f"{album.id}/{name}", found["reason"] or problems.get(_address(name), ""))
     valid = albums.usable.count(1)
     build.report.count("valid pictures", valid, 295_000, rounding=1000)
     if not valid:
@@ -282,7 +276,7 @@ def _look_at_images(build: Build, albums: Albums, files: ImageFiles, problems: M
         )
 
 
-def _documents(build: Build, albums: Albums, files: ImageFiles, settings: Settings) -> Iterator[Values]:
+def _documents(build: Build, albums: Albums, folders: ImageFolders, settings: Settings) -> Iterator[Values]:
     """The albums that pass the rules, as documents without splits."""
     report = build.report
     least, few, tokens = settings.min_captions, settings.min_images, settings.min_tokens
@@ -314,7 +308,7 @@ def _documents(build: Build, albums: Albums, files: ImageFiles, settings: Settin
                 break
             left[rule] += 1
         else:
-            yield _values(build, album, images, files)
+            yield _values(build, album, images, folders)
     report.count("documents without pictures that look like others", left[rules[0]])
     for rule in rules[1:]:
         report.count(f"documents left without those with {rule}", left[rule])
@@ -327,9 +321,9 @@ def _twins(albums: Albums, alike: NDArray[np.int64]) -> dict[int, str]:
     return {i: f"{album.name(i)} of {album.id}" for album in albums for i in album.numbers if i in wanted}
 
 
-def _values(build: Build, album: Album, images: list[int], files: ImageFiles) -> Values:
+def _values(build: Build, album: Album, images: list[int], folders: ImageFolders) -> Values:
     place = {number: place for place, number in enumerate(images)}
-    found = [files.of(album.name(number)) for number in images]
+    found = [_file(folders, album.name(number)) for number in images]
     title = clean_text(album.post["title"] or "")
     meta = {"post": album.post["id"], "score": album.post["score"], "source": f"https://imgur.com/a/{album.id}"}
     return {

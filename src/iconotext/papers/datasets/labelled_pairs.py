@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.corpus.builders.fetched import fetch_images
-from iconotext.corpus.builders.find_images import FoundImages
+from iconotext.corpus.builders.find_images import FoundImages, distinct_names
 from iconotext.corpus.builders.settings import BuilderSettings
 from iconotext.corpus.row import UniqueIds
 from iconotext.errors import CorpusError, SettingError
@@ -50,10 +49,6 @@ class LabelledSettings(BuilderSettings):
     seed: int = 0
     """Seed of the random choices."""
 
-    def sources(self) -> list[Path]:
-        """The tables."""
-        return list(self.source)
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -82,7 +77,7 @@ class DataSet:
         needed: Other columns that a table must have.
         published: Number of its pairs in the paper.
         pair: From a row and its relations to a pair; raises ``ValueError`` with the reason where there is none.
-        finder: From a folder of images and all images of the data set to what finds the file of one.
+        scheme: What the name of an image begins with that is neither an address nor at hand.
     """
 
     about: str
@@ -90,7 +85,7 @@ class DataSet:
     needed: tuple[str, ...]
     published: int
     pair: Callable[[TableRow, dict[str, bool | None]], Pair]
-    finder: Callable[[FoundImages, Sequence[str]], Callable[[str], Path | None]]
+    scheme: str
 
 
 @dataclass(slots=True)
@@ -233,26 +228,25 @@ def _files(
     if images is None:
         report.note("pictures were not looked for: images=... names their folder")
         return {}
-    files: dict[str, Path] = {}
-    if images.exists() or fetch_interval is None:
-        find = data_set.finder(FoundImages(images), names)
-        files = {name: file for name in names if (file := find(name)) is not None}
-    missing = dict.fromkeys((name for name in names if name not in files), f"not found in {images.name}")
+    if fetch_interval is not None and not images.exists():
+        images.mkdir(parents=True)
+    files = _found(data_set, images, names)
+    problems: dict[str, str] = {}
     if fetch_interval is not None:
-        new = 0
-        results = fetch_images(list(missing), images, interval=fetch_interval)
-        for result in build.watch(results, total=len(missing), label="Fetching"):
-            if result.file is not None:
-                files[result.address] = result.file
-                new += result.new
-                missing.pop(result.address)
-            else:
-                missing[result.address] = result.problem or "not fetched"
-        report.count("pictures fetched now", new)
-    for name, why in missing.items():
-        report.drop("picture that is not there", name, why)
+        problems = build.fetched((name for name in names if name not in files), images, fetch_interval)
+        files = _found(data_set, images, names)
+    for name in names:
+        if name not in files:
+            report.drop("picture that is not there", name, problems.get(name, f"not found in {images.name}"))
     report.count("pictures that are there", len(files))
     return files
+
+
+def _found(data_set: DataSet, folder: Path, names: Collection[str]) -> dict[str, Path]:
+    """The files in a folder, by the names of their images."""
+    images, alone = FoundImages(folder), distinct_names(names)
+    found = {name: images.find(name.removeprefix(data_set.scheme), by_name=name in alone) for name in names}
+    return {name: file for name, file in found.items() if file is not None}
 
 
 def _report_shared(build: Build, keys: Sequence[Keys], splits: Sequence[Any]) -> None:

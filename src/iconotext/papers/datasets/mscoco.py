@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +14,7 @@ from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo, captions
 from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.published_sizes import PUBLISHED
-from iconotext.corpus.row import SPLITS, Split
+from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
 
 if TYPE_CHECKING:
@@ -32,11 +31,6 @@ IMAGES_2014 = 82_783
 
 SIZES: dict[Split, int] = {"train": 4_968, "validation": 1_655, "test": 1_655}
 """Documents of each split, a training document in all its versions counted once."""
-
-PUBLISHED_SIZES = PUBLISHED["MSCOCO"]
-
-VERSIONS: dict[Split, int] = dict(zip(SPLITS, PUBLISHED_SIZES.documents, strict=True))
-"""Documents of each split as Table 1 has them, in thousands."""
 
 
 class Settings(DocumentShape, DataSetSettings):
@@ -184,18 +178,8 @@ def _documents(build: Build, photos: Sequence[Photo], settings: Settings) -> Ite
     for split in sizes:
         members = sorted(i for group in groups if group.split == split for i in group.photos)
         pools[split] = captions_of(build, photos, members)
-    made: Counter[Split] = Counter()
-    watched = build.watch(groups, total=count, label="Making documents")
-    for values in documents_of(photos, watched, pools, settings):
-        made[values["split"]] += 1
-        yield values
-    for split in sizes:
-        report.count(f"documents for {split}", made[split], VERSIONS[split], rounding=PUBLISHED_SIZES.rounding)
-    report.count("unique images", count * settings.size, PUBLISHED_SIZES.images, rounding=1000)
-    pairs = settings.size * (settings.pairs + settings.distractor_captions)
-    report.count(
-        "links among 100 pairs of a sentence and an image", round(100 * settings.pairs / pairs), PUBLISHED_SIZES.density
-    )
+    build.published = PUBLISHED["MSCOCO"]
+    yield from documents_of(photos, build.watch(groups, total=count, label="Making documents"), pools, settings)
 
 
 def _groups(order: Sequence[int], half: int, sizes: Mapping[Split, int], settings: Settings) -> Iterator[Group]:

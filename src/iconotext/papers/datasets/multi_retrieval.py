@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.settings import DataSetSettings
-from iconotext.corpus.builders.shards import kept_images, with_images
+from iconotext.corpus.builders.shards import only_there
 from iconotext.corpus.formats.json_stream import source_file
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.published_sizes import PUBLISHED
@@ -22,7 +22,6 @@ from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, 
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
-    from iconotext.corpus.row import Row
 
 ABOUT = (
     "a data set of the paper as released, from www.cs.cornell.edu/~jhessel/multiretrieval/multiretrieval.html: "
@@ -59,7 +58,8 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of a released data set, in its order, with its splits and labels.
 
     Raises:
-        CorpusError: ``docs.json`` is not there or broken, or there is no such folder of images.
+        CorpusError: ``docs.json`` is not there or broken, only one of the two files of features is there, or there is
+            no such folder of images.
         SettingError: Images are to be left out, and no folder is named.
         OutputError: Features of another data set lie beside the corpus, or they cannot be written.
     """
@@ -67,7 +67,11 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         raise SettingError("only_found=True needs images=..., the folder of the pictures")
     source = settings.source
     file = source if source.is_file() else source_file(source, [DOCUMENTS_FILE], ABOUT)
-    _check_features(build, file.parent, settings)
+    if settings.features:
+        try:
+            check_copy(file.parent, build.folder, force=build.force)
+        except OutputError as error:
+            raise OutputError(f"{error}; features=false copies none") from error
     found = FoundImages(settings.images) if settings.images is not None else None
     read = missing = 0
     renamed: dict[str, str] = {}
@@ -79,13 +83,16 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
             continue
         files = [found.named(name) if found is not None else None for name in row.images]
         missing += sum(path is None for path in files)
-        values = _with_files(build, row, files, renamed)
+        sources = [
+            name if path is None else build.relative_path(path) for name, path in zip(row.images, files, strict=True)
+        ]
+        renamed |= {name: new for name, new in zip(row.images, sources, strict=True) if name != new}
+        values = row.model_dump(exclude_none=True) | {"images": sources}
         if settings.only_found:
-            there = kept_images(build, files, row.images, ["not found"] * len(files))
-            if not there:
+            values = only_there(build, values, files, {})
+            if not values["images"]:
                 build.report.drop("no picture there", row.id)
                 continue
-            values = with_images(values, there) | {"images": [values["images"][i] for i in there]}
         yield values
     build.report.count("documents in the source", read)
     if found is not None:
@@ -97,26 +104,3 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
             build.report.note(f"{TABLE_FILE} and {ROWS_FILE}: copied beside the corpus")
         elif not (file.parent / TABLE_FILE).is_file():
             build.report.note(f"no {TABLE_FILE} in {file.parent}: the corpus has no features")
-
-
-def _with_files(build: Build, row: Row, files: list[Path | None], renamed: dict[str, str]) -> Values:
-    """The columns of a document with paths in place of the ids of images that have a file."""
-    sources = [
-        name if path is None else build.relative_path(path) for name, path in zip(row.images, files, strict=True)
-    ]
-    renamed |= {name: new for name, new in zip(row.images, sources, strict=True) if name != new}
-    return row.model_dump(exclude_none=True) | {"images": sources}
-
-
-def _check_features(build: Build, source: Path, settings: Settings) -> None:
-    """Raise where features are to be copied into a folder that has those of another data set.
-
-    Raises:
-        CorpusError: Only one of the two files of features is there.
-        OutputError: It has, and nothing may be replaced.
-    """
-    if settings.features:
-        try:
-            check_copy(source, build.folder, force=build.force)
-        except OutputError as error:
-            raise OutputError(f"{error}; features=false copies none") from error

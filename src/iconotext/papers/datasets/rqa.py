@@ -13,9 +13,9 @@ sizes if all rules leave as many recipes as in the paper.
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -112,22 +112,6 @@ class Recipe:
         return len(self.images), len(self.steps), sum(len(step.text) for step in self.steps)
 
 
-@dataclass(slots=True)
-class Part:
-    """The training or validation part of RecipeQA, and ascending the questions whose contexts count."""
-
-    name: str
-    path: Path
-    questions: array[int]
-
-    def recipes(self) -> Iterator[tuple[int, Recipe]]:
-        """Number of the question and recipe, for the questions that count."""
-        wanted = set(self.questions)
-        for _, index, value in source_entries(self.path, ("data",), ABOUT):
-            if index in wanted:
-                yield index, _recipe(value)
-
-
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of RQA: training and validation recipes in the order of the questions, then those for test.
 
@@ -138,59 +122,61 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         CorpusError: A file is missing or breaks its format, or there is no image at all.
     """
     about = f"{ABOUT} (its test part is not used)"
-    parts = [Part(name, source_file(settings.source, names, about), array("q")) for name, names in FILES.items()]
-    for part in build.watch(parts, total=len(parts), label="Recipes"):
-        _choose_contexts(build, part)
-    if not any(part.questions for part in parts):
-        raise CorpusError(f"{', '.join(str(part.path) for part in parts)}: no recipe in them; they should have {ABOUT}")
-    images = None if settings.pictures == "names" else _images(build, parts, settings)
-    for part in parts:
-        _leave_out_small_recipes(build, part, images)
+    files = {name: source_file(settings.source, names, about) for name, names in FILES.items()}
+    watched = build.watch(files.items(), total=len(files), label="Recipes")
+    found = {name: build.spool(_recipes(build, name, path)) for name, path in watched}
+    if not any(map(len, found.values())):
+        raise CorpusError(f"{', '.join(map(str, files.values()))}: no recipe in them; they should have {ABOUT}")
+    images = None if settings.pictures == "names" else _images(build, chain(*found.values()), settings)
+    training, validation = (
+        build.spool(_large_enough(build, name, path.name, found[name], images)) for name, path in files.items()
+    )
     build.published = PUBLISHED["RQA"]
-    training, validation = parts
-    reserved = share_out([None] * len(training.questions), Shares(settings.validation, 0), seed=settings.seed)
-    splits: list[list[Split]] = [reserved, ["test"] * len(validation.questions)]
+    reserved = share_out([None] * len(training), Shares(settings.validation, 0), seed=settings.seed)
+    splits: list[Split] = [*reserved, *(("test",) * len(validation))]
     ids, both = UniqueIds(), 0
-    for part, split_of in zip(parts, splits, strict=True):
-        for split, (_, recipe) in zip(split_of, part.recipes(), strict=True):
-            name = ids.take(recipe.id)
-            both += name != recipe.id
-            yield {"id": name, "split": split, **_columns(recipe, images)}
+    for split, recipe in zip(splits, chain(training, validation), strict=True):
+        name = ids.take(recipe.id)
+        both += name != recipe.id
+        yield {"id": name, "split": split, **_columns(recipe, images)}
     build.report.count("recipes of the validation part that are in the training part too", both)
     build.report.note("Table 1 of the paper has 88K different images, its supplement 69K in all: they contradict")
 
 
-def _choose_contexts(build: Build, part: Part) -> None:
-    """Which question's context counts for each recipe: the richest one."""
+def _recipes(build: Build, part: str, path: Path) -> Iterator[Recipe]:
+    """The recipes of a part of RecipeQA, each as its richest context has it, in the order of these."""
     best: dict[str, tuple[tuple[int, int, int], int]] = {}
     first: dict[str, int] = {}  # what the first context of a recipe holds
     differing: set[str] = set()
     questions = 0
-    for _, index, value in source_entries(part.path, ("data",), ABOUT):
+    for _, index, value in source_entries(path, ("data",), ABOUT):
         questions += 1
         try:
             recipe = _recipe(value)
         except ValueError as error:
-            build.report.drop("question that cannot be read", f"{part.path.name}, question {index}", str(error))
+            build.report.drop("question that cannot be read", f"{path.name}, question {index}", str(error))
             continue
         if first.setdefault(recipe.id, recipe.content) != recipe.content:
             differing.add(recipe.id)
         if recipe.id not in best or recipe.richness > best[recipe.id][0]:
             best[recipe.id] = recipe.richness, index
-    part.questions = array("q", sorted(index for _, index in best.values()))
     count = build.report.count
     if not best:
-        build.report.note(f"{part.path.name} has no recipe")
-    count(f"{part.path.name}: questions", questions, QUESTIONS[part.name], rounding=100)
-    found, rounding = RECIPES[part.name]
-    count(f"{part.path.name}: different recipes", len(best), found, rounding=rounding)
-    count(f"{part.path.name}: recipes whose contexts differ", len(differing))
+        build.report.note(f"{path.name} has no recipe")
+    count(f"{path.name}: questions", questions, QUESTIONS[part], rounding=100)
+    known, rounding = RECIPES[part]
+    count(f"{path.name}: different recipes", len(best), known, rounding=rounding)
+    count(f"{path.name}: recipes whose contexts differ", len(differing))
+    richest = {index for _, index in best.values()}
+    for _, index, value in source_entries(path, ("data",), ABOUT):
+        if index in richest:
+            yield _recipe(value)
 
 
-def _images(build: Build, parts: list[Part], settings: Settings) -> NamedImages:
+def _images(build: Build, recipes: Iterable[Recipe], settings: Settings) -> NamedImages:
     """The images of the steps with text, each looked at; ``CorpusError`` where there is none at all."""
     folder = settings.image_folder
-    names = dict.fromkeys(name for part in parts for _, recipe in part.recipes() for name in recipe.images)
+    names = dict.fromkeys(name for recipe in recipes for name in recipe.images)
     images = NamedImages(build, folder, names, _spellings, verify=settings.verify)
     if names and not images.there:
         raise CorpusError(
@@ -204,27 +190,28 @@ def _images(build: Build, parts: list[Part], settings: Settings) -> NamedImages:
     return images
 
 
-def _leave_out_small_recipes(build: Build, part: Part, images: NamedImages | None) -> None:
-    """Keep the questions whose recipes have two images and two steps."""
+def _large_enough(
+    build: Build, part: str, file: str, recipes: Sequence[Recipe], images: NamedImages | None
+) -> Iterator[Recipe]:
+    """The recipes that have two images and two steps."""
     drop, count = build.report.drop, build.report.count
-    kept = array("q")
-    empty = imageless = 0
-    for index, recipe in part.recipes():
+    empty = imageless = kept = 0
+    for recipe in recipes:
         usable = [name for name in recipe.images if images is None or name not in images.problems]
         empty += recipe.empty
         if not usable:
             imageless += 1
-            drop("no image of a step with text", recipe.id, f"{part.name} part")
+            drop("no image of a step with text", recipe.id, f"{part} part")
         elif len(usable) < LEAST:
-            drop(f"fewer than {LEAST} images", recipe.id, f"{part.name} part")
+            drop(f"fewer than {LEAST} images", recipe.id, f"{part} part")
         elif len(recipe.steps) < LEAST:
-            drop(f"fewer than {LEAST} steps", recipe.id, f"{part.name} part")
+            drop(f"fewer than {LEAST} steps", recipe.id, f"{part} part")
         else:
-            kept.append(index)
-    count(f"{part.path.name}: steps without text", empty)
-    count(f"{part.path.name}: recipes with pictures of steps with text", len(part.questions) - imageless)
-    count(f"{part.path.name}: recipes with {LEAST} pictures and {LEAST} steps", len(kept))
-    part.questions = kept
+            kept += 1
+            yield recipe
+    count(f"{file}: steps without text", empty)
+    count(f"{file}: recipes with pictures of steps with text", len(recipes) - imageless)
+    count(f"{file}: recipes with {LEAST} pictures and {LEAST} steps", kept)
 
 
 def _columns(recipe: Recipe, images: NamedImages | None) -> Values:

@@ -8,11 +8,11 @@ together, give the same number of documents.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.published_sizes import PUBLISHED
-from iconotext.papers.datasets.vist import PHOTOGRAPHS, Joined, Part, Stories, StorySettings, Tier, story_documents
+from iconotext.papers.datasets.vist import PHOTOGRAPHS, Joined, Part, StorySettings, Tier, story_documents
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.captioned.photos import Drop
@@ -40,62 +40,40 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
     """
     build.published = PUBLISHED["Story-DII"]
-    yield from story_documents(build, Stories(build, settings, DII))
+    yield from story_documents(build, settings, DII)
 
 
-class _Open:
-    """A story that is not whole."""
-
-    def __init__(self, album: str, number: int) -> None:
-        self.number = number
-        self.name = f"dii-{album}-{number}"
-        self.parts: dict[int, Part] = {}
-
-
-class Captions:
-    """Puts captions together.
+def joined() -> Callable[[Iterable[Part], Drop], Iterator[Joined]]:
+    """What puts captions together, see ``Tier.joined``.
 
     Each goes to the story of its album's caption before it, if that lacks its place, else to the earliest one that
     does, else it begins another.
     """
+    begun = Counter[str]()
 
-    def __init__(self) -> None:
-        self._numbers = Counter[str]()
-
-    def stories(self, parts: Iterable[Part], drop: Drop) -> Iterator[Joined]:
-        """The stories of a split, see ``Tier.joined``."""
-        waiting: dict[str, list[_Open]] = {}  # by album; the one that got the last caption stands first
+    def stories(parts: Iterable[Part], drop: Drop) -> Iterator[Joined]:
+        waiting: dict[str, dict[int, dict[int, Part]]] = {}  # of an album, the one that got the last caption is last
         for part in parts:
             if part.place >= PHOTOGRAPHS:
                 drop("caption without a place in a story", f"photograph {part.photo}", f"place {part.place}")
                 continue
-            stories = waiting.setdefault(part.album, [])
-            story = self._home(part, stories)
-            story.parts[part.place] = part
-            if len(story.parts) == PHOTOGRAPHS:
-                stories.remove(story)
-                if not stories:
-                    del waiting[part.album]
-                yield story.name, tuple(story.parts[i] for i in range(PHOTOGRAPHS)), {"version": story.number}
-        for stories in waiting.values():
-            for story in sorted(stories, key=lambda each: each.number):
-                drop("story that is not whole", story.name, f"{len(story.parts)} of {PHOTOGRAPHS} captions")
+            stories = waiting.setdefault(part.album, {})
+            lacking = [number for number, story in stories.items() if part.place not in story]
+            number = next(reversed(stories), 0)
+            if number not in lacking:
+                begun[part.album] += not lacking
+                number = min(lacking, default=begun[part.album])
+            story = stories.pop(number, {})
+            story[part.place] = part
+            if len(story) < PHOTOGRAPHS:
+                stories[number] = story
+            else:
+                yield f"dii-{part.album}-{number}", tuple(story[i] for i in range(PHOTOGRAPHS)), {"version": number}
+        for album, stories in waiting.items():
+            for number, story in sorted(stories.items()):
+                drop("story that is not whole", f"dii-{album}-{number}", f"{len(story)} of {PHOTOGRAPHS} captions")
 
-    def _home(self, part: Part, stories: list[_Open]) -> _Open:
-        """The story that a caption belongs to, which then stands first."""
-        if stories and part.place not in stories[0].parts:
-            return stories[0]
-        lacking = [each for each in stories if part.place not in each.parts]
-        if lacking:
-            story = min(lacking, key=lambda each: each.number)
-            stories.remove(story)
-        else:
-            self._numbers[part.album] += 1
-            story = _Open(part.album, self._numbers[part.album])
-        stories.insert(0, story)
-        return story
+    return stories
 
 
-DII = Tier(
-    "description-in-isolation", "DII-with-labels.tar.gz", "photo_order_in_story", None, lambda: Captions().stories
-)
+DII = Tier("description-in-isolation", "DII-with-labels.tar.gz", "photo_order_in_story", None, joined)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.published_sizes import PUBLISHED
-from iconotext.papers.datasets.vist import PHOTOGRAPHS, Joined, Part, Stories, StorySettings, Tier, story_documents
+from iconotext.papers.datasets.vist import PHOTOGRAPHS, Joined, Part, StorySettings, Tier, story_documents
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.captioned.photos import Drop
@@ -32,7 +32,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
     """
     build.published = PUBLISHED["Story-SIS"]
-    yield from story_documents(build, Stories(build, settings, SIS))
+    yield from story_documents(build, settings, SIS)
 
 
 def joined() -> Callable[[Iterable[Part], Drop], Iterator[Joined]]:

@@ -10,7 +10,8 @@ which the paper says nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -113,138 +114,107 @@ class Story:
         return {"id": self.id, "split": self.split, **columns, "meta": self.meta}
 
 
-class Stories:
-    """The stories of one tier that can be used, one in memory at a time but for those that are not whole.
+def read_stories(build: Build, settings: StorySettings, tier: Tier) -> Sequence[Story]:
+    """The stories of one tier that can be used, on disk; what is left out, and how much there was, is reported.
 
     Raises:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
     """
+    files = {
+        split: source_file(settings.source, [f"{name}.{tier.kind}.json"], tier.about())
+        for split, name in SPLIT_NAMES.items()
+    }
+    titles: dict[str, str] = {}
+    parts: dict[Split, Sequence[Part]] = {}
+    for split, path in build.watch(files.items(), total=len(files), label="Annotations"):
+        parts[split] = build.spool(_parts(build, settings, tier, path, titles))
+        if not len(parts[split]):
+            build.report.note(f"{path.name} has no annotation that can be read")
+    names = dict.fromkeys(part.photo for some in parts.values() for part in some)
+    if not names:
+        raise CorpusError(
+            f"{', '.join(map(str, files.values()))}: no annotation in them; each should be {tier.about()}"
+        )
+    folder = settings.image_folder
+    images = NamedImages(build, folder, names, _spellings, verify=settings.verify)
+    if not images.there:
+        raise CorpusError(
+            f"{folder}: has none of the {len(names):,} photographs that the annotations name, as "
+            f"{next(iter(names))}.jpg: unpack the archives of photographs from {WEB}, or name their folder "
+            "with images=..."
+        )
+    build.report.count("photographs that annotations name", len(names))
+    build.report.count("photographs that are there", images.there)
+    return build.spool(_usable(build, tier, parts, titles, images))
 
-    def __init__(self, build: Build, settings: StorySettings, tier: Tier) -> None:
-        self._build = build
-        self._settings = settings
-        self._tier = tier
-        self._files = {
-            split: source_file(settings.source, [f"{name}.{tier.kind}.json"], tier.about())
-            for split, name in SPLIT_NAMES.items()
-        }
-        self._titles: dict[str, str] = {}
-        self._images = self._look_at_images(self._photographs())
 
-    def _photographs(self) -> dict[str, None]:
-        """Ids of all photographs; titles of albums are noted on the way."""
-        names: dict[str, None] = {}
-        for path in self._build.watch(self._files.values(), total=len(self._files), label="Annotations"):
-            readable = 0
-            for key, _, value in source_entries(path, ("annotations", "albums"), self._tier.about()):
-                if key == "albums":
-                    self._add_title(value)
-                    continue
-                for part in self._parts_of(value):
-                    names[part.photo] = None
-                    readable += 1
-            if not readable:
-                self._build.report.note(f"{path.name} has no annotation that can be read")
-        if not names:
-            files = ", ".join(str(path) for path in self._files.values())
-            raise CorpusError(f"{files}: no annotation in them; each should be {self._tier.about()}")
-        return names
+def _usable(
+    build: Build, tier: Tier, parts: Mapping[Split, Iterable[Part]], titles: Mapping[str, str], images: NamedImages
+) -> Iterator[Story]:
+    joined, read = tier.joined(), Counter[Split]()
+    for split, some in parts.items():
+        for name, story, meta in joined(some, build.report.drop):
+            read[split] += 1
+            if fault := _fault(story, images.problems):
+                build.report.drop(fault[0], name, fault[1])
+                continue
+            title = titles.get(story[0].album, "")
+            meta = {"album_id": story[0].album, **meta} | ({"title": title} if title else {})
+            yield Story(name, split, story, [images.path(part.photo) for part in story], meta)
+    for split in parts:
+        build.report.count(f"stories with {PHOTOGRAPHS} sentences: {split}", read[split])
 
-    def _look_at_images(self, names: dict[str, None]) -> NamedImages:
-        folder = self._settings.image_folder
-        images = NamedImages(self._build, folder, names, _spellings, verify=self._settings.verify)
-        if not images.there:
-            raise CorpusError(
-                f"{folder}: has none of the {len(names):,} photographs that the annotations name, as "
-                f"{next(iter(names))}.jpg: unpack the archives of photographs from {WEB}, or name their folder "
-                "with images=..."
-            )
-        self._build.report.count("photographs that annotations name", len(names))
-        self._build.report.count("photographs that are there", images.there)
-        return images
 
-    def reported(self) -> Iterator[Story]:
-        """All of them; what is left out, and how much there was, goes to the report."""
-        read = Counter[str]()
-        yield from self._usable(self._files, self._build.report.drop, read)
-        for split in self._files:
-            self._build.report.count(f"stories with {PHOTOGRAPHS} sentences: {split}", read[split])
+def _fault(parts: tuple[Part, ...], problems: Mapping[str, str]) -> tuple[str, str] | None:
+    """Rule and reason why a story cannot be used; None where it can."""
+    bad = {part.photo: problems[part.photo] for part in parts if part.photo in problems}
+    if bad:
+        what = "missing photograph" if MISSING in bad.values() else "photograph that cannot be read"
+        return f"story with a {what}", "; ".join(f"{photo}: {problem}" for photo, problem in bad.items())
+    empty = [part.photo for part in parts if not part.text]
+    return ("story with an empty sentence", f"about {', '.join(empty)}") if empty else None
 
-    def of(self, split: Split) -> Iterator[Story]:
-        """Those of a split; nothing is reported."""
-        return self._usable([split], lambda rule, item, reason: None)
 
-    def _usable(self, splits: Iterable[Split], drop: Drop, read: Counter[str] | None = None) -> Iterator[Story]:
-        joined = self._tier.joined()
-        for split in splits:
-            for name, parts, meta in joined(self._parts(self._files[split], drop), drop):
-                if read is not None:
-                    read[split] += 1
-                rule, reason = self._fault(parts)
-                if rule:
-                    drop(rule, name, reason)
-                    continue
-                title = self._titles.get(parts[0].album, "")
-                meta = {"album_id": parts[0].album, **meta} | ({"title": title} if title else {})
-                yield Story(name, split, parts, [self._images.path(part.photo) for part in parts], meta)
-
-    def _parts(self, path: Path, drop: Drop) -> Iterator[Part]:
-        for _, index, value in source_entries(path, ("annotations",), self._tier.about()):
-            yield from self._parts_of(
-                value, partial(drop, "annotation that cannot be read", f"{path.name}, annotation {index}")
-            )
-
-    def _parts_of(self, value: object, complain: Callable[[str], None] = lambda reason: None) -> Iterator[Part]:
-        """The sentences of an annotation, which is a list of one as published."""
+def _parts(build: Build, settings: StorySettings, tier: Tier, path: Path, titles: dict[str, str]) -> Iterator[Part]:
+    """The sentences of a file, of annotations that are lists of one as published; its titles of albums are noted."""
+    for key, index, value in source_entries(path, ("annotations", "albums"), tier.about()):
+        if key == "albums":
+            if isinstance(value, dict) and isinstance(value.get("title"), str):
+                with suppress(ValueError):  # no caption can belong to it
+                    titles[_id(value, "id")] = clean_text(value["title"])
+            continue
+        complain = partial(build.report.drop, "annotation that cannot be read", f"{path.name}, annotation {index}")
         entries = [value] if isinstance(value, dict) else value
         if not isinstance(entries, list) or not entries:
             complain("neither object nor list")
-            return
+            continue
         for entry in entries:
             try:
-                yield self._part(entry)
+                yield _part(entry, settings, tier)
             except ValueError as error:
                 complain(str(error))
 
-    def _part(self, entry: object) -> Part:
-        """The sentence of an entry; ``ValueError``, which says why, where it has none."""
-        if not isinstance(entry, dict):
-            raise ValueError("no object")
-        place = entry.get(self._tier.place)
-        if isinstance(place, str) and place.isascii() and place.isdigit():
-            place = int(place)
-        if not isinstance(place, int) or isinstance(place, bool) or place < 0:
-            raise ValueError(f"{self._tier.place} is no place in a story")
-        text = entry.get(self._settings.text)
-        if not isinstance(text, str):
-            raise ValueError(f"{self._settings.text} is no text")
-        story = "" if self._tier.story is None else _id(entry, self._tier.story)
-        return Part(_id(entry, "album_id"), _id(entry, "photo_flickr_id"), clean_text(text), place, story)
 
-    def _add_title(self, album: object) -> None:
-        if isinstance(album, dict) and isinstance(album.get("title"), str):
-            try:
-                self._titles[_id(album, "id")] = clean_text(album["title"])
-            except ValueError:
-                return  # no caption can belong to it
-
-    def _fault(self, parts: tuple[Part, ...]) -> tuple[str, str]:
-        """Rule and reason why a story cannot be used; empty where it can."""
-        problems = self._images.problems
-        bad = {part.photo: problems[part.photo] for part in parts if part.photo in problems}
-        if bad:
-            rule = "story with a missing photograph"
-            if MISSING not in bad.values():
-                rule = "story with a photograph that cannot be read"
-            return rule, "; ".join(f"{photo}: {problem}" for photo, problem in bad.items())
-        empty = [part.photo for part in parts if not part.text]
-        return ("story with an empty sentence", f"about {', '.join(empty)}") if empty else ("", "")
+def _part(entry: object, settings: StorySettings, tier: Tier) -> Part:
+    """The sentence of an entry; ``ValueError``, which says why, where it has none."""
+    if not isinstance(entry, dict):
+        raise ValueError("no object")
+    place = entry.get(tier.place)
+    if isinstance(place, str) and place.isascii() and place.isdigit():
+        place = int(place)
+    if not isinstance(place, int) or isinstance(place, bool) or place < 0:
+        raise ValueError(f"{tier.place} is no place in a story")
+    text = entry.get(settings.text)
+    if not isinstance(text, str):
+        raise ValueError(f"{settings.text} is no text")
+    story = "" if tier.story is None else _id(entry, tier.story)
+    return Part(_id(entry, "album_id"), _id(entry, "photo_flickr_id"), clean_text(text), place, story)
 
 
-def story_documents(build: Build, stories: Stories) -> Iterator[Values]:
+def story_documents(build: Build, settings: StorySettings, tier: Tier) -> Iterator[Values]:
     """Each story as a document: sentence i belongs to image i."""
     twice = 0
-    for story in stories.reported():
+    for story in read_stories(build, settings, tier):
         twice += len(set(story.images)) < len(story.images)
         yield story.values([part.text for part in story.parts], [(i, i) for i in range(PHOTOGRAPHS)])
     build.report.count("documents that show a photograph twice", twice)
