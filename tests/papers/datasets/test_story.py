@@ -364,15 +364,15 @@ def test_captions_in_any_order_make_as_many_stories(versions, seed):
     parts = [part for album, count in enumerate(versions) for part in parts_of(str(album), count, order)]
     order.shuffle(parts)
     lost = []
-    stories = list(story_dii.joined()(parts, lambda *told: lost.append(told)))
+    stories = list(story_dii.joined({"train": parts}, lambda *told: lost.append(told)))
     assert lost == []
-    assert Counter(parts[0].album for _, parts, _ in stories) == {str(i): count for i, count in enumerate(versions)}
-    assert len({id for id, _, _ in stories}) == len(stories)
-    for id, members, meta in stories:
+    assert Counter(parts[0].album for _, _, parts, _ in stories) == {str(i): count for i, count in enumerate(versions)}
+    assert len({id for _, id, _, _ in stories}) == len(stories)
+    for _, id, members, meta in stories:
         assert [part.place for part in members] == [0, 1, 2, 3, 4]
         assert {part.album for part in members} == {id.split("-")[1]}
         assert 1 <= meta["version"] <= versions[int(members[0].album)]
-    used = Counter(part for _, members, _ in stories for part in members)
+    used = Counter(part for _, _, members, _ in stories for part in members)
     assert used == Counter(parts)
 
 
@@ -387,12 +387,12 @@ def test_whole_runs_stay_together(runs, grouped):
     parts = [Part(album, f"{n}", f"{n}", place) for n, (album, places) in enumerate(whole) for place in places]
     if grouped:  # all captions of one photograph together, album by album
         parts.sort(key=lambda part: (part.album, part.place, int(part.text)))
-    stories = list(story_dii.joined()(parts, lambda *told: pytest.fail(f"{told}")))
-    texts = [[part.text for part in members] for _, members, _ in stories]
+    stories = list(story_dii.joined({"train": parts}, lambda *told: pytest.fail(f"{told}")))
+    texts = [[part.text for part in members] for _, _, members, _ in stories]
     if not grouped:
         assert texts == [[str(n)] * 5 for n in range(len(whole))]
     assert len(texts) == len(whole)
-    assert [meta["version"] for _, members, meta in stories if members[0].album == "a"] == list(
+    assert [meta["version"] for _, _, members, meta in stories if members[0].album == "a"] == list(
         range(1, sum(album == "a" for album, _ in whole) + 1)
     ) or grouped
 
@@ -403,9 +403,9 @@ def test_a_gap_in_a_run_costs_one_document():
         Part("a", f"p{place}", str(run), place) for run in range(3) for place in range(5) if (run, place) != (0, 2)
     ]
     lost = []
-    stories = list(story_dii.joined()(parts, lambda *told: lost.append(told)))
-    assert [[part.text for part in members] for _, members, _ in stories] == [["1"] * 5, ["2"] * 5]
-    assert [meta["version"] for _, _, meta in stories] == [2, 3]
+    stories = list(story_dii.joined({"train": parts}, lambda *told: lost.append(told)))
+    assert [[part.text for part in members] for _, _, members, _ in stories] == [["1"] * 5, ["2"] * 5]
+    assert [meta["version"] for _, _, _, meta in stories] == [2, 3]
     assert lost == [("story that is not whole", "dii-a-1", "4 of 5 captions")]
 
 
@@ -417,11 +417,11 @@ def test_sentences_in_any_order_make_the_same_stories(lengths, seed):
     ]
     random.Random(seed).shuffle(parts)
     lost = []
-    stories = list(story_sis.joined()(parts, lambda *told: lost.append(told[1])))
+    stories = list(story_sis.joined({"train": parts}, lambda *told: lost.append(told[1])))
     whole = {f"sis-{story}" for story, length in enumerate(lengths) if length == 5}
-    assert {id for id, _, _ in stories} == whole
+    assert {id for _, id, _, _ in stories} == whole
     assert sorted(lost) == sorted({f"sis-{story}" for story in range(len(lengths))} - whole)
-    for id, members, _ in stories:
+    for _, id, members, _ in stories:
         assert [part.photo for part in members] == [f"{id.removeprefix('sis-')}{i}" for i in range(5)]
 
 

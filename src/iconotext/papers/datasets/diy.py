@@ -27,7 +27,6 @@ from iconotext.papers.datasets.clean_text import clean_text
 from iconotext.papers.datasets.imgur_album import (
     FILM,
     Album,
-    AlbumImage,
     album_id,
     album_page,
     image_hash,
@@ -178,25 +177,25 @@ class Albums:
     """The albums, on disk; memory holds some bytes for each picture.
 
     Attributes:
-        records: Post, pictures and number of the first picture of each.
+        albums: Those whose page was saved and shows pictures.
         hashes: By picture; 0 where it cannot be used.
         usable: By picture, whether it can be.
     """
 
-    records: Spool[tuple[Any, ...]]
+    albums: Spool[Album]
     hashes: array[int] = field(default_factory=lambda: array("Q"))
     usable: bytearray = field(default_factory=bytearray)
 
     def __iter__(self) -> Iterator[Album]:
-        return (Album(post, [AlbumImage(*each) for each in images], first) for post, images, first in self.records)
+        return iter(self.albums)
 
     def pictures(self) -> Iterator[tuple[Album, str, bool]]:
         """The album and name of each picture, and whether it moves."""
         return ((album, name, moving) for album in self for name, _, moving in album.images)
 
 
-def _albums(build: Build, settings: Settings, posts: Spool[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
-    """The records of the albums whose page was saved and shows pictures."""
+def _albums(build: Build, settings: Settings, posts: Spool[dict[str, Any]]) -> Iterator[Album]:
+    """The albums whose page was saved and shows pictures."""
     report = build.report
     pages = saved_albums(settings.source)
     total = sum(post["album"] in pages for post in posts)
@@ -221,7 +220,7 @@ def _albums(build: Build, settings: Settings, posts: Spool[dict[str, Any]]) -> I
         elif not result:
             report.drop("album page without pictures", post["album"], "no div of the class post-image-container")
         else:
-            yield post, result, first
+            yield Album(post, result, first)
             shown += 1
             first += len(result)
     report.count("albums with pictures", shown, 13_000, rounding=1000)

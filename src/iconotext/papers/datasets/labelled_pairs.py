@@ -128,21 +128,23 @@ def labelled_documents(
     if not len(pairs):
         raise CorpusError(f"none of {seen.counts['rows']} rows can be used")
     files = _files(build, settings, data_set, list(seen.numbers), fetch_interval)
-    there = [image in files for _, _, image, *_ in pairs]
+    there = [pair.image in files for pair in pairs]
     keys = [key for key, found in zip(seen.keys, there, strict=True) if found or not settings.only_found]
     if not keys:
         raise CorpusError(f"none of {len(there)} pairs has a picture: leave out only_found=True")
     splits = split_pairs(keys, seed=settings.seed, group=settings.group)
     _report_shared(build, keys, splits)
     ids, left = UniqueIds(), iter(splits)
-    for name, text, image, relations, meta in pairs:
-        file = files.get(image)
+    for pair in pairs:
+        file = files.get(pair.image)
         if file is None and settings.only_found:
-            report.drop("pair whose picture is not there", f"{meta['source']}, line {meta['line']}", image)
+            place = f"{pair.meta['source']}, line {pair.meta['line']}"
+            report.drop("pair whose picture is not there", place, pair.image)
             continue
-        source = image if file is None else build.relative_path(file)
-        columns: Values = {"sentences": [text], "images": [source], "links": [(0, 0)]}
-        yield {"id": ids.take(name), "split": next(left), **columns, "relations": relations, "meta": meta}
+        source = pair.image if file is None else build.relative_path(file)
+        columns: Values = {"sentences": [pair.text], "images": [source], "links": [(0, 0)]}
+        labels = {"relations": pair.relations, "meta": pair.meta}
+        yield {"id": ids.take(pair.name), "split": next(left), **columns, **labels}
     report.count("rows", seen.counts["rows"])
     report.count("pairs that are used", len(keys), data_set.published)
     report.count("rows that repeat the text and picture of an earlier one", seen.counts["repeats"])
@@ -150,7 +152,7 @@ def labelled_documents(
     report.count("pairs for test", splits.count("test"))
 
 
-def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Seen) -> Iterator[tuple[Any, ...]]:
+def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Seen) -> Iterator[Pair]:
     """The pairs of all tables that can be used; what cannot be is reported."""
     drop = build.report.drop
     for path in settings.source:
@@ -176,7 +178,7 @@ def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Se
                     continue
                 seen.counts["repeats"] += 1
             seen.keys.append(key)
-            yield pair.name, pair.text, pair.image, pair.relations, pair.meta
+            yield pair
 
 
 def _pair(build: Build, data_set: DataSet, row: TableRow, place: str) -> Pair:

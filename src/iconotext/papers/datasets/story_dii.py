@@ -8,7 +8,7 @@ together, give the same number of documents.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.published_sizes import PUBLISHED
@@ -17,6 +17,7 @@ from iconotext.papers.datasets.vist import PHOTOGRAPHS, Joined, Part, StorySetti
 if TYPE_CHECKING:
     from iconotext.corpus.builders.captioned.photos import Drop
     from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Split
 
 
 class Settings(StorySettings):
@@ -43,17 +44,16 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     yield from story_documents(build, settings, DII)
 
 
-def joined() -> Callable[[Iterable[Part], Drop], Iterator[Joined]]:
-    """What puts captions together, see ``Tier.joined``.
+def joined(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterator[Joined]:
+    """Captions put together, see ``Tier.joined``.
 
     Each goes to the story of its album's caption before it, if that lacks its place, else to the earliest one that
     does, else it begins another.
     """
     begun = Counter[str]()
-
-    def stories(parts: Iterable[Part], drop: Drop) -> Iterator[Joined]:
+    for split, some in parts.items():
         waiting: dict[str, dict[int, dict[int, Part]]] = {}  # of an album, the one that got the last caption is last
-        for part in parts:
+        for part in some:
             if part.place >= PHOTOGRAPHS:
                 drop("caption without a place in a story", f"photograph {part.photo}", f"place {part.place}")
                 continue
@@ -68,12 +68,11 @@ def joined() -> Callable[[Iterable[Part], Drop], Iterator[Joined]]:
             if len(story) < PHOTOGRAPHS:
                 stories[number] = story
             else:
-                yield f"dii-{part.album}-{number}", tuple(story[i] for i in range(PHOTOGRAPHS)), {"version": number}
+                whole = tuple(story[i] for i in range(PHOTOGRAPHS))
+                yield split, f"dii-{part.album}-{number}", whole, {"version": number}
         for album, stories in waiting.items():
             for number, story in sorted(stories.items()):
                 drop("story that is not whole", f"dii-{album}-{number}", f"{len(story)} of {PHOTOGRAPHS} captions")
-
-    return stories
 
 
 DII = Tier("description-in-isolation", "DII-with-labels.tar.gz", "photo_order_in_story", None, joined)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.published_sizes import PUBLISHED
@@ -11,6 +11,7 @@ from iconotext.papers.datasets.vist import PHOTOGRAPHS, Joined, Part, StorySetti
 if TYPE_CHECKING:
     from iconotext.corpus.builders.captioned.photos import Drop
     from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Split
 
 
 class Settings(StorySettings):
@@ -35,13 +36,12 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     yield from story_documents(build, settings, SIS)
 
 
-def joined() -> Callable[[Iterable[Part], Drop], Iterator[Joined]]:
-    """What puts sentences together that have the same story id, see ``Tier.joined``."""
+def joined(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterator[Joined]:
+    """Sentences put together that have the same story id, see ``Tier.joined``."""
     whole: set[str] = set()
-
-    def stories(parts: Iterable[Part], drop: Drop) -> Iterator[Joined]:
+    for split, some in parts.items():
         waiting: dict[str, list[Part]] = {}
-        for part in parts:
+        for part in some:
             name = f"sis-{part.story}"
             if part.story in whole:
                 drop("sentence of a story that is whole", name, f"about photograph {part.photo}")
@@ -57,11 +57,9 @@ def joined() -> Callable[[Iterable[Part], Drop], Iterator[Joined]]:
             elif len({each.album for each in found}) > 1:
                 drop("story of several albums", name, ", ".join(dict.fromkeys(each.album for each in found)))
             else:
-                yield name, tuple(sorted(found, key=lambda each: each.place)), {"story_id": part.story}
+                yield split, name, tuple(sorted(found, key=lambda each: each.place)), {"story_id": part.story}
         for story, found in waiting.items():
             drop("story that is not whole", f"sis-{story}", f"{len(found)} of {PHOTOGRAPHS} sentences")
-
-    return stories
 
 
 SIS = Tier("story-in-sequence", "SIS-with-labels.tar.gz", "worker_arranged_photo_order", "story_id", joined)

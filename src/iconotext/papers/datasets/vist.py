@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from iconotext.corpus.builders.find_images import MISSING, NamedImages
 from iconotext.corpus.builders.settings import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
+from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.clean_text import clean_text
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from iconotext.corpus.builders.captioned.photos import Drop
     from iconotext.corpus.builders.run import Build, Values
-    from iconotext.corpus.row import Split
 
 WEB = "http://visionandlanguage.net/VIST/dataset.html"
 
@@ -70,8 +70,8 @@ class Part:
     story: str = ""
 
 
-Joined = tuple[str, tuple[Part, ...], dict[str, Any]]
-"""Id, sentences in order, and meta of a story."""
+Joined = tuple[Split, str, tuple[Part, ...], dict[str, Any]]
+"""Split, id, sentences in order, and meta of a story."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,15 @@ class Tier:
         archive: What is downloaded.
         place: Field with the place of a sentence in its story, from 0.
         story: Field with the id of the story; None where there is none.
-        joined: Makes what puts the sentences of each split together into stories, one split after the other: gives
-            each as soon as it is whole, and drops those that never are.
+        joined: Puts the sentences of each split together into stories, one split after the other: gives each as soon as
+            it is whole, and drops those that never are.
     """
 
     kind: str
     archive: str
     place: str
     story: str | None
-    joined: Callable[[], Callable[[Iterable[Part], Drop], Iterator[Joined]]]
+    joined: Callable[[Mapping[Split, Iterable[Part]], Drop], Iterator[Joined]]
 
     def about(self) -> str:
         """What its files are and where they come from."""
@@ -151,16 +151,15 @@ def read_stories(build: Build, settings: StorySettings, tier: Tier) -> Sequence[
 def _usable(
     build: Build, tier: Tier, parts: Mapping[Split, Iterable[Part]], titles: Mapping[str, str], images: NamedImages
 ) -> Iterator[Story]:
-    joined, read = tier.joined(), Counter[Split]()
-    for split, some in parts.items():
-        for name, story, meta in joined(some, build.report.drop):
-            read[split] += 1
-            if fault := _fault(story, images.problems):
-                build.report.drop(fault[0], name, fault[1])
-                continue
-            title = titles.get(story[0].album, "")
-            meta = {"album_id": story[0].album, **meta} | ({"title": title} if title else {})
-            yield Story(name, split, story, [images.path(part.photo) for part in story], meta)
+    read = Counter[Split]()
+    for split, name, story, meta in tier.joined(parts, build.report.drop):
+        read[split] += 1
+        if fault := _fault(story, images.problems):
+            build.report.drop(fault[0], name, fault[1])
+            continue
+        title = titles.get(story[0].album, "")
+        meta = {"album_id": story[0].album, **meta} | ({"title": title} if title else {})
+        yield Story(name, split, story, [images.path(part.photo) for part in story], meta)
     for split in parts:
         build.report.count(f"stories with {PHOTOGRAPHS} sentences: {split}", read[split])
 

@@ -114,7 +114,7 @@ def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
     if source.is_file():
         return [source]
     found = _files(source, format_)
-    if not found and format_ != "pascal":
+    if not found:
         raise CorpusError(f"{source}: no {', '.join(KINDS[format_].patterns)} in it; name the file, or its folder")
     return found
 
