@@ -67,10 +67,10 @@ def _described(settings: Settings, folder: Path, row: Row) -> tuple[Values, list
 def _picture(folder: Path, image: str, info: dict[str, Any]) -> Picture:
     """How an image is named; their own download script puts it into the folder ``SHARD_images`` beside a shard."""
     address, name = info.get("raw_url"), info["image_name"]
-    web = isinstance(address, str) and address.startswith(("http://", "https://"))
+    web = address if isinstance(address, str) and address.startswith(("http://", "https://")) else ""
     inside = image != name and ".." not in PurePosixPath(image).parts
     beside = folder / image if inside and os.path.isfile(folder / image) else None
-    return Picture(PurePosixPath(name).name, address if web else "", beside)
+    return Picture(PurePosixPath(name).name, web, beside)
 
 
 def _similarity(info: dict[str, Any]) -> float:

@@ -38,8 +38,8 @@ class DataSetSettings(BuilderSettings):
         return self.images or self.source
 
 
-class FetchSettings(BuilderSettings):
-    """Settings of the builder of a data set whose images may be fetched from the web."""
+class FetchSettings(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """How the images of a data set may be fetched from the web."""
 
     fetch: bool = False
     """Fetch images that are missing from the web, into the folder of the images."""

@@ -133,7 +133,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     )
     build.published = PUBLISHED["RQA"]
     reserved = share_out([None] * len(training), Shares(settings.validation, 0), seed=settings.seed)
-    splits: list[Split] = [*reserved, *(("test",) * len(validation))]
+    splits: list[Split] = reserved + ["test"] * len(validation)
     ids, both = UniqueIds(), 0
     for split, recipe in zip(splits, chain(training, validation), strict=True):
         name = ids.take(recipe.id)
