@@ -7,6 +7,7 @@ nothing. The process that holds the ledger may write to the library: SQLite's lo
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -25,6 +26,9 @@ CREATE TABLE IF NOT EXISTS files (
     problem TEXT              -- why it brought in none, or not all; NULL for a good one
 ) WITHOUT ROWID
 """
+
+RESULT_OF = "result of"
+"""The first key in the state of a result, which is JSON: the address of the shard that it is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,10 @@ class Ledger:
         row = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
         return None if row is None else Entry(*row)
 
-    def starting(self, state: str) -> list[Entry]:
-        """The entries whose state begins with a text."""
-        rows = self._connection.execute("SELECT * FROM files WHERE substr(state, 1, ?) = ?", (len(state), state))
-        return [Entry(*row) for row in rows]
+    def results(self) -> dict[str, str]:
+        """The results of ``scale link``, and their parts: path to the address of the shard."""
+        rows = self._connection.execute("SELECT path, state FROM files WHERE state GLOB ?", (f'{{"{RESULT_OF}"*',))
+        return {path: json.loads(state)[RESULT_OF] for path, state in rows}
 
     def put(self, entries: Iterable[Entry]) -> None:
         """Record files; all of them or none."""

@@ -16,7 +16,7 @@ from iconotext.errors import CorpusError
 from iconotext.library.changes import Change, Report, arrivals_of
 from iconotext.library.files import Found
 from iconotext.library.items import Arrival, file_of, part_name
-from iconotext.library.ledger import Entry, Ledger
+from iconotext.library.ledger import RESULT_OF, Entry, Ledger
 from iconotext.library.models import Models
 from iconotext.plain_text import counted, encodable
 from iconotext.read import Failure
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 PART = 256
 """A part ends at this many documents or pictures, whichever comes first."""
-
-_RESULT_OF = "result of"
-"""First key in the ``state`` of a result's ledger entry; its value is the address of the shard."""
 
 
 def parts_of(brought: Iterable[str]) -> dict[str, int]:
@@ -62,22 +59,28 @@ def linked_shards(
         The replaced shards; and each unused result with the result that is used in its place.
     """
     parts, looked_at = parts_of(brought), [file.path for file in files if file.kind == "shard"]
-    taken = {file_of(each.path): json.loads(each.state)[_RESULT_OF] for each in ledger.starting(f'{{"{_RESULT_OF}"')}
-    unknown = {Path(name) for name in parts if name not in taken and ledger.get(name) is None and stays(name)}
-    counts: dict[Path, Path] = {}
-    others: dict[Path, Path] = {}
-    for name in sorted(filter(stays, taken)):
-        path = Path(name)
-        if (other := counts.setdefault(lasting(Path(taken[name])), path)) != path:
-            others[path] = other
-    for path in (*sorted(unknown), *looked_at):
+    used: dict[Path, Path] = {}
+    unused: dict[Path, Path] = {}
+    for shard, result in _results(ledger, parts, looked_at, stays):
+        if (other := used.setdefault(lasting(shard), result)) != result:
+            unused[result] = other
+    return used.keys() & {*looked_at, *map(Path, parts)}, unused
+
+
+def _results(
+    ledger: Ledger, brought: Iterable[str], looked_at: Sequence[Path], stays: Callable[[str], bool]
+) -> Iterator[tuple[Path, Path]]:
+    """Shards with their results; of several for one shard, the one to use comes first."""
+    noted = {file_of(name): shard for name, shard in ledger.results().items()}
+    for name in sorted(filter(stays, noted)):
+        yield Path(noted[name]), Path(name)
+    forgotten = {Path(name) for name in brought if name not in noted and ledger.get(name) is None and stays(name)}
+    for path in (*sorted(forgotten), *looked_at):
         with suppress(CorpusError):  # reported when the shard is read
             if (result := find_result(path)) is not None:
-                if path not in unknown:
+                if path not in forgotten:
                     result.shard()  # else the result cannot be read, and the shard is read instead
-                if (other := counts.setdefault(lasting(Path(result.manifest.inputs[0].address)), path)) != path:
-                    others[path] = other
-    return counts.keys() & {*looked_at, *map(Path, parts)}, others
+                yield Path(result.manifest.inputs[0].address), path
 
 
 def shard_changes(
@@ -169,7 +172,7 @@ def _state(file: Path, shard: Shard, result: Result | None) -> str:
     """Sizes and times of all files of a shard; for a result, also which shard it replaces."""
     files = [entry(address_of(file)), shard.file, *shard.beside]
     state = {each.address: f"{each.size}:{each.modified}" for each in files if each is not None}
-    return json.dumps(state if result is None else {_RESULT_OF: shard.file.address} | state)
+    return json.dumps(state if result is None else {RESULT_OF: shard.file.address} | state)
 
 
 def _note(report: Report, path: str, problem: str, *, certain: bool) -> None:

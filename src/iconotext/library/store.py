@@ -77,9 +77,10 @@ class Library:
         return self._attempt(lambda: _connect(self.path).open_table(TABLE))
 
     def save(self, **changes: Any) -> None:
-        """Write changed settings."""
-        self.settings, self._one_model = replace(self.settings, **changes), None
-        write_settings(self.path, self.settings)
+        """Write settings, where they change."""
+        if (changed := replace(self.settings, **changes)) != self.settings:
+            self.settings, self._one_model = changed, None
+            write_settings(self.path, changed)
 
     def count(self, where: str | None = None) -> int:
         """How many pictures there are, or how many satisfy a condition."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,37 +83,22 @@ def add_paths(
     if model is not None:  # before a new library is begun
         find_model(model, MODELS)
     check_backbones(linking.text, linking.image)
-    there = open_library(path).settings if is_library(path) else None
-    if there is None:
-        check_new(path)
-        if not paths:
-            raise LibraryError(f"{path}: no library yet; name the pictures, documents or folders to put into one")
+    known = _known(path, paths)
     _check(paths)
     cache = FeatureCache()
-    of_library = there is not None and "relations" not in linking.model_fields_set
-    relations_from = there.relations_from if there is not None and of_library else linking.relations
+    relations_from = linking.relations if "relations" in linking.model_fields_set else known.relations_from
     relation_model = load_relations(relations_from, cache)
-    link = link or DocumentLinker(model or (there.model if there else "default"))
-    roots = [Path(root) for root in paths or (there.roots if there else ())]
+    link = link or DocumentLinker(model or known.model)
+    roots = [Path(root) for root in paths or known.roots]
     report = Report()
     with held_ledger(path) as ledger:
         library, encoder = _opened(path, ledger, model, load)
         _note_relations(library, relation_model, relations_from)
         asked = _remember(library, [lasting(root) for root in roots], _asked(reading, linking))
-        readings = {
-            lasting(root): chosen(ReadSettings, asked_of(asked, lasting(root))) for root in roots if _may_be_there(root)
-        }
-        files = list(find_files(readings, unread=report.failures))
-        brought, around = brought_files(library), [Path(root) for root in library.settings.roots]
-        linked, others = linked_shards(
-            files, ledger, brought, lambda name: _is_in(name, around) and not _is_gone(Path(name), readings)
-        )
-        report.shards_with_results = sum(file.path in linked for file in files)
-        files = [file for file in files if file.path not in linked and file.path not in others]
-        report.failures += [
-            (address_of(file), f"left out: {address_of(other)} is of the same shard, and counts; take one of them away")
-            for file, other in others.items()
-        ]
+        places = [lasting(root) for root in roots if _may_be_there(root)]
+        readings = {place: chosen(ReadSettings, asked_of(asked, place)) for place in places}
+        brought = brought_files(library)
+        files, unused = _to_read(library, ledger, readings, brought, report)
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
             for root in roots
@@ -125,19 +110,51 @@ def add_paths(
         done = add_files(library, ledger, files, brought, models, report)
         for _ in done if watch is None else watch(done, len(files)):
             pass
-        not_counted = linked | others.keys()
-        gone = (o for o in brought if (file := Path(file_of(o))) in not_counted or _is_gone(file, readings))
+        gone = (o for o in brought if (file := Path(file_of(o))) in unused or _is_gone(file, readings))
         take_out(library, ledger, sorted(gone), brought, report)
-        if report.added or report.removed or report.encoded:
-            library.tidy()
-        if library.count() and (report.added or report.encoded or library.settings.background is None):
-            library.save(background=measure_background(library, encoder))
-        _drop_index(library)
-        if needs_index(library):
-            if say is not None:
-                say(f"making the index of {library.count():,} pictures, and trying it out")
-            build_index(library, index_queries(library, encoder))
+        _finish(library, encoder, report, say)
     return report
+
+
+def _known(path: Path, paths: Sequence[Path]) -> LibrarySettings:
+    """The settings of the library; the defaults of a new one if there is none yet."""
+    if is_library(path):
+        return open_library(path).settings
+    check_new(path)
+    if not paths:
+        raise LibraryError(f"{path}: no library yet; name the pictures, documents or folders to put into one")
+    return LibrarySettings("default", space="", dim=0)
+
+
+def _to_read(
+    library: Library, ledger: Ledger, readings: Mapping[Path, ReadSettings], brought: Set[str], report: Report
+) -> tuple[list[Found], Set[Path]]:
+    """The files to read; and the shards and results not to use, whose pictures must be taken out."""
+    around = [Path(root) for root in library.settings.roots]
+    files = list(find_files(readings, unread=report.failures))
+    linked, others = linked_shards(
+        files, ledger, brought, lambda name: _is_in(name, around) and not _is_gone(Path(name), readings)
+    )
+    report.shards_with_results = sum(file.path in linked for file in files)
+    report.failures += [
+        (address_of(file), f"left out: {address_of(other)} is of the same shard, and counts; take one of them away")
+        for file, other in others.items()
+    ]
+    unused = linked | others.keys()
+    return [file for file in files if file.path not in unused], unused
+
+
+def _finish(library: Library, encoder: Encoder, report: Report, say: Callable[[str], None] | None) -> None:
+    """Prepare a library that has changed for search."""
+    if report.added or report.removed or report.encoded:
+        library.tidy()
+    if library.count() and (report.added or report.encoded or library.settings.background is None):
+        library.save(background=measure_background(library, encoder))
+    _drop_index(library)
+    if needs_index(library):
+        if say is not None:
+            say(f"making the index of {library.count():,} pictures, and trying it out")
+        build_index(library, index_queries(library, encoder))
 
 
 def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
@@ -233,7 +250,7 @@ def _is_in(path: str, folders: Sequence[Path]) -> bool:
 
 def _drop_index(library: Library) -> None:
     """Remove the index of a library that has become small; search is then exact again."""
-    if library.settings.index is not None and library.count() <= ABOVE:
+    if library.count() <= ABOVE:
         library.save(index=None)
 
 
@@ -252,18 +269,14 @@ def _opened(path: Path, ledger: Ledger, model: str | None, load: Callable[[str],
             f" {named or library.settings.model} is now {encoder.fingerprint}; vectors of two models do not"
             " compare: make a new library"
         )
-    if named is not None and named != library.settings.model:
-        library.save(model=named)  # the same model in another place
+    library.save(model=named or library.settings.model)  # the same model, perhaps in another place
     return library, encoder
 
 
 def _note_relations(library: Library, relation_model: RelationModel | None, relations_from: str) -> None:
     """Record which relation model is used."""
-    settings, source = library.settings, _lasting(relations_from)
-    name = None if relation_model is None else relation_model.name
-    relations = () if relation_model is None else relation_model.relations
-    if (settings.relation_model, settings.relations, settings.relations_from) != (name, relations, source):
-        library.save(relation_model=name, relations=relations, relations_from=source)
+    name, relations = (None, ()) if relation_model is None else (relation_model.name, relation_model.relations)
+    library.save(relation_model=name, relations=relations, relations_from=_lasting(relations_from))
 
 
 def _lasting(model: str) -> str:
@@ -280,6 +293,5 @@ def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> Mapping[
         named = {str(root): asked_of(library.settings.asked, root) for root in roots}
         below = {path: before for path, before in settings.items() if _is_in(path, roots)}
         settings |= {path: {**before, **asked} for path, before in (named | below).items()}
-    if (outer, settings) != (library.settings.roots, library.settings.asked):
-        library.save(roots=outer, asked=settings)
+    library.save(roots=outer, asked=settings)
     return settings
