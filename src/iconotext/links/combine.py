@@ -33,7 +33,7 @@ import numpy as np
 from iconotext.errors import ShapeError
 from iconotext.links.cells import Cells, Columns
 from iconotext.links.reference import DIRECTED, EXPLICIT, VAGUE
-from iconotext.types import EVIDENCE, Evidence
+from iconotext.types import Evidence
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,59 +163,56 @@ def _check(each: Weighable) -> None:
 
 def _combined(several: Sequence[Weighable], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
     """``combine`` for documents that all have sentences and images."""
-    sentences, images = np.array([each.shape for each in several]).T
-    cells = Cells(sentences, images)
-    of, kinds = cells.of_image, [each.kinds for each in several]
-    there = {kind: np.array([kind in own for own in kinds])[of] for kind in EVIDENCE}
-    has_text = np.concatenate([each.has_text for each in several])
-    null = np.full(len(of), _NOTHING, dtype=np.float32)
-    contributions = {kind: np.zeros(len(cells.image), np.float32) for kind in EVIDENCE if there[kind].any()}
-    columns = {
-        kind: [Columns.of(features) if (features := each.features.get(kind)) else None for each in several]
-        for kind in contributions
-    }
-    for chosen, own in _by_subset(there, has_text):
-        entry = coefficients[subset_name(own)]
-        null[chosen] = entry.null
-        for kind in own:
-            np.copyto(contributions[kind], cells.summed(columns[kind], entry.weights), where=chosen[cells.image])
+    cells = Cells(*np.array([each.shape for each in several]).T)
+    odds, null = _fitted(cells, several, coefficients)
     for kind in ADDED:
-        if kind in contributions:
-            own_odds = _against_mean(cells, cells.summed(columns[kind], coefficients[kind].weights))
-            contributions[kind] = own_odds
-            speaks = cells.image_sums(own_odds != 0) > 0
-            null[speaks & (null == _NOTHING)] = np.log(sentences * NOWHERE)[of][speaks & (null == _NOTHING)]
+        if any(each.features.get(kind) for each in several):
+            odds[kind] = _against_mean(cells, _weighed(cells, several, kind, coefficients[kind]))
+            alone = (null == _NOTHING) & (cells.image_sums(odds[kind] != 0) > 0)
+            null[alone] = np.log(cells.sentences * NOWHERE)[cells.of_image[alone]]
     reference = cells.joined([each.reference for each in several])
-    if "reference" in contributions:
-        contributions["reference"] = _reference_weight(reference)
+    odds["reference"] = _reference_weight(reference)
     log_odds = -null[cells.image]
-    for kind in (*FITTED, *ADDED, "reference"):
-        if kind in contributions:
-            log_odds += contributions[kind]
+    for own in odds.values():
+        log_odds += own
     confidence = _share(cells, log_odds)
     explicit = reference >= EXPLICIT
     confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
-    matrices = {kind: cells.matrices(values) for kind, values in contributions.items()}
-    return [
-        Combination(
-            {kind: matrices[kind][number] for kind in own},
-            each.image_similarity if own == ["picture"] and each.image_similarity is not None else sure,
-            sure,
-        )
-        for number, (each, own, sure) in enumerate(zip(several, kinds, cells.matrices(confidence), strict=True))
-    ]
+    matrices = {kind: cells.matrices(values) for kind, values in odds.items()}
+    found = []
+    for number, (each, sure) in enumerate(zip(several, cells.matrices(confidence), strict=True)):
+        cosines = each.image_similarity if each.kinds == ["picture"] else None
+        contributions = {kind: matrices[kind][number] for kind in each.kinds}
+        found.append(Combination(contributions, sure if cosines is None else cosines, sure))
+    return found
 
 
-def _by_subset(
-    there: Mapping[Evidence, NDArray[np.bool_]], has_text: NDArray[np.bool_]
-) -> list[tuple[NDArray[np.bool_], list[Evidence]]]:
+def _fitted(
+    cells: Cells, several: Sequence[Weighable], coefficients: Mapping[str, Coefficients]
+) -> tuple[dict[Evidence, FloatMatrix], FloatMatrix]:
+    """By fitted kind (cells,) what it adds to the log-odds; and (images,) the log-odds of the null option."""
+    null = np.full(len(cells.of_image), _NOTHING, np.float32)
+    odds: dict[Evidence, FloatMatrix] = {kind: np.zeros(len(cells.image), np.float32) for kind in FITTED}
+    for chosen, kinds in _by_subset(cells, several):
+        entry = coefficients[subset_name(kinds)]
+        null[chosen] = entry.null
+        for kind in kinds:
+            np.copyto(odds[kind], _weighed(cells, several, kind, entry), where=chosen[cells.image])
+    return odds, null
+
+
+def _by_subset(cells: Cells, several: Sequence[Weighable]) -> list[tuple[NDArray[np.bool_], tuple[Evidence, ...]]]:
     """Groups of images that are judged by the same weights: (images,) mask, and the kinds of the weights."""
-    groups: list[tuple[NDArray[np.bool_], list[Evidence]]] = []
-    for written, placed in ((True, True), (True, False), (False, True)):
-        chosen = ((there["caption"] & has_text) == written) & (there["layout"] == placed)
-        if chosen.any():
-            groups.append((chosen, [kind for kind, is_in in zip(FITTED, (written, placed), strict=True) if is_in]))
-    return groups
+    caption, layout = (np.array([bool(each.features.get(kind)) for each in several])[cells.of_image] for kind in FITTED)
+    caption &= np.concatenate([each.has_text for each in several])
+    groups = ((caption & layout, FITTED), (caption & ~layout, FITTED[:1]), (layout & ~caption, FITTED[1:]))
+    return [(chosen, kinds) for chosen, kinds in groups if chosen.any()]
+
+
+def _weighed(cells: Cells, several: Sequence[Weighable], kind: Evidence, entry: Coefficients) -> FloatMatrix:
+    """(cells,) the weighted sum of the features of a kind."""
+    columns = [Columns.of(features) if (features := each.features.get(kind)) else None for each in several]
+    return cells.summed(columns, entry.weights)
 
 
 def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
