@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.excerpts import Context
 
-# Imported here and now: the function takes the name of its package, which a later import could not give it.
+# Imported at once: the function has the name of its package, which a later import of the package would replace.
 from iconotext.read import read, read_all
 from iconotext.types import LinkedDocument
 
@@ -48,8 +48,8 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-# The other public names and the module each comes from. They are imported when first used, so that `import iconotext`,
-# and with it every command's help, stays quick.
+# The other public names and their modules, imported when first used, so that `import iconotext`, and with it every
+# command's help, stays fast.
 _HOMES = {
     "Document": "types",
     "IconotextError": "errors",

@@ -1,7 +1,7 @@
-"""What links are found with: sentences and images to vectors, and a document to its matrix of similarities.
+"""Encoders: turn sentences and images into vectors, and a document into its matrix of similarities.
 
-There are three kinds: a trained model (``embed.trained``), a dual encoder such as CLIP (``embed.dual``), and the
-concept bridge, which needs no training (``embed.bridge``). Whoever uses one need not know which.
+There are three kinds, with the same methods: a trained model (``embed.trained``), a dual encoder such as CLIP
+(``embed.dual``), and the concept bridge, which needs no training (``embed.bridge``).
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ DEFAULT_IMAGE = "efficientnet-lite0"
 
 
 class Encoder(Protocol):
-    """Puts sentences and images into one space.
+    """Puts sentences and images into one vector space.
 
-    ``encode_sentences`` and ``encode_images`` know nothing of documents: what lies beside a sentence or an image
-    changes nothing. ``similarity`` and ``read`` see a document as a whole, and may take away what all its sentences, or
-    all its images, have in common.
+    ``encode_sentences`` and ``encode_images`` treat each sentence and image on its own. ``similarity`` and ``read`` see
+    a whole document, and may subtract what all its sentences, or all its images, have in common.
     """
 
     @property
     def name(self) -> str:
-        """The model as it was asked for."""
+        """The name with which the model was loaded."""
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal weights and settings, wherever they lie: vectors of other encoders do not compare."""
+        """Equal for equal weights and settings, wherever the files are; other encoders' vectors are not comparable."""
 
     @property
     def dim(self) -> int:
@@ -46,38 +45,38 @@ class Encoder(Protocol):
 
     @property
     def text_backbone(self) -> TextBackbone:
-        """What compares texts with texts, such as captions with sentences."""
+        """The backbone that compares texts with texts, such as captions with sentences."""
 
     @property
     def reader(self) -> TextBackbone:
-        """What reads the sentences: the same, but for a model that reads words in its own way."""
+        """The backbone that reads sentences: ``text_backbone``, unless the model has its own way of reading words."""
 
     @property
     def language(self) -> str | None:
-        """The one language whose sentences it can compare with images; None for several, or where nobody knows."""
+        """The only language whose sentences it can compare with images; None if several, or unknown."""
 
     @property
     def image_source(self) -> ImageSource:
-        """Where the features of images come from."""
+        """The source of image features."""
 
     @property
     def coherence(self) -> Coherence | None:
-        """What tells the relations between a sentence and an image; None for a model that was not trained for that."""
+        """Predicts the relations between a sentence and an image; None if the model was not trained for that."""
 
     def encode_sentences(self, texts: Sequence[str]) -> FloatMatrix:
-        """(S, d) float32, rows of length 1."""
+        """(S, d) float32 unit vectors."""
 
     def encode_images(self, images: Sequence[Image | Picture]) -> EncodedImages:
-        """(V, d) float32, rows of length 1 or of zeros, with the problem of each image; images, files or bytes."""
+        """(V, d) float32, unit vectors or zeros, with the problem of each image; takes images, files or bytes."""
 
     def similarity(self, document: Document) -> FloatMatrix:
-        """(S, V) float32 of each sentence with each image; 0 for an image that cannot be encoded."""
+        """(S, V) float32, similarity of each sentence with each image; 0 for an image that cannot be encoded."""
 
     def read(self, document: Document) -> EncodedDocument:
-        """The same with all that it was made of: problems of images, and what an explanation asks for."""
+        """The encoded document: its similarities, the problems of its images, and what explanations need."""
 
     def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
-        """Several documents, each with what ``reader`` makes of its sentences; their images are encoded at once."""
+        """``read`` for several documents, each with its sentences' vectors from ``reader``; encodes images together."""
 
 
 def load_encoder(
@@ -93,16 +92,15 @@ def load_encoder(
     """Load an encoder.
 
     Args:
-        name: ``default`` or ``photographs`` (trained models that ship), the folder of a trained model,
+        name: ``default`` or ``photographs`` (trained models in the package), the folder of a trained model,
             ``no-training`` (the concept bridge), or the name or folder of a dual encoder (CLIP, SigLIP).
-        text: Another text backbone. The models that ship know only their own backbones: with others it is the concept
-            bridge that one gets.
-        image: Another image backbone, or the table of features or file of regions of a model that looks images up.
-        concepts: How many class names stand for an image in the concept bridge.
-        cache: Whether features are kept on disk.
-        download: Whether models that are not here are fetched from the Hugging Face hub; else nothing goes to the
-            network.
-        read_layers: As for ``cached_text``; for nothing without a cache.
+        text: Another text backbone. The models in the package work only with their own backbones: with another one, the
+            concept bridge is loaded instead.
+        image: Another image backbone, or the table of features or file of regions of a model that reads such a file.
+        concepts: Number of class names that stand for an image in the concept bridge.
+        cache: Whether to keep features on disk.
+        download: Whether to fetch missing models from the Hugging Face hub; else nothing uses the network.
+        read_layers: As for ``cached_text``; not used without a cache.
 
     Raises:
         FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
@@ -142,20 +140,21 @@ def load_bridge(
     texts: Iterable[str] = (),
     cache: bool = True,
 ) -> Encoder:
-    """Load the concept bridge, over a text backbone or, as in Hessel 2019, over the mean vectors of a text's words.
+    """Load the concept bridge, over a text backbone or, as in Hessel 2019, over mean word vectors.
 
     Args:
-        text: Text backbone; None takes the one that comes with the program.
-        image: Image backbone; None likewise. Or a table of features, or a file of regions: then no image has a vector,
-            but its features.
-        word_vectors: word2vec or GloVe file, or ``minilm``, to use instead of the text backbone; None for none.
-        word_dim: Length of its vectors.
-        texts: All that will be encoded besides the names of classes; walked only for word vectors, of which no others
-            are loaded.
-        cache: Whether features are kept on disk.
+        text: Text backbone; None for the one in the package.
+        image: Image backbone; None for the one in the package. Or a table of features, or a file of regions: then
+            images have no vectors, only features.
+        word_vectors: word2vec or GloVe file, or ``minilm``, to use instead of the text backbone; None to use the
+            backbone.
+        word_dim: Length of the word vectors.
+        texts: All texts to encode besides class names; read only with ``word_vectors``, to load only the vectors of
+            their words.
+        cache: Whether to keep features on disk.
 
     Raises:
-        FeatureError: Something cannot be loaded.
+        FeatureError: A model or file cannot be loaded.
     """
     from iconotext.embed.backbone_encoder import BackboneEncoder
     from iconotext.embed.bridge import ConceptBridge
@@ -168,6 +167,6 @@ def load_bridge(
     if word_vectors is None:
         own = load_text_backbone(text or DEFAULT_TEXT)
         reading = own if store is None else cached_text(own, store)
-    else:  # the texts are not kept: to add up vectors is quicker than to look for the sum
+    else:  # no cache for texts: adding up word vectors is faster than a look-up
         own = reading = mean_words(word_vectors, word_dim, chain(source.classes or (), texts))
     return BackboneEncoder("no-training", reading, reading, own, source, ConceptBridge(reading, source.classes or ()))

@@ -44,11 +44,11 @@ class ImageError(IconotextError):
 
 
 class OutsideError(ImageError):
-    """The address of an image leads out of the folder it may come from."""
+    """The address of an image leads out of the folder in which images are allowed."""
 
 
 class UnreachableError(ImageError):
-    """A server did not answer, or was busy; another time there may be a picture."""
+    """A server did not answer, or was busy; the picture may be available later."""
 
 
 class CorpusError(IconotextError):
@@ -60,7 +60,7 @@ class MissingPackageError(IconotextError):
 
 
 class FeatureError(IconotextError):
-    """A backbone is missing, or cannot do what is asked of it."""
+    """A backbone is missing, or cannot be used for this purpose."""
 
 
 class ShapeError(IconotextError):
@@ -68,11 +68,11 @@ class ShapeError(IconotextError):
 
 
 class TrainingError(IconotextError):
-    """Training cannot go on (memory, numbers that are not finite); the message says what was kept and what may help."""
+    """Training cannot continue (memory, or numbers that are not finite); the message says what was kept and helps."""
 
 
 class CollapseError(TrainingError):
-    """Training died before it had learned anything; the message says how that shows and what may help."""
+    """Training collapsed before anything was learned; the message says how this shows and what may help."""
 
 
 class StudyError(IconotextError):
@@ -92,4 +92,4 @@ class OutputError(IconotextError):
 
 
 class StoreError(IconotextError):
-    """An object store refuses, or does not answer; what was written is whole."""
+    """An object store refuses, or does not answer; finished files are complete."""

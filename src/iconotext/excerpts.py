@@ -1,4 +1,4 @@
-"""What retrieval and captioning are handed of a linked document: a context for each image, chunks with their images."""
+"""Excerpts of a linked document, for retrieval and captioning: a context for each image, and chunks with images."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 CONTEXT_WORDS = 120
-"""Words of a context: a paragraph or two."""
+"""Default length of a context in words: a paragraph or two."""
 
 CHUNK_WORDS = 300
-"""Words of a chunk: some three paragraphs."""
+"""Default length of a chunk in words: about three paragraphs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence of a document, and where it stands.
+    """A sentence of a document, and its place.
 
     Attributes:
         sentence: Its index in the document.
-        text: The sentence, whole.
-        start: Where it begins in the text of the document (``report.document_text``), in characters.
-        end: Where it ends there.
-        source_start: Where it begins in the Markdown or HTML file, in characters of the decoded file; None of other
-            formats, and where it was not found again.
-        source_end: Where it ends there.
+        text: The whole sentence.
+        start: Its beginning in the text of the document (``report.document_text``), in characters.
+        end: Its end there.
+        source_start: Its beginning in the Markdown or HTML file, in characters of the decoded file; None for other
+            formats, or if it was not found.
+        source_end: Its end there.
     """
 
     sentence: int
@@ -40,7 +40,7 @@ class Excerpt(Quote):
     """A sentence that was chosen for an image.
 
     Attributes:
-        confidence: Of its link with the image; None where it is not linked, but was the next likeliest or nearest.
+        confidence: Of its link with the image; None if it is not linked, but was the next most likely or the nearest.
         score: How strongly the two belong together; see ``Link``.
         relations: How they relate; see ``Link``.
     """
@@ -58,19 +58,19 @@ class Context:
         document: Id of the document.
         image: Index of the image.
         source: Its address, as the document writes it.
-        file: Its file; None where it came inside the document, or could not be had.
+        file: Its file; None if it was inside the document, or could not be loaded.
         page: Its page in a PDF.
-        headings: The headings above the likeliest sentence, the highest first.
+        headings: The headings above the most likely sentence, highest first.
         caption: Its caption.
         alt: Its alternative text.
-        words_in_picture: What is written in it; None where nobody has looked.
-        problem: Why it took no part in linking.
-        by: How the sentences were chosen: ``links``; ``score``, where no sentence is likely enough to be linked;
-            ``place``, the nearest ones, where nothing else is known; ``nothing`` where there are none.
+        words_in_picture: The text in the image; None if it was not read.
+        problem: Why it was not linked.
+        by: How the sentences were chosen: ``links``; ``score``, if no sentence is likely enough to be linked;
+            ``place``, the nearest ones, if nothing else is known; ``nothing`` if there are none.
         confidence: Of its best link.
-        relation: How the best link relates the two, where that says something; see ``report.shown_relations``.
-        sentences: In reading order, each of them whole.
-        text: Their texts; a line for each stretch of the document.
+        relation: The relation of its best link, if one stands out; see ``report.shown_relations``.
+        sentences: Whole sentences, in reading order.
+        text: Their texts; a line for each stretch of consecutive sentences.
     """
 
     document: str
@@ -103,15 +103,15 @@ class ChunkImage:
     Attributes:
         image: Its index in the document.
         source: Its address, as the document writes it.
-        file: Its file; None where it came inside the document, or could not be had.
+        file: Its file; None if it was inside the document, or could not be loaded.
         caption: Its caption.
         alt: Its alternative text.
-        problem: Why it took no part in linking.
-        by: Why it is here: ``links``, its sentences are; ``place``, it has none and stands here; ``unknown``, nobody
-            knows where it stands.
+        problem: Why it was not linked.
+        by: Why it is in this chunk: ``links``, its sentences are here; ``place``, it has no links and is placed here;
+            ``unknown``, it has neither links nor a known place.
         confidence: Of all its links to sentences of this chunk together, at most 1; None without links.
-        also_in: The number of the other chunk that it is in, None where this is the only one.
-        sentences: Those of this chunk that it is linked with.
+        also_in: Number of another chunk that has it too; None if there is none.
+        sentences: The sentences of this chunk to which it is linked.
     """
 
     image: int
@@ -128,20 +128,20 @@ class ChunkImage:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a document, with the images that belong to it.
+    """A stretch of a document, with its images.
 
     Attributes:
         document: Id of the document.
         chunk: Its number, from 0.
-        headings: The headings that all of its sentences stand under, the highest first.
+        headings: The headings above all of its sentences, highest first.
         first: Index of its first sentence.
-        last: Index of its last sentence; one less than ``first`` where the document has none.
-        start: Where its text begins in the text of the document, in characters.
-        end: Where it ends there.
-        source_start: Where its first sentence begins in the Markdown or HTML file; see ``Excerpt``.
-        source_end: Where its last one ends there.
-        words: How many words it has.
-        text: Its text, a blank line between two paragraphs.
+        last: Index of its last sentence; ``first`` - 1 if the document has no sentences.
+        start: Beginning of its text in the text of the document, in characters.
+        end: End of its text there.
+        source_start: Beginning of its first sentence in the Markdown or HTML file; see ``Quote``.
+        source_end: End of its last sentence there.
+        words: Number of words.
+        text: Its text, with a blank line between paragraphs.
         images: In reading order.
     """
 

@@ -1,4 +1,4 @@
-"""Packages that not everybody needs. They come with an extra, such as ``iconotext[train]``."""
+"""Optional packages. They are installed with an extra, such as ``iconotext[train]``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXTRAS = {
     "timm": ("timm", "torchvision"),
     "web": ("fastapi", "uvicorn", "python_multipart", "prometheus_client"),
 }
-"""The modules that each extra of pyproject.toml brings, beside those of other extras that it names."""
+"""Extra of pyproject.toml to the modules that it installs, without those of other extras that it includes."""
 
 
 def has(extra: str) -> bool:
@@ -37,12 +37,12 @@ def require(extra: str, *modules: str, purpose: str) -> None:
     """Make sure that optional packages are installed, before any work. Nothing is imported.
 
     Args:
-        extra: What brings them.
-        modules: Those that are needed; without any, all of the extra.
+        extra: The extra that installs them.
+        modules: The required modules; default: all of the extra.
         purpose: What needs them; the message begins with it.
 
     Raises:
-        MissingPackageError: One is missing; the message says what to install.
+        MissingPackageError: A package is missing; the message says what to install.
     """
     for module in modules or EXTRAS[extra]:
         if find_spec(module) is None:
@@ -50,7 +50,7 @@ def require(extra: str, *modules: str, purpose: str) -> None:
 
 
 def missing_package(error: ModuleNotFoundError) -> str | None:
-    """What to install, where an import deep inside failed for want of an extra; None where it failed otherwise."""
+    """What to install if an import failed because an extra is missing; None if it failed for another reason."""
     module = (error.name or "").partition(".")[0]
     return next((_message(extra, module, "this") for extra, brought in EXTRAS.items() if module in brought), None)
 

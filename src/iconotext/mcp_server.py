@@ -1,7 +1,8 @@
 """A server of the Model Context Protocol over stdio: a language model asks about the documents of one folder.
 
-Its tools are ``link``, ``context`` and ``search``. They read what lies in that folder, and nothing else: no path may be
-absolute, go up (``..``) or through a link, and pictures and models are bound to the folder as well. Nothing is fetched.
+Its tools are ``link``, ``context`` and ``search``. They can read only files in that folder: a path must not be
+absolute, go up (``..``) or follow a link, and pictures and models are restricted to the folder too. Nothing is
+downloaded.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ except ModuleNotFoundError:
     raise
 
 LISTED = 50
-"""Documents of a folder that an error names."""
+"""Largest number of documents that an error lists."""
 
 MOST = 50
-"""Pictures that one search gives."""
+"""Largest number of pictures that a search returns."""
 
 INSTRUCTIONS = (
     "Tells which sentences of a document its pictures belong to (link), what the text says about each picture "
@@ -64,7 +65,7 @@ Top = Annotated[int, Field(ge=1, le=MOST, description="How many pictures at most
 
 
 class Served:
-    """The folder that is served, and what answers questions about it.
+    """The served folder, with everything needed to answer questions about it.
 
     Args:
         root: The folder.
@@ -72,26 +73,26 @@ class Served:
         linking: How documents are linked.
 
     Raises:
-        SettingError: There is no such folder.
+        SettingError: The folder does not exist.
     """
 
     def __init__(self, root: Path, model: str = "default", linking: LinkSettings | None = None) -> None:
         if not root.is_dir():
             raise SettingError(f"{root}: no such folder; name the one whose documents may be read")
         self.root, self._model, self._linking = root.resolve(), model, linking
-        self._lock = Lock()  # models answer one question at a time
+        self._lock = Lock()  # one question at a time: models are not thread-safe
         self._searchers: dict[Path, Searcher] = {}
 
     @cached_property
     def linker(self) -> Linker:
-        """What links; loaded when first used."""
+        """The linker, loaded when first used."""
         return Linker.load(self._model, self._linking)
 
     def inside(self, path: str) -> Path:
-        """The file or folder that a path means, if it lies in the folder.
+        """The file or folder that a path names.
 
         Raises:
-            OutsideError: It is absolute, goes up, or through a link.
+            OutsideError: The path is absolute, goes up, or follows a link.
         """
         parts = PurePosixPath(path).parts
         if PurePosixPath(path).is_absolute() or PureWindowsPath(path).anchor or "\x00" in path:
@@ -106,10 +107,10 @@ class Served:
         return found
 
     def linked(self, path: str) -> LinkedDocument:
-        """A document with its links.
+        """Link a document.
 
         Raises:
-            IconotextError: It may not be read, or cannot be.
+            IconotextError: The document is outside, or cannot be read.
         """
         file = self.inside(path)
         settings = ReadSettings(root=self.root)
@@ -121,10 +122,10 @@ class Served:
             return self.linker.link(read(file, settings))
 
     def search(self, library: str, query: Query) -> dict[str, Any]:
-        """The answer of a library.
+        """Search a library.
 
         Raises:
-            IconotextError: It may not be read, has none such, or a model of it lies outside.
+            IconotextError: The library is outside, does not exist, or has a model outside.
         """
         folder = self.inside(library)
         if is_library(folder):
@@ -136,7 +137,7 @@ class Served:
             self._check_model(settings.relations_from, ("default", "none"))
         with self._lock:
             if folder not in self._searchers:
-                self._searchers = {folder: Searcher(folder)}  # one: its models take memory
+                self._searchers = {folder: Searcher(folder)}  # only one library: its models take memory
             answer = self._searchers[folder].find(query)
         results = [result.as_json() for result in answer.results]
         for result in results:
@@ -151,18 +152,18 @@ class Served:
             )
 
     def name(self, path: Path) -> str:
-        """How a file of the folder is named in answers."""
+        """The name of a file in answers, relative to the folder."""
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
 
 
 def server(served: Served) -> MCPServer[Any]:
-    """The server with its tools; ``run("stdio")`` lets it answer."""
+    """The server with its tools; ``run("stdio")`` starts it."""
     made: MCPServer[Any] = MCPServer(
         "iconotext", version=__version__, instructions=INSTRUCTIONS, subscriptions=False, log_level="ERROR"
     )
 
     def tool(function: Callable[..., Any]) -> None:
-        """Offer a function; what we raise on purpose is told to the model, in names of the folder."""
+        """Register a tool; errors of iconotext are passed to the model, with paths relative to the folder."""
 
         @wraps(function)
         def answer(*args: Any, **given: Any) -> Any:

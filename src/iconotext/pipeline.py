@@ -1,4 +1,4 @@
-"""The whole walk on one screen: document → features → unit vectors → similarity → links."""
+"""The whole pipeline on one screen: document → features → unit vectors → similarity → links."""
 
 from __future__ import annotations
 
@@ -62,19 +62,18 @@ class Linker:
             model: As for ``load_encoder``: ``default``, the folder of a trained model, ``no-training``, or the name or
                 folder of a dual encoder (CLIP, SigLIP).
             settings: Choices such as the evidence and the backbones.
-            download: Whether models that are not here are fetched from the Hugging Face hub; else nothing goes to the
-                network.
+            download: Whether to fetch missing models from the Hugging Face hub; else nothing uses the network.
 
         Raises:
             FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
-            MissingPackageError: The words in images are evidence, and what reads them is not installed.
+            MissingPackageError: Words in images are evidence, and the package that reads them is not installed.
         """
         from iconotext.embed.relation_model import relations_folder
         from iconotext.encoder import load_encoder
 
         chosen = settings or LinkSettings()
         if chosen.relations != "none":
-            relations_folder(chosen.relations)  # a mistyped one shows now, not after the first document
+            relations_folder(chosen.relations)  # find a mistyped name now, not after the first document
         if "text" in chosen.evidence:
             require("ocr", purpose="the evidence text")  # now, not after the first document
         own = chosen.model_dump(include={"text", "image", "concepts", "cache"})
@@ -90,20 +89,20 @@ class Linker:
         return f"Linker({self.encoder.name!r}, evidence={','.join(self.settings.evidence)})"
 
     def link(self, document: Document | Path | str, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
-        """Find the links of one document.
+        """Link one document.
 
         Args:
-            document: The document, or the file that holds it.
-            habits: Where the authors of its collection put images: see ``habits``. By default nothing is known but
-                what the document itself tells.
+            document: The document, or its file.
+            habits: Where the authors of its collection put images, from ``habits``. By default this is inferred from
+                the document alone.
 
         Returns:
-            The document with its links; images that turn out to be unreadable have their ``problem`` now.
+            The document with its links; images that could not be decoded now have a ``problem``.
 
         Raises:
             DocumentError: The file cannot be read.
             FeatureError: The image backbone cannot be compared with the text backbone.
-            TypeError: It is neither a document nor the name of a file.
+            TypeError: Neither a document nor a file name.
         """
         document = given_document(document)
         if self.settings.max_false is not None:
@@ -114,7 +113,7 @@ class Linker:
         return linked
 
     def know(self, document: Document | Path | str) -> Known:
-        """All that is known of a document by the evidence of the settings, before it is linked: see ``link_known``.
+        """Compute all evidence about a document, for ``link_known``.
 
         Raises:
             DocumentError, FeatureError, TypeError: As for ``link``.
@@ -128,10 +127,10 @@ class Linker:
         return known
 
     def link_known(self, known: Known, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
-        """The links of a document of which all is known: quick, for other settings or habits. Nothing is promised.
+        """Link a document from computed evidence: fast, for other settings or habits. Makes no promises.
 
         Args:
-            known: Of ``know``, by a linker with the same encoder and no less evidence.
+            known: From ``know`` of a linker with the same encoder and at least the same evidence.
             habits: As for ``link``.
         """
         from iconotext.links.link_windows import link_known
@@ -147,24 +146,24 @@ class Linker:
         documents: Iterable[Document | Path | str | Failure],
         judged: Mapping[str, Judged] = MappingProxyType({}),
     ) -> dict[str, Habit]:
-        """Where the authors of each collection put images, learned from the first of its documents without a label.
+        """Infer where the authors of each collection put images, without labels, from its first documents.
 
-        Captions and references teach it, and what people said of some images; no image is looked at.
+        Captions, references, and what people said about some images are used; no image is encoded.
 
         Args:
-            documents: Walked once, ``HABIT_DOCUMENTS`` of them at most; what cannot be read is passed over.
-            judged: By the id of a document the sentences of some of its images, as people said: the number of the image
-                to the numbers of its sentences, () for none of them.
+            documents: Iterated once, at most ``HABIT_DOCUMENTS``; those that cannot be read are skipped.
+            judged: Document id to image number to the numbers of the sentences that people chose for the image, () for
+                none.
 
         Returns:
-            By ``collection_of`` a document; nothing where the layout is no evidence, or the habit is given.
+            Collection (``collection_of``) to habit; empty if layout is no evidence, or the settings name the habit.
         """
         from iconotext.links.windows import habits_of
 
         return habits_of(self._taught(self._read(documents)), judged) if self._learns_habits else {}
 
     def encode_ahead(self, documents: Iterable[Document | Path | str | Failure]) -> None:
-        """Encode documents many at a time into the cache, for whoever links them one by one afterwards."""
+        """Encode documents in batches into the cache, to link them one by one afterwards."""
         from iconotext.links.windows import see_images
 
         for _ in see_images(self._read(documents), self.encoder):
@@ -200,18 +199,17 @@ class Linker:
         )
 
     def explain(self, linked: LinkedDocument) -> LinkedDocument:
-        """Say for every link which words and which parts of the picture carry its picture evidence.
+        """Find for every link which words and which parts of the picture carry its picture evidence.
 
-        Each link gets its ``explanation``, if there is anything to be seen of its picture;
-        ``iconotext.links.explanation`` says how. A picture is encoded some 25 times, each sentence of a link once a
-        word; nothing of that goes into the cache.
+        Each link gets an ``explanation``, if its picture can be encoded; see ``iconotext.links.explanation``. Each
+        picture is encoded some 25 times, each linked sentence once per word; the cache is not used.
 
         Args:
-            linked: What ``link`` gave, of this linker.
+            linked: From ``link`` of this linker.
 
         Raises:
-            SettingError: The linker does not look at pictures: its ``evidence`` lacks ``picture``.
-            ImageError: A linked picture is not there any more.
+            SettingError: The linker's ``evidence`` lacks ``picture``.
+            ImageError: The file of a linked picture is gone.
         """
         from iconotext.links.explanation import explained
 
@@ -222,19 +220,17 @@ class Linker:
     def link_all(
         self, documents: Iterable[Document | Path | str | Failure], habits: Mapping[str, Habit] | None = None
     ) -> Iterator[LinkedDocument | Failure]:
-        """Link many documents, one after the other; one that cannot be linked gives a ``Failure`` and stops nothing.
+        """Link many documents, one after the other; one that cannot be linked gives a ``Failure``.
 
-        The texts of the first ``HABIT_DOCUMENTS`` are read before the first is linked, since they tell the habits of
-        all; what is too much for memory lies in a file meanwhile. Documents are encoded many at a time, see
-        ``links.windows``.
+        The texts of the first ``HABIT_DOCUMENTS`` are read before the first document is linked, to infer the habits of
+        all; what does not fit into memory is kept in a file. Documents are encoded in batches, see ``links.windows``.
 
         Args:
-            documents: Documents, the files that hold them, or what ``read_all`` gives.
-            habits: Where the authors of their collections put images, where that is known; by default the documents
-                tell it.
+            documents: Documents, their files, or the output of ``read_all``.
+            habits: Where the authors of their collections put images, if known; by default inferred from the documents.
 
         Raises:
-            TypeError: Something is neither a document nor the name of a file.
+            TypeError: An item is neither a document nor a file name.
         """
         from iconotext.links.windows import habits_of, size_of
 
@@ -256,7 +252,7 @@ class Linker:
 
     @cached_property
     def line_reader(self) -> LineReader:
-        """What reads the words in images."""
+        """The model that reads words in images."""
         from iconotext.features import FeatureCache
         from iconotext.features.cached import cached_lines
         from iconotext.features.ocr import load_line_reader
@@ -266,22 +262,22 @@ class Linker:
 
     @cached_property
     def plain(self) -> Linker:
-        """The same without promises; where these drop links, each image has its best one, however unsure it is."""
+        """The same linker without promises; if promises would drop links, each image is linked to its best sentence."""
         chosen: dict[str, object] = {} if self.settings.promise == "none" else BEST
         return Linker(self.encoder, self.settings.model_copy(update={"max_false": None, **chosen}))
 
     def calibrate(self, documents: Iterable[Document | Failure]) -> None:
-        """Make promises from these documents, whose gold links are right and complete, instead of those that ship."""
+        """Use these documents, with right and complete gold links, for promises instead of the package's figures."""
         from iconotext.links.calibration import calibration_of
 
         linked = ((OWN, each) for each in self._bare().link_all(documents) if isinstance(each, LinkedDocument))
         self.calibration = calibration_of(linked, self.settings.evidence)
 
     def promises(self, documents: Iterable[Document | Path | str | Failure]) -> Promises:
-        """What can be promised of documents that are linked together; nothing but numbers is kept of each.
+        """Make the promises for documents that are linked together; only numbers about each are kept in memory.
 
         Args:
-            documents: Walked once; what cannot be linked is passed over.
+            documents: Iterated once; those that cannot be linked are skipped.
 
         Raises:
             SettingError: Two documents have the same id, or ``max_false`` is not set.
@@ -292,7 +288,7 @@ class Linker:
             return self._promises(spool)
 
     def candidates(self, documents: Iterable[Document | Failure], pool: DecoyPool) -> Iterator[Candidate]:
-        """What promises are made of, image by image: of documents that are walked twice, with decoys of this pool."""
+        """Yield what promises are made from, for each image; iterates ``documents`` twice, takes decoys from ``pool``."""
         from iconotext.links.promised_collection import candidates
 
         return candidates(documents, pool, self._best_of_all, self.settings.evidence)
@@ -308,20 +304,20 @@ class Linker:
         return self._bare(evidence=evidence).link_all(documents)
 
     def _bare(self, **chosen: object) -> Linker:
-        """The best link of each image without promises, and nothing but the links themselves."""
+        """A linker that only finds the best link of each image, without promises."""
         update = {"max_false": None, "relations": "none", "explain": False, **BEST, **chosen}
         return Linker(self.encoder, self.settings.model_copy(update=update))
 
     @cached_property
     def calibration(self) -> Calibration:
-        """What promises are made from: the calibration figures that ship, unless ``calibrate`` had others."""
+        """The figures of ``calibrate``, else the calibration figures in the package."""
         from iconotext.links.calibration import load_calibration
 
         return load_calibration()
 
     @cached_property
     def relation_model(self) -> RelationModel:
-        """What tells the relations of links."""
+        """The model that predicts the relations of links."""
         from iconotext.embed.relation_model import load_relation_model, relations_folder
         from iconotext.features import FeatureCache
 

@@ -1,4 +1,4 @@
-"""Text fit to be written: nothing that files, browsers, terminals or spreadsheets act on, and plain numbers."""
+"""Makes text safe to write, without characters that files, browsers, terminals or spreadsheets act on."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ import re
 from collections.abc import Iterable, Iterator
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# Everything of C0 and C1 but tab, newline and carriage return; DEL; and the marks that reverse the order of a whole
-# line ("Trojan source"), of which honest text needs none: right-to-left scripts work without them.
+# All of C0 and C1 but tab, newline and carriage return; DEL; and the marks that reverse the order of a whole line
+# ("Trojan source"), which honest text does not need: right-to-left scripts work without them.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
-"""Beginnings of what spreadsheets take for a formula, some of them after white space or in full width."""
+"""Beginnings that a spreadsheet takes for a formula."""
 
 
 def encodable(text: str) -> str:
-    """The text with every lone surrogate, which UTF-8 cannot say, replaced by U+FFFD."""
+    """The text with every lone surrogate, which UTF-8 cannot encode, replaced by U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def readable(text: str) -> str:
-    """The text for human eyes: encodable, and without control characters and marks that reverse a line."""
+    """The text for display: encodable, without control characters and marks that reverse a line."""
     return _CONTROL.sub("", encodable(text))
 
 
 def shortened(text: str, length: int) -> str:
-    """The text, cut at a word where one ends late enough, so that it takes at most ``length`` characters."""
+    """The text cut to at most ``length`` characters, at the end of a word if possible."""
     if len(text) <= length:
         return text
     cut = text[: length - 1]
@@ -37,17 +37,16 @@ def shortened(text: str, length: int) -> str:
 
 
 def json_text(value: object) -> str:
-    """The value as JSON on one line that a terminal may show; letters stay letters.
+    """The value as one line of JSON that is safe to print on a terminal; letters are not escaped.
 
-    Characters that would act on a terminal are escaped, so that they read back as they were; lone surrogates become
-    U+FFFD.
+    Characters that would act on a terminal are escaped, so that they can be read back; lone surrogates become U+FFFD.
     """
     text = encodable(json.dumps(value, ensure_ascii=False, allow_nan=False))
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def json_list(values: Iterable[object]) -> Iterator[str]:
-    """The pieces of a list, a line for each value, as they come; ends with a newline."""
+    """Pieces of JSON for a list, one line per value; ends with a newline."""
     separator = "[\n"
     for each in values:
         yield separator + json_text(each)
@@ -61,22 +60,22 @@ def counted(number: int, thing: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean epochs?``, with the known name that is most like a mistyped one; nothing where none is."""
+    """``; did you mean epochs?``, with the known name that is most similar to a mistyped one; empty without any."""
     near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def there_are(near: str, known: Iterable[str]) -> str:
-    """What ``did_you_mean`` gave, followed by all known names."""
+    """The text of ``did_you_mean``, followed by all known names."""
     return f"{f'{near} T' if near else '; t'}here are {', '.join(known)}"
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share or a confidence, 0 to 1, in percent; 0 % and 100 % only for what is just that.
+    """A share or a confidence, 0 to 1, in percent; 0 % and 100 % only if exact.
 
     Args:
         share: The number.
-        digits: Behind the point.
+        digits: After the decimal point.
     """
     if not math.isfinite(share):
         return "?"
@@ -89,6 +88,6 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def cell(text: str) -> str:
-    """The text for a cell of a table in a file: readable, and behind a ``'`` where a spreadsheet would compute it."""
+    """The text for a table in a file: readable, with a leading ``'`` if a spreadsheet would take it for a formula."""
     shown = readable(text)
     return f"'{shown}" if shown.startswith(_FORMULA) else shown

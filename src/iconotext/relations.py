@@ -14,11 +14,11 @@ class Relation:
     """A coherence relation.
 
     Attributes:
-        name: As it stands in a corpus, in results and in tables.
-        short: What people type for it.
+        name: As in corpora, results and tables.
+        short: What users may type for it.
         source: The data set whose annotators judged it.
-        meaning: What it says of a text and an image, to be read after "the image and the text:".
-        question: CITE's number of the question, None in Clue.
+        meaning: What it says about a text and an image; follows "the image and the text:".
+        question: Number of its question in CITE; None for Clue.
     """
 
     name: str
@@ -45,28 +45,28 @@ RELATIONS: tuple[Relation, ...] = (
     Relation("Temporal i>t", "result", "cite", "the image shows the result of what the text describes", "q7"),
     Relation("Temporal i=t", "during", "cite", "the image shows what the text describes while it is being done", "q8"),
 )
-"""Clue's in the order of Table 2, then CITE's in that of Table 1."""
+"""Clue's relations in the order of Table 2, then CITE's in that of Table 1."""
 
 CLUE = tuple(relation.name for relation in RELATIONS if relation.source == "clue")
 CITE = tuple(relation.name for relation in RELATIONS if relation.source == "cite")
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Relations in the order of the papers, then others by name."""
+    """Sort relations: those of the papers in their order, then others by name."""
     place = {relation.name: number for number, relation in enumerate(RELATIONS)}
     return sorted(names, key=lambda name: (place.get(name, len(place)), name))
 
 
 def short_name(name: str) -> str:
-    """What people type for a relation; the name itself of one that is not published."""
+    """The short name of a relation; the name itself if it is not one of the papers'."""
     return next((relation.short for relation in RELATIONS if relation.name == name), name)
 
 
 def relation_name(wanted: str, known: Sequence[str]) -> str:
-    """The name of a relation among those that are known, by its name or by what people type for it.
+    """The name of a known relation, from its name or short name.
 
     Raises:
-        SettingError: It is none of them; names all.
+        SettingError: Unknown; the message lists all known relations.
     """
     spoken = wanted.strip().casefold()
     for name in known:
@@ -80,10 +80,10 @@ def relation_name(wanted: str, known: Sequence[str]) -> str:
 
 
 def find_relation(name: str) -> Relation:
-    """A relation by its name, by what people type for it, or by CITE's question, whatever the case.
+    """A relation by its name, its short name, or CITE's question, ignoring case.
 
     Raises:
-        SettingError: There is no such relation; names all of them.
+        SettingError: Unknown; the message lists all relations.
     """
     wanted = name.strip().casefold()
     for relation in RELATIONS:

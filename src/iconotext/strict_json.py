@@ -1,4 +1,4 @@
-"""JSON as its standard has it: no NaN, no Infinity, and one kind of error for all that can be wrong with a text."""
+"""JSON as in its standard, without NaN and Infinity, and with one type of error for every fault."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 
 def parse_json(text: str) -> Any:
-    """The value that a text holds.
+    """Parse a text.
 
     Raises:
-        ValueError: It is no JSON, or JSON that Python cannot hold; the message says what and, where known, where.
+        ValueError: Not JSON, or JSON that Python cannot hold; the message says what and, if known, where.
     """
     try:
         return json.loads(text, parse_constant=_reject_constant)
@@ -23,10 +23,10 @@ def parse_json(text: str) -> Any:
 
 
 def dump_json(value: object) -> str:
-    """The value as JSON on one line, in characters that UTF-8 can hold.
+    """The value as one line of JSON, which can be encoded in UTF-8.
 
     Raises:
-        ValueError: It holds something that JSON has no word for.
+        ValueError: A value has no form in JSON.
     """
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,4 +1,4 @@
-"""What the stages hand to each other: documents with sentences and images, and the links between them."""
+"""The data that stages pass on: documents with sentences and images, and the links between them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     FloatMatrix = NDArray[np.float32]
 
 Kind = Literal["paragraph", "heading", "item", "quote", "cell", "caption"]
-"""What a sentence stands in: running text, a heading, a list item, a quotation, a table cell, a caption."""
+"""The kind of block that a sentence is in: running text, heading, list item, quotation, table cell, caption."""
 
 Evidence = Literal["picture", "caption", "text", "layout", "reference"]
-"""Where knowledge about a link comes from; see ``iconotext.links``."""
+"""The kinds of evidence for a link; see ``iconotext.links``."""
 
 Part = TypeVar("Part")
 
 EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "text", "layout", "reference")
 
 Claim = Literal["document", "paragraph", "sentence"]
-"""What may be promised of a link: its picture belongs to the document; its paragraph, or its sentence, is right."""
+"""What may be promised about a link: its picture belongs to the document; its paragraph, or its sentence, is right."""
 
 Required = Literal["document", "paragraph", "sentence", "none"]
-"""The claim without which a link is dropped; ``none`` drops nothing."""
+"""Links that do not pass this claim are dropped; ``none`` drops no links."""
 
 CLAIMS: tuple[Claim, ...] = ("document", "paragraph", "sentence")
 
@@ -41,11 +41,12 @@ class Sentence:
 
     Attributes:
         text: The sentence, white space collapsed.
-        block: Number of the block (paragraph, heading, list item, table cell) it stands in, counted from 0 in
-            reading order and shared with the images; None where the source has no layout.
-        kind: What the block is.
-        targets: Identifiers within the document that the sentence links to, without the leading ``#``.
-        level: Of a heading, 1 (the highest) to 6; None of anything else, and where the source does not say.
+        text: The sentence, with white space collapsed.
+        block: Number of its block (paragraph, heading, list item, table cell), counted from 0 in reading order,
+            together with the blocks of images; None without layout.
+        kind: Of the block.
+        targets: Identifiers in the document that the sentence links to, without the leading ``#``.
+        level: Of a heading, 1 (highest) to 6; None for anything else, or if unknown.
     """
 
     text: str
@@ -65,8 +66,8 @@ class TextLine:
     """A line of text that is written in an image.
 
     Attributes:
-        text: What it says, white space collapsed.
-        confidence: Of the reader, 0 to 1.
+        text: With white space collapsed.
+        confidence: Of the text recognition, 0 to 1.
         box: Left, top, right, bottom, as shares of the image's width and height, 0 to 1 from the top left.
     """
 
@@ -76,12 +77,12 @@ class TextLine:
 
 
 class Member(NamedTuple):
-    """Where a picture lies in a file that holds many: a tar, or a table with the bytes of pictures in its rows.
+    """The place of a picture in a file with many pictures: a tar, or a table with the bytes of pictures in its rows.
 
     Attributes:
-        file: That file.
-        start: Its first byte in a tar; the number of its row in a table, from 0.
-        part: How many bytes it has in a tar; which picture of the row it is in a table, from 0.
+        file: The tar or table.
+        start: First byte in a tar; row in a table, from 0.
+        part: Number of bytes in a tar; number of the picture within the row of a table, from 0.
     """
 
     file: str
@@ -95,21 +96,21 @@ class Image:
 
     Attributes:
         source: The address of the image as the document writes it.
-        file: Where the encoded image is: a file, or its bytes where it came inside the document or from the
-            network. None where it could not be had.
-        alt: Alternative text, None where there is none.
-        caption: Caption, None where there is none.
-        block: Number of the block it stands in; an image on its own has a block of its own. None without layout.
-        position: Number of sentences before it in reading order, 0 to the number of sentences. None without layout.
+        file: The encoded image: a file, or bytes if it came inside the document or from the network; None if it could
+            not be loaded.
+        alt: Alternative text, or None.
+        caption: Caption, or None.
+        block: Number of its block; an image on its own has its own block. None without layout.
+        position: Number of sentences before it in reading order. None without layout.
         anchors: Identifiers by which the document may point at it (its own ``id`` and its figure's).
         page: Page of a PDF, from 1.
         box: Place on that page: left, top, right, bottom, as shares of width and height, 0 to 1 from the top left.
-        lines: The text that is written in it, in reading order; None where nobody has looked for any.
-        problem: Why it takes no part in linking (not found, broken, too small, a repeat), None for a good image.
-        at: Where its markup begins in a Markdown or HTML file, or in the chapter of an EPUB, in characters; None where
-            nobody knows.
-        decorative: Whether the source says that it is for the eye alone.
-        member: Where its bytes lie in a file of many pictures; None where they do not, or nobody has noted it.
+        lines: The text in the image, in reading order; None if it was not read.
+        problem: Why it is not linked (not found, broken, too small, a repeat); None for a good image.
+        at: Beginning of its markup in a Markdown or HTML file, or in the chapter of an EPUB, in characters; None if
+            unknown.
+        decorative: Whether the source marks it as decoration.
+        member: Place of its bytes in a file of many pictures; None if in none, or unknown.
     """
 
     source: str
@@ -133,15 +134,15 @@ class Document:
     """A document: its sentences and its images, each in reading order.
 
     Attributes:
-        id: Name of the document, unique within a run or a corpus.
-        sentences: In reading order. Plain texts become a ``Sentence`` each.
-        images: In reading order. Names of files become an ``Image`` each.
+        id: Name of the document, unique in a run or a corpus.
+        sentences: In reading order. A plain text becomes a ``Sentence``.
+        images: In reading order. A file name becomes an ``Image``.
         source: The file it was read from, or None.
         title: Title, or None.
-        language: ISO 639-1 code of its language.
-        links: Gold links as (sentence, image) index pairs; None where nobody knows them, () where there are none.
+        language: ISO 639-1 code.
+        links: Gold links as (sentence, image) index pairs; None if unknown, () if there are none.
         split: Part of a corpus: train, validation or test.
-        meta: Anything else the source says.
+        meta: Other information from the source.
     """
 
     id: str
@@ -155,10 +156,10 @@ class Document:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Make plain texts sentences and names of files images.
+        """Turn plain texts into sentences, and file names into images.
 
         Raises:
-            TypeError: There is something else among them.
+            TypeError: An item is something else.
         """
         sentences = _parts("sentences", self.sentences, Sentence, {str: Sentence})
         images = _parts("images", self.images, Image, {str: _image, Path: _image})
@@ -171,7 +172,7 @@ class Document:
 
     @property
     def place(self) -> str | None:
-        """Where it comes from, as people write it: its address on the web, its file, or None."""
+        """Where it comes from, for people: its address on the web, its file, or None."""
         return self.meta.get("address") or (None if self.source is None else str(self.source))
 
     @property
@@ -182,15 +183,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What carries a link, as far as the picture evidence goes: how far the cosine falls without each part.
+    """Words and regions that carry a link's picture evidence: how far the cosine falls without each of them.
 
-    A weight above 0 speaks for the link, one below 0 against it.
+    A positive weight supports the link, a negative one speaks against it.
 
     Attributes:
-        words: Begin and end of each word that was tried, in characters of the sentence's text, and its weight; in
-            reading order.
+        words: Begin and end, in characters of the sentence's text, and weight of each word; in reading order.
         regions: Left, top, right, bottom of each region, as shares of the picture's width and height, 0 to 1 from the
-            top left, and its weight. () where the model reads features without looking at the image.
+            top left, and its weight. () if the model reads features without looking at the image.
     """
 
     words: tuple[tuple[int, int, float], ...]
@@ -204,10 +204,10 @@ class Link:
     Attributes:
         sentence: Index into the document's sentences.
         image: Index into the document's images.
-        score: The cell of the matrix the links were chosen from: the cosine (-1 to 1) where the image is the only
-            evidence, else the confidence.
+        score: The value from which links were chosen: the cosine (-1 to 1) if pictures are the only evidence, else the
+            confidence.
         confidence: Probability, 0 to 1, that the link is right.
-        evidence: What each kind of evidence adds to the log-odds of the link.
+        evidence: Kind of evidence to what it adds to the log-odds of the link.
         explanation: Words and regions that carry it; None if not asked for, or if the image was not encoded.
         paragraph: Probability, 0 to 1, that any sentence of the link's block belongs to the image; None without
             layout.
@@ -233,19 +233,19 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is promised of the links of all documents that were linked together; see ``iconotext.links.promise``.
+    """A promise about the links of all documents that were linked together; see ``iconotext.links.promise``.
 
     Attributes:
-        claim: What is said of each image that passed.
-        max_false: Of those, the share for which that is false, at most.
-        tested: How many images it was tested for.
-        kept: How many of them passed.
-        calibration: How many calibration figures, or decoys, the promise is made from.
-        untested: How many images could not be tested; nothing is said of them.
-        refused: Why not; None where all were tested.
+        claim: What is claimed of each image that passed.
+        max_false: The claim is wrong for at most this share of the images that passed, in expectation.
+        tested: Number of images for which it was tested.
+        kept: Number of images that passed.
+        calibration: Number of calibration figures, or decoys, that the promise is based on.
+        untested: Number of images that could not be tested; nothing is promised about them.
+        refused: Why they could not be tested; None if all were.
         images: The images of this document that passed.
         decides: Whether the links of images that did not pass are dropped.
-        collections: How many collections have a threshold of their own; the promise is of all together, not of each.
+        collections: Number of collections with a threshold of their own; the promise is for all together, not for each.
     """
 
     claim: Claim
@@ -265,15 +265,15 @@ class LinkedDocument:
     """A document with the links found in it.
 
     Attributes:
-        document: The document that was linked; images that could not be decoded now have their ``problem``.
-        links: By descending score; ties in the order of image, then sentence.
-        similarity: (sentences, images) float32, the matrix the links were chosen from; 0 in the column of an image
-            that has a problem.
+        document: The document that was linked; images that could not be decoded now have a ``problem``.
+        links: By descending score; ties by image, then sentence.
+        similarity: (sentences, images) float32, the scores from which links were chosen; 0 in the column of an image
+            with a problem.
         model: Name of the model that compared images with sentences.
-        promises: One for each claim; () where nobody asked for any.
-        notes: What a user should know of the links as a whole, a sentence each, such as a language that the model does
-            not know.
-        habit: Where the pictures of its collection stand, in words; None where too little is known.
+        promises: One for each claim; () if none were asked for.
+        notes: What a user should know about all links, a sentence each, such as a language that the model does not
+            know.
+        habit: Where the pictures of its collection stand, in words; None if unknown.
     """
 
     document: Document
@@ -289,27 +289,27 @@ class LinkedDocument:
         return f"LinkedDocument({self.document.id!r}, {links}, {images}, {self.model!r})"
 
     page_in_notebook: ClassVar[Callable[[LinkedDocument], str]]
-    """Makes the HTML that notebooks show. The package sets it: pages are made of documents, which know of none."""
+    """Makes the HTML for notebooks. Set by the package, since ``report`` imports this module."""
     make_context: ClassVar[Callable[[LinkedDocument, int | Image, int], Context]]
     make_chunks: ClassVar[Callable[[LinkedDocument, int], list[Chunk]]]
-    """Set by the package as well: ``report.context``, ``report.chunks``."""
+    """Set by the package too: ``report.context``, ``report.chunks``."""
 
     def _repr_html_(self) -> str:
         return type(self).page_in_notebook(self)
 
     def context(self, image: int | Image, words: int = CONTEXT_WORDS) -> Context:
-        """What the document says about one of its images, in at most so many words; see ``report.context``."""
+        """What the document says about one of its images, in at most ``words`` words; see ``report.context``."""
         return type(self).make_context(self, image, words)
 
     def chunks(self, words: int = CHUNK_WORDS) -> list[Chunk]:
-        """The document in chunks of at most so many words, with their images; see ``report.chunks``."""
+        """The document in chunks of at most ``words`` words, with their images; see ``report.chunks``."""
         return type(self).make_chunks(self, words)
 
 
 def _parts(
     name: str, given: Iterable[Any], kind: type[Part], made: Mapping[type, Callable[[Any], Part]]
 ) -> tuple[Part, ...]:
-    """The sentences or images of a document, made of what was given for them."""
+    """Convert sentences or images that were given as plain texts or file names."""
     if isinstance(given, tuple) and all(isinstance(each, kind) for each in given):
         return given
     if isinstance(given, (str, bytes, Path)):

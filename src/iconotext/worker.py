@@ -1,9 +1,9 @@
-"""Reading strange files in another process, with a limit on its memory and time.
+"""Reads untrusted files in another process, with a limit on memory and time.
 
-A few hundred bytes can make a reader fill all memory (a PDF whose forms draw each other twice, aliases in YAML, a
-image that says it is small), and nothing within a process can stop it; native code can end the process. So one other
-process, started with the first file and kept for the next ones, reads one at a time. It ends when its input does, that
-is with us, also where we are killed.
+A few hundred bytes can make a reader fill all memory (a PDF whose forms draw each other twice, aliases in YAML, an
+image that says it is small), which nothing inside the process can stop, and native code can crash it. So one worker
+process, started with the first file and kept for later ones, reads one file at a time. It ends when its input ends, and
+so with the main process, even if that is killed.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 _START = "import gc; gc.set_threshold(50_000); from iconotext.worker import work; work()"
-"""What the other process runs; garbage is not looked for while modules are imported, which saves a fifth of that."""
+"""Program of the worker; rare garbage collection during imports saves a fifth of their time."""
 
 _lock = threading.Lock()
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """The other process, what it reads questions from and what it writes answers to, and whether it has spoken."""
+    """The worker process, with the pipes for questions and answers, and whether it has answered yet."""
 
     process: subprocess.Popen[bytes]
     questions: IO[bytes]
@@ -52,28 +52,28 @@ class _Worker:
 
 
 _worker: _Worker | None = None
-_workers_of_parent: list[_Worker | None] = []  # kept, and never asked, by a process forked from ours
+_workers_of_parent: list[_Worker | None] = []  # kept, but not used, by a process forked from ours
 
 
 class LimitError(Exception):
-    """The work took more than its memory or time, or ended the process."""
+    """The work exceeded its memory or time, or ended the worker."""
 
 
 def run_isolated(
     function: Callable[P, Result], memory: int, seconds: float, /, *arguments: P.args, **options: P.kwargs
 ) -> Result:
-    """Call a function in the other process.
+    """Call a function in the worker process.
 
     Args:
-        function: Of a module, so that the other process can import it.
-        memory: Bytes that the process may take beyond what it has, where the system can limit it (Linux).
-        seconds: After which it is ended.
-        arguments: Of the function. They, its result and what it raises must pickle.
-        options: Keyword arguments of the function, which must pickle too.
+        function: Of a module, so that the worker can import it.
+        memory: Further bytes that the worker may take, if the system can limit it (Linux).
+        seconds: Time limit, after which the worker is killed.
+        arguments: Of the function. They, its result and its errors must be picklable.
+        options: Keyword arguments of the function, also picklable.
 
     Raises:
-        LimitError: It took more memory or time, or ended the process.
-        IconotextError: The process cannot be started.
+        LimitError: The call exceeded its memory or time, or ended the worker.
+        IconotextError: The worker cannot be started.
     """
     with _lock:
         answer = _ask((function, arguments, options, memory, seconds, _folder()), seconds)
@@ -94,7 +94,7 @@ def _folder() -> str | None:
 
 
 def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
-    """What the other process answers; None where it came to its end over the question."""
+    """The worker's answer; None if it ended instead of answering."""
     asked = pickle.dumps(question, protocol=pickle.HIGHEST_PROTOCOL)
     worker = _running_worker()
     timer = threading.Timer(seconds, worker.process.kill)
@@ -108,7 +108,7 @@ def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
     except (EOFError, OSError, pickle.UnpicklingError):
         _stop()
         return None
-    except BaseException:  # an interruption from the keyboard leaves half an answer behind
+    except BaseException:  # Ctrl-C leaves half an answer behind
         _stop()
         raise
     finally:
@@ -116,13 +116,13 @@ def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
 
 
 def start_worker(*modules: str) -> None:
-    """Start the other process without waiting for it, where a file will soon be read: it takes a fifth of a second.
+    """Start the worker in the background before a file is read: starting takes a fifth of a second.
 
     Args:
-        modules: What it imports at once, since the first question will most likely need it.
+        modules: To import at once, since the first question will probably need them.
 
     Raises:
-        IconotextError: It cannot be started.
+        IconotextError: The worker cannot be started.
     """
     with _lock:
         _started_worker(modules)
@@ -155,7 +155,7 @@ def _started_worker(modules: Sequence[str] = ()) -> _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            pipesize=2**20,  # an image of some megabytes then needs few turns
+            pipesize=2**20,  # so that an image of some megabytes needs few reads
             env=environment,
         )
         if process.stdin is None or process.stdout is None:
@@ -168,7 +168,7 @@ def _started_worker(modules: Sequence[str] = ()) -> _Worker:
 
 @atexit.register
 def close_worker() -> None:
-    """End the other process, at once even if it is at work; the next file starts a new one."""
+    """End the worker at once, even in the middle of its work; the next file starts a new one."""
     _stop()
 
 
@@ -180,7 +180,7 @@ def _stop() -> None:
 
 
 def _reset_after_fork() -> None:
-    """A process forked from ours must not use our worker, nor wait for a lock that a thread of ours holds."""
+    """A process forked from ours must not use our worker, or wait for a lock held by one of our threads."""
     global _lock, _worker
     _workers_of_parent.append(_worker)
     _lock, _worker = threading.Lock(), None
@@ -191,7 +191,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 def serve(questions: BinaryIO, answers: BinaryIO, modules: Sequence[str] = ()) -> None:
-    """Work until there are no more questions: what the other process does; ``modules`` are imported beforehand."""
+    """Main loop of the worker: answer until there are no more questions; ``modules`` are imported first."""
     answers.write(b"\n")
     answers.flush()
     for name in modules:
@@ -210,8 +210,8 @@ def serve(questions: BinaryIO, answers: BinaryIO, modules: Sequence[str] = ()) -
         try:
             answer = True, function(*arguments, **options)
         except MemoryError:
-            os._exit(1)  # what else is left of it is of no use
-        except Exception as error:  # goes back to the caller, bugs included
+            os._exit(1)  # the memory limit was hit; do not go on
+        except Exception as error:  # sent back to the caller, bugs included
             if not isinstance(error, IconotextError):
                 error.add_note(traceback.format_exc())
             answer = False, error
@@ -223,7 +223,7 @@ def serve(questions: BinaryIO, answers: BinaryIO, modules: Sequence[str] = ()) -
 
 
 def limit_memory(memory: int | None) -> None:
-    """Let this process take so much memory beyond what it has now; None: any amount."""
+    """Limit this process to ``memory`` bytes more than it has now; None for no limit."""
     try:
         import resource
     except ImportError:  # Windows
@@ -239,26 +239,26 @@ def limit_memory(memory: int | None) -> None:
 
 
 def _end_after(seconds: float) -> None:
-    """Let the system end this process after some seconds, in case the caller is gone by then; 0 cancels that."""
+    """Let the system end this process after some seconds, in case the caller is gone; 0 cancels that."""
     if hasattr(signal, "setitimer"):  # not on Windows
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def end_with(parent: int) -> None:
-    """End this process when its parent was killed and it has another one; its input is closed only later."""
+    """End this process if its parent was killed and it has a new one; its input closes only later."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
 
 
 def work() -> None:
-    """What the other process does from its first moment."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to both of us, and the other one says what follows
+    """Entry point of the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both processes; the main process decides
     with contextlib.suppress(ImportError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     with os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever a library prints must not come between the answers
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output of libraries must not mix with answers
         serve(sys.stdin.buffer, output, sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Write files whole or not at all."""
+"""Writes files atomically: completely or not at all."""
 
 from __future__ import annotations
 
@@ -28,21 +28,20 @@ _SQLITE_NO_SPACE = (13, 778)  # SQLITE_FULL and SQLITE_IOERR_WRITE
 
 @contextmanager
 def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
-    """Open a file for writing that appears under its name only when the block ends without an error.
+    """Open a file for writing; it appears under its name only when the block ends without an error.
 
-    The bytes go to a temporary file in the same folder, which is removed on any error. Someone who reads or kills the
-    program meanwhile finds the old file, or none, never half of the new one. Two writers do not mix: with ``force``
-    the last one counts, without it the first. The temporary file of a process that was killed goes when the next one
-    writes into the folder.
+    The bytes go to a temporary file in the same folder, which is removed on any error. Other readers see the old file,
+    or none, never a part of the new one, even if the program is killed. With two writers, the last one counts with
+    ``force``, the first without it. A killed process's temporary file is removed by the next write into the folder.
 
     Args:
-        path: The file; its folder is made if need be. Something that is neither file nor folder, such as a pipe or
-            ``/dev/stdout``, is written to directly.
-        force: Replace a file that is there.
+        path: The file; its folder is created if necessary. A pipe or a device such as ``/dev/stdout`` is written to
+            directly.
+        force: Replace an existing file.
 
     Raises:
-        OutputError: The file exists and ``force`` is not set, or it cannot be written, even if the code in the
-            block wraps that in an error of its own.
+        OutputError: The file exists and ``force`` is not set, or it cannot be written, even if the block wraps that
+            error in one of its own.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
@@ -58,7 +57,7 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-                if sys.platform == "win32":  # where only a closed file can be renamed, and no open one removed
+                if sys.platform == "win32":  # where only closed files can be renamed, and no open file removed
                     file.close()
                 _publish(temporary, path, force)
         finally:
@@ -74,27 +73,26 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
 
 
 def write_bytes(path: Path, data: bytes | Iterable[bytes], *, force: bool = False) -> None:
-    """Write bytes, or chunks of them, as ``open_atomic`` does."""
+    """Write bytes, or chunks of bytes, atomically."""
     with open_atomic(path, force=force) as file:
         for chunk in [data] if isinstance(data, bytes) else data:
             file.write(chunk)
 
 
 def write_text(path: Path, text: str | Iterable[str], *, force: bool = False) -> None:
-    """Write text, or pieces of it, in UTF-8 as ``open_atomic`` does; line ends stay as they are."""
+    """Write text, or pieces of text, in UTF-8, atomically; line ends stay as they are."""
     write_bytes(path, (piece.encode() for piece in ([text] if isinstance(text, str) else text)), force=force)
 
 
 def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
-    """Give a finished file its name in one step; it must lie in the same file system.
+    """Rename a finished file to its name in one step, within the same file system.
 
-    Where nothing is replaced the file keeps its old name too, if the file system has hard links: ``samefile`` then
-    tells that both are one.
+    Without ``force`` it may keep its old name too (a hard link): ``samefile`` then shows that both are one file.
 
     Args:
         finished: The file.
-        path: Its name; something that is neither file nor folder, such as a pipe, gets the bytes.
-        force: Replace a file that is there.
+        path: Its new name; the bytes are written to a pipe or device.
+        force: Replace an existing file.
 
     Raises:
         OutputError: The file exists and ``force`` is not set, or it cannot be written.
@@ -116,13 +114,13 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
 
 @contextmanager
 def reporting_full_disk(place: Path | str) -> Iterator[None]:
-    """Turn any error of the block that means a full disk into one of ours.
+    """Turn any error of the block that means a full disk into ``OutputError``.
 
     Args:
-        place: What is written, for the message where the error itself does not name a file.
+        place: What is being written, for the message, if the error names no file.
 
     Raises:
-        OutputError: The disk is full. All other errors pass.
+        OutputError: The disk is full. Other errors pass unchanged.
     """
     try:
         yield
@@ -136,7 +134,7 @@ def reporting_full_disk(place: Path | str) -> Iterator[None]:
 
 
 def check_overwrite(path: Path, force: bool) -> None:
-    """Raise what ``open_atomic`` would raise for this path, before the work that makes its content.
+    """Raise the error that ``open_atomic`` would raise for this path, before the content is made.
 
     Raises:
         OutputError: The path is a folder, or the file exists and ``force`` is not set.
@@ -148,18 +146,18 @@ def check_overwrite(path: Path, force: bool) -> None:
 
 
 def write_error(path: Path | str, error: BaseException) -> OutputError:
-    """The error to raise where something cannot be written."""
+    """The error to raise if something cannot be written."""
     advice = "; free some space there, then give the same command again" if _full_disk_error(error) else ""
     return OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}{advice}")
 
 
 def _full_disk_error(error: BaseException | None) -> BaseException | None:
-    """The error, among this one and its causes, that says the disk is full; None where none does."""
+    """Among an error and its causes, the one that means a full disk; None without any."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _NO_SPACE:
             return error
         if isinstance(error, OSError) and error.errno is None and "requested and" in str(error):
-            return error  # NumPy: so many numbers requested and fewer written
+            return error  # NumPy: "N requested and M written"
         if getattr(error, "sqlite_errorcode", None) in _SQLITE_NO_SPACE:
             return error
         if any(f"(os error {code})" in str(error) for code in _NO_SPACE):
@@ -173,9 +171,9 @@ def _exists(path: Path) -> OutputError:
 
 
 def _create(path: Path) -> tuple[Path, BinaryIO]:
-    """A new temporary file beside ``path`` with the rights of the one there, else those the user's umask gives.
+    """A new temporary file beside ``path``, with the permissions of an existing file there, else those of the umask.
 
-    It is locked for as long as it is open: that is how others know that somebody still writes it.
+    It is locked while it is open, so that others know that it is still being written.
     """
     while True:
         temporary = path.with_name(f".iconotext-{secrets.token_hex(8)}.tmp")
@@ -184,22 +182,22 @@ def _create(path: Path) -> tuple[Path, BinaryIO]:
         _lock(descriptor)
         if os.fstat(descriptor).st_nlink:
             break
-        file.close()  # another process took it for a leftover, between the two calls
-    with contextlib.suppress(OSError, AttributeError):  # no such file, or a system without such rights
+        file.close()  # another process deleted it as a leftover, between the two calls
+    with contextlib.suppress(OSError, AttributeError):  # no such file, or a system without such permissions
         os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
     return temporary, file
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of processes that are gone, in a folder and all folders in it."""
+    """Remove the temporary files of ended processes, in a folder and all folders in it."""
     for place, _, names in os.walk(folder):
         _remove_abandoned(Path(place), names)
 
 
 @lru_cache(maxsize=1024)
 def _remove_leftovers_once(folder: Path) -> None:
-    """Remove those of one folder; once, since it may hold millions of files."""
-    with contextlib.suppress(OSError):  # a folder that may not be listed
+    """Remove those in one folder; only once, since it may have millions of files."""
+    with contextlib.suppress(OSError):  # a folder that cannot be listed
         _remove_abandoned(folder, os.listdir(folder))
 
 
@@ -211,7 +209,7 @@ def _remove_abandoned(folder: Path, names: Iterable[str]) -> None:
 
 def _remove_if_abandoned(temporary: Path) -> None:
     if sys.platform == "win32":
-        temporary.unlink()  # fails where it is open
+        temporary.unlink()  # fails if it is open
         return
     descriptor = os.open(temporary, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -222,7 +220,7 @@ def _remove_if_abandoned(temporary: Path) -> None:
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock a file until it is closed; False where another process has, or the file system knows no locks."""
+    """Lock a file until it is closed; False if another process has, or the file system has no locks."""
     if sys.platform != "win32":
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -232,15 +230,15 @@ def _lock(descriptor: int) -> bool:
 
 
 def _publish(temporary: Path, path: Path, force: bool) -> None:
-    """Give the finished file its name, in one step that another program cannot come between."""
+    """Rename the finished file in one atomic step."""
     if force:
         os.replace(temporary, path)
         return
     try:
-        os.link(temporary, path)  # unlike a rename, this fails where the name is taken
+        os.link(temporary, path)  # unlike a rename, this fails if the name is taken
     except FileExistsError:
         raise _exists(path) from None
-    except OSError:  # a file system without hard links: take the name first, then put the file in its place
+    except OSError:  # no hard links: take the name first, then put the file in its place
         try:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         except FileExistsError:
@@ -249,7 +247,7 @@ def _publish(temporary: Path, path: Path, force: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name outlast a power cut, where the system can."""
+    """Make the new name survive a power cut, if the system can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

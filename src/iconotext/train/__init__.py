@@ -1,4 +1,4 @@
-"""Training: documents → batches → loop → a model folder."""
+"""Training: from documents through batches and the training loop to a model folder."""
 
 from iconotext.extras import require
 

@@ -1,4 +1,4 @@
-"""Arrays on disk that are written piece by piece and read through a memory map."""
+"""Arrays on disk, written piece by piece and read through a memory map."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from iconotext.write import open_atomic, write_text
 
 
 class ArrayWriter(AbstractContextManager["ArrayWriter"]):
-    """Appends rows to an array on disk; memory holds one piece at a time.
+    """Appends rows to an array on disk; only one piece at a time is in memory.
 
-    The numbers go to ``NAME.bin``, dtype and shape to ``NAME.json`` when the writer is closed.
+    The numbers go to ``NAME.bin``; dtype and shape go to ``NAME.json`` when the writer is closed.
     """
 
     def __init__(self, path: Path, dtype: str, row: tuple[int, ...] = ()) -> None:
@@ -29,7 +29,7 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
         self._file = path.with_suffix(".bin").open("wb")
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Add rows, (n, *row); ``FeatureError`` for a number that is too large for the type, or none."""
+        """Append rows, (n, *row); ``FeatureError`` for NaN, or a number that is too large for the type."""
         if rows.shape[1:] != self.row:
             raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
         with np.errstate(over="ignore"):
@@ -50,14 +50,14 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
 
 
 class Files(Protocol):
-    """The files of a prepared corpus, in a folder or in one archive."""
+    """Access to the files of a prepared corpus, in a folder or in one archive."""
 
     def __call__(self, name: str) -> NDArray[np.uint8]:
-        """The bytes of a file, mapped."""
+        """The bytes of a file, memory-mapped."""
 
 
 def files_in(path: Path) -> Files:
-    """What is in a folder, or in a tar that ``pack`` wrote; a tar is mapped once, whatever is asked of it."""
+    """The files in a folder, or in a tar from ``pack``; a tar is mapped only once."""
     if path.is_dir():
         return lambda name: _mapped(path / name)
     with tarfile.open(path, "r:") as tar:
@@ -67,12 +67,12 @@ def files_in(path: Path) -> Files:
 
 
 def _mapped(path: Path) -> NDArray[np.uint8]:
-    # Nothing cannot be mapped.
+    # An empty file cannot be mapped.
     return np.asarray(np.memmap(path, np.uint8, "r")) if path.stat().st_size else np.zeros(0, np.uint8)
 
 
 def pack(folder: Path, path: Path) -> None:
-    """Write the files of a folder into one tar, the same bytes for the same files."""
+    """Write the files of a folder into one tar; equal files give an equal tar."""
     with open_atomic(path, force=True) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for each in sorted(folder.iterdir()):
             member = tarfile.TarInfo(each.name)
@@ -82,14 +82,14 @@ def pack(folder: Path, path: Path) -> None:
 
 
 def open_array(files: Files, name: str) -> NDArray[Any]:
-    """Map what an ``ArrayWriter`` wrote; ``ValueError`` or the like where it is missing or was cut off."""
+    """Map an array from ``ArrayWriter``; ``ValueError`` or a similar error if it is missing or cut short."""
     head = json.loads(files(f"{name}.json").tobytes())
     found: NDArray[Any] = files(f"{name}.bin").view(head["dtype"]).reshape(head["shape"])
     return found
 
 
 class Stacked:
-    """Arrays one after the other, of which rows are read when they are asked for."""
+    """Several arrays as one, row after row; rows are read when they are indexed."""
 
     def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
         self._arrays = arrays
@@ -107,10 +107,10 @@ class Stacked:
 
 @contextmanager
 def damaged(path: Path) -> Iterator[None]:
-    """Say what to do where arrays cannot be read.
+    """Turn errors of reading arrays into ``CorpusError``, which says what to do.
 
     Raises:
-        CorpusError: Instead of the error of reading.
+        CorpusError: The arrays cannot be read.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Which documents stand in a batch, and what of them: the same for the same seed and epoch, whatever came before."""
+"""Batches: which documents, and which parts of them; depends only on seed, epoch and step, not on earlier batches."""
 
 from __future__ import annotations
 
@@ -24,24 +24,23 @@ from iconotext.train.prepared import Prepared, drawn_places, learned_relations, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """D documents; the first P are compared with themselves, all are negatives for others.
+    """A batch of D documents. The first P are positives, compared with themselves; all are negatives for others.
 
-    Where labelled pairs stand for documents, D and P count pairs, each with one sentence and one image.
+    With labelled pairs, D and P count pairs, each of one sentence and one image, instead of documents.
 
     Attributes:
-        sentence_counts: (D,) sentences of each that take part.
-        image_counts: (D,) images.
+        sentence_counts: (D,) number of sentences used of each document.
+        image_counts: (D,) number of images used.
         sentences: (N, features) vectors, or None.
         words: (T,) word ids, or None.
-        lengths: (N,) words of each sentence, or None.
+        lengths: (N,) number of words of each sentence, or None.
         images: (M, features) vectors, (M, 224, 224, 3) or (M, 3, h, w) pixels, or regions.
-        relations: (P, R) labels of the positives' coherence relations, 1, 0 or NaN, None where they do not matter.
-        relation_weights: (R,) what each relation counts, None without labels.
-        posteriors: Of the positives, one after the other, what other evidence says of each of their sentences and
-            images, row by row; None where no objective asks for it.
-        strangers: (D, D) bool, true where two documents share no image, counting those too that do not take part: only
-            then one is a negative for the other. Labelled pairs of one document also are, if they are not linked
-            crosswise.
+        relations: (P, R) labels of the positives' coherence relations, 1, 0 or NaN; None if not used.
+        relation_weights: (R,) weight of each relation; None without labels.
+        posteriors: For each positive, one after the other, the probabilities of its sentences and images by other
+            evidence, row by row; None if no objective uses them.
+        strangers: (D, D) bool, whether two documents share no image, including images that are not used; only strangers
+            are negatives for each other. Labelled pairs of one document are strangers if they are not linked crosswise.
     """
 
     documents: NDArray[np.int64]
@@ -67,7 +66,7 @@ class Batch:
             )
         }
         counts = (self.documents, self.positives, self.sentence_counts, self.image_counts)
-        return Batch(*counts, **moved)  # type: ignore[arg-type]  # by name, mypy cannot see which may be None
+        return Batch(*counts, **moved)  # type: ignore[arg-type]  # types are by name, mypy cannot see which may be None
 
 
 def epoch_batches(
@@ -75,14 +74,13 @@ def epoch_batches(
 ) -> list[tuple[NDArray[np.int64], int]]:
     """The documents of each batch of an epoch, and how many of them are positives.
 
-    Training documents come in an order of the epoch's own, validation documents always in the same one. Batches are as
-    even as can be, at most ``training.batch`` positives each. Where more negatives are wanted than a batch has, the
-    next documents in that order stand behind the positives: of the same corpus, if batches are of one, as long as there
-    are any.
+    Training documents come in a new order each epoch, validation documents always in the same one. Batches are as even
+    as possible, with at most ``training.batch`` positives each. If more negatives are wanted than a batch has, the next
+    documents in the order follow the positives: of the same corpus, if batches are of one corpus, while there are any.
 
     Args:
-        rank: Which of several processes asks; each gets batches of its own, as many as the others.
-        window: Which part of the epoch the documents are.
+        rank: Number of the calling process; each process gets its own batches, equally many.
+        window: Number of the window of the epoch that the documents are in.
     """
     documents = prepared.documents(split)
     if recipe.similarity.kind == "labelled-pairs":
@@ -105,7 +103,7 @@ def epoch_batches(
     if training:
         batches = [batches[i] for i in rng.permutation(len(batches))]
     if ranks > 1:
-        # Every process takes as many steps; the last batches of some processes may come twice.
+        # Every process takes the same number of steps; the last batches of some may be used twice.
         batches = [batches[(rank + step * ranks) % len(batches)] for step in range(-(-len(batches) // ranks))]
     return batches
 
@@ -122,8 +120,8 @@ def load_batch(
     """Read the documents of a batch.
 
     Args:
-        recipe: Says how many sentences and images of a document take part in training.
-        training: Whether to draw from long documents, and to vary pixels.
+        recipe: Decides how many sentences and images of a document are used in training.
+        training: Whether to sample from long documents, and to vary pixels.
     """
     rng = np.random.default_rng(list(seed))
     chosen = _whole_documents(prepared, recipe, documents, training, rng)
@@ -157,7 +155,7 @@ def load_batch(
 
 
 class _Chosen(NamedTuple):
-    """Which sentences, and which places of images, take part, and how many of each document."""
+    """The sentences and image places that are used, and how many of each document."""
 
     sentences: NDArray[np.int64]
     sentence_counts: list[int]
@@ -168,7 +166,7 @@ class _Chosen(NamedTuple):
 def _whole_documents(
     prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], training: bool, rng: np.random.Generator
 ) -> _Chosen:
-    """All of the documents, or in training as much as the recipe allows."""
+    """All of the documents; in training, at most as much as the recipe allows."""
     limits = recipe.training
     sentences = drawn_places(prepared.sentence_offsets, documents, limits.max_sentences if training else None, rng)
     images = drawn_places(prepared.image_offsets, documents, limits.max_images if training else None, rng)
@@ -177,11 +175,11 @@ def _whole_documents(
 
 
 LIKELY = 0.05
-"""Sentences at least so probable, by other evidence, for an image that takes part also do: there are few."""
+"""Sentences of at least this probability, by other evidence, are used along with their images; there are few."""
 
 
 def _with_likely(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen) -> _Chosen:
-    """The same, and of documents that were drawn from the likely sentences of their images."""
+    """Add, for documents that were sampled, the likely sentences of their images."""
     places = []
     for document, sentences, images in _local(prepared, documents, chosen):
         likely = np.flatnonzero(prepared.posterior_of(document)[:, images].max(1, initial=0) >= LIKELY)
@@ -190,7 +188,7 @@ def _with_likely(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chos
 
 
 def _posteriors(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen) -> Tensor:
-    """The posteriors of what takes part, document after document."""
+    """The posteriors of the chosen sentences and images, document after document."""
     own = [
         prepared.posterior_of(document)[np.ix_(sentences, images)].ravel()
         for document, sentences, images in _local(prepared, documents, chosen)
@@ -201,7 +199,7 @@ def _posteriors(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chose
 def _local(
     prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen
 ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-    """Each document, and which of its sentences and images take part."""
+    """For each document, the numbers of its chosen sentences and images within the document."""
     sentences = np.split(chosen.sentences, np.cumsum(chosen.sentence_counts)[:-1])
     images = np.split(chosen.images, np.cumsum(chosen.image_counts)[:-1])
     for document, rows, columns in zip(documents.tolist(), sentences, images, strict=False):
@@ -218,7 +216,7 @@ def _vectors(vectors: NDArray[np.float16] | None, rows: NDArray[np.int64]) -> Te
 
 
 def _words(prepared: Prepared, sentences: NDArray[np.int64]) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """Word ids, one sentence after the other, and how many each has."""
+    """Word ids, one sentence after the other, and the number of words of each sentence."""
     if prepared.words is None:
         return None, None
     ids, offsets = prepared.words
@@ -244,7 +242,7 @@ def _images(
         return load_pixels([prepared.image_files[row] for row in rows], rng if training else None, tower=tower)
     found = np.asarray(prepared.images[rows], np.float32)
     if training and prepared.views is not None:
-        drawn = rng.integers(0, prepared.views.shape[1] + 1, len(rows))  # 0 is the picture itself
+        drawn = rng.integers(0, prepared.views.shape[1] + 1, len(rows))  # 0 is the original picture
         other = np.flatnonzero(drawn)
         found[other] = prepared.views[rows[other]][np.arange(len(other)), drawn[other] - 1]
     return torch.from_numpy(found)
@@ -253,7 +251,7 @@ def _images(
 def _relations(
     prepared: Prepared, recipe: Recipe, positives: NDArray[np.int64]
 ) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """Labels and weights of what the coherence objective tells, if the recipe has it."""
+    """Labels and weights for the coherence objective; None if the recipe lacks it."""
     names = learned_relations(recipe, prepared)
     if not names:
         return None, None
@@ -261,7 +259,7 @@ def _relations(
 
 
 def _strangers(prepared: Prepared, documents: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(D, D) bool: which documents have no image in common."""
+    """(D, D) bool: which documents share no image."""
     counts = span_counts(prepared.image_offsets, documents)
     rows = prepared.image_rows[span_places(prepared.image_offsets, documents)]
     different, inverse = np.unique(rows, return_inverse=True)
@@ -283,10 +281,10 @@ def planned_reads(
     first: int = 0,
     start: int = 0,
 ) -> Iterator[Callable[[], Batch]]:
-    """What reads each of some batches, from one on.
+    """Functions that read batches, beginning with batch number ``start``.
 
     Args:
-        first: Number in the epoch of the first of them all; chance is drawn by it.
+        first: Number in the epoch of the first of all planned batches; seeds the random numbers.
     """
     for number, (documents, positives) in enumerate(planned[start:], start):
         seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, first + number]
@@ -294,7 +292,7 @@ def planned_reads(
 
 
 def read_ahead(reads: Iterable[Callable[[], Batch]], *, readers: int = 1) -> Iterator[Batch]:
-    """The batches in their order, read on threads while the one before is computed; the same for any number of them."""
+    """Yield the batches in order, read ahead on threads; the result does not depend on ``readers``."""
     with ThreadPoolExecutor(readers, thread_name_prefix="iconotext-batches") as pool:
         ahead: deque[Future[Batch]] = deque()
         for read in reads:

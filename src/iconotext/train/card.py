@@ -1,4 +1,4 @@
-"""The card of a model: what it is, in the words of someone who finds the folder."""
+"""Writes the model card: a description of the model for somebody who finds the folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
 
 
 def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
-    """Markdown: how a model was trained, on what (``Prepared.meta``), how good it is, and how to use it."""
+    """Markdown: how a model was trained, on which data (``Prepared.meta``), how good it is, and how to use it."""
     backbones = prepared["backbones"]
     best = f"validation loss {metrics['validation_loss']:.4f}"
     if "validation_median_rank" in metrics:

@@ -1,4 +1,4 @@
-"""How many links are others once a model has gone on learning."""
+"""Counts how many links change when a model is trained further."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from iconotext.pipeline import Linker, LinkSettings
 from iconotext.types import Document
 
 DOCUMENTS = 200
-"""Documents that are linked twice, the first of the corpora."""
+"""Number of documents that are linked by both models, the first of the corpora."""
 
 
 class Changes(NamedTuple):
-    """How many images have another best sentence than before, by the picture alone, and with all evidence."""
+    """How many images get another best sentence than before, by the picture alone, and with all evidence."""
 
     images: int
     picture: int
@@ -28,10 +28,10 @@ def changed_links(before: str, after: Path, corpora: Sequence[Path]) -> Changes:
     """Link documents with two models.
 
     Args:
-        before: A model, as ``load_encoder`` takes it.
-        after: Folder of the other one.
-        corpora: Where documents are. One picture with its captions has no link to choose: what has neither layout nor
-            a second image does not count.
+        before: A model, as for ``load_encoder``.
+        after: Folder of the other model.
+        corpora: Corpora of documents. A picture with only its captions has no choice of links: documents without layout
+            and with a single image are skipped.
 
     Raises:
         CorpusError, FeatureError: A corpus or a model cannot be read.
@@ -59,5 +59,5 @@ def _with_a_choice(corpora: Sequence[Path]) -> Iterator[Document]:
 
 
 def _best_sentences(linker: Linker, document: Document) -> dict[int, int]:
-    """The best sentence of each image that can be read."""
+    """Image number to the number of its best sentence, for images that can be read."""
     return {link.image: link.sentence for link in linker.link(document).links}

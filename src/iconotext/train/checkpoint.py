@@ -1,4 +1,4 @@
-"""Everything that a training run needs to go on as if it had never stopped, in one file that is whole or not there."""
+"""Checkpoints: everything that a training run needs to continue as if never interrupted, in one atomic file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ CHECKPOINT = "checkpoint.pt"
 
 @dataclass(slots=True)
 class Progress:
-    """How far training is. Chance is drawn anew from seed, epoch and step, so it has no state.
+    """How far training is. Random numbers follow from seed, epoch and step, so they need no state.
 
     Attributes:
-        epoch: Epochs done.
-        step: Steps done of the epoch that is under way.
-        total: Sum of the losses in them.
+        epoch: Number of finished epochs.
+        step: Number of finished steps of the current epoch.
+        total: Sum of the losses in these steps.
         count: Number of these losses.
-        still: Number of these steps that had no gradient.
-        collapsed: Epoch after which the run began again, because it had learned nothing; None if it did not.
-        before: What the model that training starts from is worth in validation, as ``metrics.json`` has it; None for
-            one with random weights.
-        history: A row of the log for each epoch done.
-        kept: Validation loss or median rank, epoch and weights of the best epochs, the best first; see
+        still: Number of these steps without a gradient.
+        collapsed: Epoch after which the run was restarted because it had learned nothing; None if it was not.
+        before: Validation figures of the model that training starts from, as in ``metrics.json``; None if its weights
+            are random.
+        history: A row of the log for each finished epoch.
+        kept: Validation loss or median rank, epoch and weights of the best epochs, best first; see
             ``training.average``.
     """
 
@@ -50,20 +50,20 @@ class Progress:
     kept: list[tuple[float, int, Weights]] = field(default_factory=list)
 
     def end_epoch(self, row: dict[str, float | None]) -> None:
-        """Count the epoch that is under way as done."""
+        """Count the current epoch as finished."""
         self.history.append(row)
         self.epoch, self.step, self.still = self.epoch + 1, 0, 0
         self.total, self.count, self.seconds = 0.0, 0, 0.0
 
     def keep(self, value: float, weights: Mapping[str, Tensor], *, count: int) -> None:
-        """Remember the weights after the latest epoch if it is one of the ``count`` best; of equal ones the earlier."""
+        """Keep the weights of the latest epoch if it is among the ``count`` best; ties go to the earlier epoch."""
         ranked = [*((value_, epoch) for value_, epoch, _ in self.kept), (value, self.epoch)]
         if (value, self.epoch) in sorted(ranked)[:count]:
             copied = {name: tensor.detach().to("cpu", copy=True) for name, tensor in weights.items()}
             self.kept = sorted([*self.kept, (value, self.epoch, copied)], key=lambda each: each[:2])[:count]
 
     def best_weights(self) -> Weights:
-        """The mean of the weights that are kept."""
+        """The mean of the kept weights."""
         import torch
 
         return {
@@ -74,7 +74,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """What the file holds, with the resolved recipe as TOML and the key of the prepared corpus."""
+    """The contents of the file, with the resolved recipe as TOML and the key of the prepared corpus."""
 
     recipe: str
     corpus: str
@@ -84,7 +84,7 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write the checkpoint; who is killed meanwhile finds the old one."""
+    """Write the checkpoint atomically."""
     import torch
 
     progress = checkpoint.progress
@@ -101,7 +101,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
-    """Read the checkpoint, None where there is none; ``TrainingError`` where the file is damaged."""
+    """Read the checkpoint; None if there is none; ``TrainingError`` if the file is damaged."""
     import torch
 
     path = folder / CHECKPOINT
@@ -112,7 +112,7 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
         progress = Progress(**state["progress"], plateau=Plateau(**state["plateau"]))
         progress.kept = [(loss, epoch, weights) for loss, epoch, weights in progress.kept]
         return Checkpoint(state["recipe"], state["corpus"], progress, state["model"], state["optimizer"])
-    except Exception as error:  # whatever a damaged pickle raises
+    except Exception as error:  # a damaged pickle may raise anything
         raise TrainingError(
             f"{path}: damaged; remove it to begin this model again ({' '.join(str(error).split()):.200})"
         ) from error

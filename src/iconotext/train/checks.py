@@ -1,4 +1,4 @@
-"""What would stop a run late, or let it learn nothing, is said before it begins."""
+"""Checks before a run begins: what would stop it late, or keep it from learning."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def check_start(recipe: Recipe) -> None:
-    """Raise what would stop a run only after its corpus is encoded.
+    """Check what would otherwise stop a run only after its corpus is encoded.
 
     Raises:
-        SettingError: The file of word vectors is not there.
+        SettingError: The file of word vectors does not exist.
         FeatureError: There is no such backbone.
     """
     check_backbones(recipe.features.text, recipe.features.image)
@@ -31,12 +31,12 @@ def check_start(recipe: Recipe) -> None:
 
 
 def check_run(recipe: Recipe, prepared: Prepared) -> None:
-    """Raise what would make a run end after its first epoch, or learn nothing.
+    """Check what would otherwise end a run after its first epoch, or keep it from learning.
 
     Raises:
-        CorpusError: Labelled pairs are wanted, and there are none to train on or to validate on; or relations, and
-            none are labelled; or a median rank, and documents are no pairs.
-        FeatureError: Concepts shall be read, and no region has one.
+        CorpusError: Labelled pairs are wanted, and there are none for training or for validation; or relations, and
+            none are labelled; or a median rank, and documents are not single pairs.
+        FeatureError: The recipe reads concepts, and no region has one.
     """
     if recipe.similarity.kind == "labelled-pairs":
         for split in ("train", "validation"):
@@ -56,7 +56,7 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
 
 
 def check_warmup(recipe: Recipe, steps: int) -> None:
-    """Raise ``SettingError`` if the learning rate would rise until the end, with so many steps an epoch."""
+    """Raise ``SettingError`` if, with ``steps`` steps per epoch, the learning rate would rise until the end."""
     warmup, steps = recipe.training.warmup_steps, recipe.training.epochs * steps
     if warmup >= max(steps, 1):
         raise SettingError(
@@ -79,7 +79,7 @@ def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
 
 
 def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
-    """Raise ``FeatureError`` if an encoder shall read concepts and the source of regions does not name any."""
+    """Raise ``FeatureError`` if an encoder reads concepts and the source of regions does not name any."""
     if recipe.reads_concepts and not names:
         raise FeatureError(
             f"{recipe.features.image}: does not say what is seen in its regions: put the names of concepts beside it "

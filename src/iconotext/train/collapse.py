@@ -1,10 +1,10 @@
-"""Whether a run has died, or learned nothing: what its log says, and what can be done.
+"""Detects from the log whether a run has collapsed or learned nothing, and says what can be done.
 
-Two signs, looked at after every epoch. The validation loss is that of a model to which everything is alike
-(``objectives.no_information``): 2 * margin for the hinge of Hessel 2019. And more than half of the steps had no
-gradient: with "at most k links" this is so where no cosine is positive, since then every similarity is 0. Either sign
-alone is none: hard negatives may stay long at that loss before anything is learned, and a model that has learned
-everything has no gradient.
+A run has collapsed if it shows two signs after an epoch. The validation loss equals that of a model to which everything
+is equally similar (``objectives.no_information``): 2 * margin for the hinge of Hessel 2019. And more than half of the
+steps had no gradient: with "at most k links" this happens if no cosine is positive, since then every similarity is 0.
+One sign alone is not enough: hard negatives may keep that loss for long before anything is learned, and a model that
+has learned everything has no gradient.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from iconotext.train.log import Row
 
 SAME = 1e-5
-"""Share by which two losses may differ and count as equal."""
+"""Two losses that differ by at most this share count as equal."""
 
 LEAST_GAIN = 0.01
-"""Share by which a loss must be below that of equal similarities; less is not told from chance."""
+"""Share by which a loss must be below that of equal similarities; smaller gains may be chance."""
 
 
 def informed(row: Row) -> bool:
-    """Whether the validation loss of an epoch is below that of a model to which everything is alike."""
+    """Whether the validation loss of an epoch is below that of a model to which everything is equally similar."""
     loss, nothing = row["validation_loss"], row["no_information"]
     return loss is None or nothing is None or loss < nothing * (1 - SAME)
 
 
 def died(row: Row) -> bool:
-    """Whether an epoch shows both signs: no run was seen to come back from there."""
+    """Whether an epoch shows both signs; no run is known to have recovered."""
     loss, nothing = row["validation_loss"], row["no_information"]
     if loss is None or nothing is None:
         return False
@@ -43,18 +43,18 @@ def died(row: Row) -> bool:
 
 
 def has_ended(progress: Progress, epochs: int) -> bool:
-    """Whether there is nothing more to train."""
+    """Whether training has ended."""
     return progress.epoch >= epochs or (bool(progress.history) and died(progress.history[-1]))
 
 
 def wants_remedy(progress: Progress, recipe: Recipe) -> bool:
-    """Whether a run that is over has learned nothing, and its recipe has something else to try."""
+    """Whether a finished run has learned nothing, and its recipe has a remedy that was not tried."""
     tried = progress.collapsed is not None or not recipe.objective.remedy_epochs
     return not tried and has_ended(progress, recipe.training.epochs) and not _learned(progress.history)
 
 
 def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:
-    """What ``metrics.json`` says of a run that collapsed: ``epoch``, ``learned``, ``why``; None of one that did not."""
+    """The entry in ``metrics.json`` for a run that collapsed: ``epoch``, ``learned``, ``why``; None if it did not."""
     history = progress.history
     if not history or history[-1]["no_information"] is None:
         return None
@@ -66,17 +66,17 @@ def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:
 
 
 def raise_if_dead(folder: Path, metrics: dict[str, Any]) -> None:
-    """Raise ``CollapseError`` for a model whose training died before it had learned anything."""
+    """Raise ``CollapseError`` for a model that collapsed before anything was learned."""
     found = metrics.get("collapse")
     if found is not None and found["epoch"] is not None and not found["learned"]:
         raise CollapseError(f"{folder}: {found['why']}")
 
 
 def _learned(history: Sequence[Row]) -> bool:
-    """Whether any epoch was better than knowing nothing, on either documents.
+    """Whether in any epoch the training loss or the validation loss was better than knowing nothing.
 
-    On those for training alone that is no success, but no collapse either: one learned by heart, or against the mean of
-    the negatives while the hardest ones validate.
+    If only the training loss was, that is no success, but no collapse either: it learned by heart, or learned against
+    the mean of the negatives while validation uses the hardest ones.
     """
     return any(
         loss is None or nothing is None or loss < nothing * (1 - LEAST_GAIN)
@@ -98,7 +98,7 @@ def _why(last: Row, epoch: int | None, learned: bool) -> str:
 
 
 def _advice(recipe: Recipe, epoch: int | None) -> str:
-    """What may help, as far as the recipe has not tried it."""
+    """What may help, leaving out what the recipe has already tried."""
     objective, similarity = recipe.objective, recipe.similarity
     advice = []
     if epoch is not None and similarity.kind == "assignment" and similarity.links == "at-most":

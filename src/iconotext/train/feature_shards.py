@@ -1,4 +1,4 @@
-"""Shards of documents → shards of what training needs of them, each a prepared corpus of its own in one file."""
+"""Turns shards of documents into shards of features for training, each a prepared corpus in one file."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from iconotext.types import Document
 
 OWN_WORDS = "words_of_shard.json"
-"""In a shard whose sentences are words: the words by their numbers there."""
+"""File in a shard whose sentences are words: the words, by their numbers in this shard."""
 
 SUFFIX = "features"
-"""Of the files."""
+"""Suffix of the files."""
 
 
 def write_features(
@@ -55,15 +55,15 @@ def write_features(
     engine: EngineSettings | None = None,
     watch: Watch = unwatched,
 ) -> dict[str, Any]:
-    """Write what training by a recipe needs of each shard; ``train`` takes the folder as a corpus.
+    """Write the features that training by a recipe needs, for each shard; ``train`` takes the folder as a corpus.
 
-    The same call again does only what is missing, as ``link_shards`` does.
+    Called again, it makes only what is missing, like ``link_shards``.
 
     Args:
         addresses: As for ``link_shards``.
-        output: Folder of the results; it may be of a store.
-        recipe: Says which features; recipes that ask for the same can share them.
-        settings: Where pictures are, and the share of documents; how results are written does not matter.
+        output: Folder for the results, also in a store.
+        recipe: Decides which features; recipes that need the same features can share them.
+        settings: Folder of pictures, and the share of documents; how results are written is not used.
 
     Returns:
         As ``link_shards``.
@@ -89,7 +89,7 @@ def write_features(
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Raise ``SettingError`` for a recipe that needs more of a corpus than shards of features have."""
+    """Raise ``SettingError`` for a recipe that needs more of a corpus than feature shards have."""
     file = Path(recipe.features.image)
     reason = None
     if recipe.towers or recipe.features.image == "pixels":
@@ -107,7 +107,7 @@ def check_recipe(recipe: Recipe) -> None:
 
 
 def _setup(recipe: Recipe, settings: ShardSettings) -> dict[str, Any]:
-    """All that shapes a shard of features but the shard itself."""
+    """Everything that decides a shard of features, except the input shard."""
     text, images = _sources(recipe)
     names = [source.name for source in (text, images.backbone) if source is not None]
     names += [*(source.name for source in images.regions), *(table.fingerprint for table in images.tables)]
@@ -126,7 +126,7 @@ def _sources(recipe: Recipe) -> tuple[TextBackbone | None, ImageSource]:
 
 @dataclass
 class Features(Stage):
-    """Writes what training needs of the documents of a shard. See ``Stage``."""
+    """Stage that writes the features of a shard's documents. See ``Stage``."""
 
     recipe: Recipe = field(kw_only=True)
 
@@ -137,14 +137,14 @@ class Features(Stage):
 
     @cached_property
     def sources(self) -> tuple[TextBackbone | None, ImageSource]:
-        """Loaded when they are first used; once in a process."""
+        """Loaded when first used, once in each process."""
         return _sources(self.recipe)
 
     def load(self) -> None:
         """See ``Stage``."""
         _ = self._found
         text, images = self.sources
-        if text is not None:  # networks are loaded when something is encoded first
+        if text is not None:  # networks are loaded when the first text or image is encoded
             text.encode(["a"])
         if images.backbone is not None:
             images.backbone.encode([])
@@ -183,7 +183,7 @@ class Features(Stage):
 
 
 def _note(counts: Counts, document: Document, places: Sequence[int | str], kept: bool) -> None:
-    """Count what becomes of a document and its images."""
+    """Count a document and its images by what happens to them."""
     for image, place in zip(document.images, places, strict=True):
         counts.images["read"] += 1
         if not isinstance(place, str):
@@ -202,7 +202,7 @@ def _note(counts: Counts, document: Document, places: Sequence[int | str], kept:
 
 
 def _image_keys(work: Path, arrays: Sequence[str]) -> NDArray[np.uint64]:
-    """(U,) a digest of the features of each image, by which it is known in other shards."""
+    """(U,) digest of the features of each image, to recognise equal images in other shards."""
     files = files_in(work)
     name = "images" if "images" in arrays else "regions"
     features = open_array(files, name)

@@ -1,4 +1,4 @@
-"""The end of a training run: the best model, its figures and its card."""
+"""Ends a training run: writes the best model, its figures and its card."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_model(training: Training) -> None:
-    """Write the best model and its figures; the checkpoint is not needed any more."""
+    """Write the best model and its figures; the checkpoint is then no longer needed."""
     folder = training.folder
     write_log(folder, training.progress.history)
     save_best(training)
@@ -34,7 +34,7 @@ def write_model(training: Training) -> None:
 
 
 def save_best(training: Training) -> None:
-    """Write the mean of the weights that are best so far."""
+    """Write the mean of the best weights so far."""
     recipe, meta = training.recipe, training.prepared.meta
     save_model(
         training.folder,
@@ -49,10 +49,10 @@ def save_best(training: Training) -> None:
 
 
 def _chosen(training: Training) -> dict[str, Any]:
-    """Which epochs the model is of, and what they were chosen by."""
+    """The epochs of the model, and the figures by which they were chosen."""
     recipe, progress = training.recipe, training.progress
     epoch = progress.kept[0][1]
-    best = progress.history[epoch - 1] if epoch else progress.before or {}  # epoch 0: what training started from
+    best = progress.history[epoch - 1] if epoch else progress.before or {}  # epoch 0: before training
     found: dict[str, Any] = {
         "best_epoch": epoch,
         "validation_loss": best["validation_loss"],
@@ -80,13 +80,13 @@ def _chosen(training: Training) -> dict[str, Any]:
 
 
 def _sizes(prepared: Prepared) -> dict[str, int]:
-    """How many documents and images validate."""
+    """Number of validation documents and images."""
     documents = prepared.documents("validation")
     return {"documents": len(documents), "images": int(span_counts(prepared.image_offsets, documents).sum())}
 
 
 def _measured(training: Training) -> dict[str, Any]:
-    """What the model is worth on the splits that it was not trained on."""
+    """The figures of the model on the splits that it was not trained on."""
     recipe, model, prepared, device = training.recipe, training.model, training.prepared, training.processes.device
     relations = learned_relations(recipe, prepared)
     found: dict[str, Any] = {"relations": relations} if relations else {}

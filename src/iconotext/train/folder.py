@@ -1,4 +1,4 @@
-"""The folder of a model while it is trained: one process at a time, one recipe, nothing left of what was refused."""
+"""Guards the folder of a model during training: one process at a time, one recipe, no leftovers of refused runs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from iconotext.write import write_error
 
 @contextmanager
 def locked(path: Path, *, wait: float, what: str) -> Iterator[None]:
-    """Hold a lock, which ends with the process that holds it, however that ends.
+    """Hold a file lock, which ends with the process even if it is killed.
 
     Args:
-        path: The file that stands for the lock; made if need be, and left there.
+        path: The lock file; created if necessary, and kept.
         wait: Seconds to wait for another process.
 
     Raises:
-        TrainingError: Another process holds it.
-        OutputError: The file cannot be made.
+        TrainingError: Another process holds the lock.
+        OutputError: The file cannot be created.
     """
     lock = FileLock(path, timeout=wait)
     try:
@@ -43,15 +43,15 @@ def locked(path: Path, *, wait: float, what: str) -> Iterator[None]:
 
 @contextmanager
 def gone_if_refused(folder: Path, mark: str) -> Iterator[None]:
-    """Leave no new folder behind where work ends with one of our errors before ``mark``, a file in it, is there."""
+    """Remove a new folder if the block fails with an error of ours before it has the file ``mark``."""
     new = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         yield
     except IconotextError as error:
-        # A TrainingError may say that another process works there.
+        # A TrainingError may mean that another process works there.
         if new and not isinstance(error, TrainingError) and not (folder / mark).exists():
             shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):  # somebody else put something there
+            with suppress(OSError):  # another process put something there
                 for parent in new[1:]:
                     parent.rmdir()
         raise
@@ -61,11 +61,11 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
     """Raise if two resolved recipes differ.
 
     Args:
-        old: The recipe that was begun there, as TOML.
-        new: The one that is to go on.
+        old: The recipe in the folder, as TOML.
+        new: The recipe to train by, as TOML.
 
     Raises:
-        SettingError: They differ; names the keys.
+        SettingError: They differ; lists the keys.
     """
     if old == new:
         return
@@ -78,7 +78,7 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values of nested tables by their dotted keys."""
+    """Dotted keys to the values of nested tables."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}

@@ -1,4 +1,4 @@
-"""The model that a run starts from, where its recipe names one."""
+"""Starts training from the model that the recipe names."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def with_init(recipe: Recipe) -> Recipe:
-    """The recipe with the encoders of the model that it starts from, if it names one.
+    """The recipe with the encoders of the model that it starts from; unchanged if it names none.
 
     Raises:
-        SettingError: It has settings that those encoders have no use for.
+        SettingError: The recipe has settings that these encoders do not use.
         FeatureError: The model cannot be read.
     """
     if recipe.init is None:
@@ -37,7 +37,7 @@ def with_init(recipe: Recipe) -> Recipe:
         both = str(init_folder(recipe.init) / DUAL)
         taken["features"] = old.features.model_copy(update={"text": both, "image": both})
     if old.words is not None:
-        taken["text"] = old.words.model_copy(update={"word_vectors": None})  # that model's went on from there
+        taken["text"] = old.words.model_copy(update={"word_vectors": None})  # that model's word vectors are used
     resolved = recipe.model_copy(update=taken)
     try:
         resolved.check_encoders()
@@ -47,25 +47,24 @@ def with_init(recipe: Recipe) -> Recipe:
 
 
 def _of_another_corpus(new: str, old: str) -> bool:
-    """Whether both are files of features, which hold those of one corpus."""
+    """Whether both are files of features; such a file belongs to one corpus, so it may differ."""
     tables = new.endswith(".npy") and old.endswith(".npy")
     return tables or (is_region_file(Path(new)) and (is_region_file(Path(old)) or Path(old).suffix in REGION_FILES))
 
 
 def start_vocabulary(recipe: Recipe) -> Vocabulary | None:
-    """The words of the model that the recipe starts from: its weights belong to them, whatever the new corpus has."""
+    """The words of the model that the recipe starts from, to which its weights belong; None if it names none."""
     return None if recipe.init is None else load_model(init_folder(recipe.init)).vocabulary
 
 
 def take_over(model: JointModel, old: StoredModel, prepared: Prepared, recipe: Recipe) -> None:
-    """Take over the encoders, and what is known of relations that are told further on.
+    """Copy the encoders, and the weights of relations that both models predict.
 
-    Scale and bias belong to the objective, which may be another one.
-    A file of features says nothing about the network it is from; of two files only the dimensions are compared, and
-    what can be seen in their regions.
+    Scale and bias are not copied: they belong to the objective, which may differ. A file of features does not say which
+    network made it; of two files only the dimensions, and the concepts of their regions, are compared.
     """
     if not recipe.towers:
-        _take_encoders(model, old, prepared, recipe)  # the sides of a dual encoder came with its folder
+        _take_encoders(model, old, prepared, recipe)  # a dual encoder's weights came with its folder
     if model.coherence is not None and old.model.coherence is not None:
         _continue_relations(model.coherence, learned_relations(recipe, prepared), old.model.coherence, old.relations)
 
@@ -88,7 +87,7 @@ def _take_encoders(model: JointModel, old: StoredModel, prepared: Prepared, reci
 
 
 def _continue_relations(new: nn.Linear, learned: Sequence[str], old: nn.Linear, known: Sequence[str]) -> None:
-    """Take over what is known of the relations that both tell; the others begin anew."""
+    """Copy the weights of the relations that both predict; the others start anew."""
     import torch
 
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Gold links as training pairs: what the supervised models of Li 2021 learn from."""
+"""Gold links as training pairs, for the supervised models of Li 2021."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledPairs:
-    """L gold links of some documents.
+    """L gold links of documents.
 
     Attributes:
-        documents: (L,) their numbers, in the order in which they were given.
+        documents: (L,) number of each link's document, in the order given.
         sentences: (L,) sentence within the document.
         images: (L,) image within the document.
-        strangers: (L, L) bool, [i, j] whether sentence i and image j, and sentence j and image i, are of documents
-            without a common image, or of one document and not linked.
+        strangers: (L, L) bool, [i, j] whether sentence i and image j, and sentence j and image i, are from documents
+            without a common image, or from one document and not linked.
     """
 
     documents: NDArray[np.int64]
@@ -36,16 +36,16 @@ class LabelledPairs:
 
 
 def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> NDArray[np.int64]:
-    """The documents of a split that have gold links; of those for training only the recipe's share.
+    """The documents of a split with gold links; for training, only the recipe's share of them.
 
     Raises:
-        CorpusError: There are fewer than two, so that a pair of one has no negative in another.
+        CorpusError: There are fewer than two, so that a pair has no negatives in another document.
     """
     documents = prepared.documents(split)
     counts = span_counts(prepared.link_offsets, documents)
     documents = documents[counts > 0]
     if split == "train" and recipe.training.labelled < 1:
-        # One order for all shares: a larger one has all documents of a smaller one.
+        # One order for all shares: a larger share includes a smaller one.
         order = np.random.default_rng([recipe.seed, 4]).permutation(documents)
         documents = np.sort(order[: round(recipe.training.labelled * len(order))])
     if len(documents) < 2:
@@ -58,7 +58,7 @@ def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> NDArra
 
 
 def labelled_pairs(prepared: Prepared, documents: NDArray[np.int64], strangers: NDArray[np.bool_]) -> LabelledPairs:
-    """All gold links of (D,) documents; strangers: (D, D) bool, whether two of them share no image."""
+    """All gold links of (D,) documents; ``strangers``: (D, D) bool, whether two documents share no image."""
     links = [prepared.links_of(document) for document in documents.tolist()]
     place = np.repeat(np.arange(len(documents)), [len(own) for own in links])
     pairs = np.array([link for own in links for link in own], np.int64).reshape(-1, 2)

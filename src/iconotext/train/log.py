@@ -31,12 +31,12 @@ Row = dict[str, float | None]
 
 
 def write_log(folder: Path, history: Sequence[Row]) -> None:
-    """Write all epochs so far.
+    """Write the log of all epochs so far.
 
-    ``validation_auc`` is empty where no gold links are known, ``validation_median_rank`` where it does not choose.
-    ``no_information`` is the validation loss of a model to which everything is alike, empty where nothing is compared;
-    ``positive`` the share of the validation documents' cosines above 0, ``still`` that of the steps without gradient.
-    The columns of ``gold`` are those of ``iconotext.train.sampling``, empty where no gold links are known.
+    ``validation_auc`` is empty if no gold links are known, ``validation_median_rank`` if it does not choose the model.
+    ``no_information`` is the validation loss of a model to which everything is equally similar, empty if nothing is
+    compared; ``positive`` the share of the validation documents' cosines above 0; ``still`` the share of steps without
+    a gradient. The ``gold`` columns are those of ``iconotext.train.sampling``, empty if no gold links are known.
     """
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""The loop of a training run, in each of its processes."""
+"""The training loop, run in each process."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from iconotext.train.windows import Windows
 from iconotext.write import reporting_full_disk
 
 SAVE_EVERY = 600.0
-"""Seconds of an epoch after which its steps so far are saved; a run that is killed loses no more."""
+"""Seconds between two checkpoints within an epoch; a killed run loses no more than this."""
 
 
 def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Recipe, arrays: Path, folder: Path) -> None:
-    """Train on a prepared corpus to the end, from the checkpoint in the folder if there is one, and write the model."""
+    """Train on a prepared corpus until the end, from the checkpoint in the folder if any, and write the model."""
     training = _begin(processes, watcher, recipe, open_prepared(arrays), folder)
     try:
         with reporting_full_disk(folder):
@@ -96,11 +96,11 @@ def _look_before(training: Training) -> None:
 
 
 def _validated(training: Training) -> tuple[Row, float]:
-    """What the validation documents say of the model as it is, and the number that is lowest in the best epochs."""
+    """Validation figures of the current model, and the number by which the best epochs are chosen (lowest is best)."""
     recipe, prepared, processes = training.recipe, training.prepared, training.processes
     training.model.eval()
     found = validate(training.model, prepared, recipe, processes.device)
-    loss = processes.broadcast(found.loss)  # the last bit may differ between GPUs, and what follows from it would
+    loss = processes.broadcast(found.loss)  # may differ in the last bit between GPUs, and decides what follows
     rank = None
     if recipe.training.choose == "median-rank":
         rank = processes.broadcast(validation_median_rank(training.model, prepared, recipe, processes.device))
@@ -118,11 +118,11 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
     """One pass over the training documents, and validation.
 
     Returns:
-        The row of the log, the validation loss, and the number that is lowest in the best epochs.
+        The row of the log, the validation loss, and the number by which the best epochs are chosen (lowest is best).
     """
     recipe, prepared, progress, processes = training.recipe, training.prepared, training.progress, training.processes
     epoch, device = progress.epoch, processes.device
-    before = time.perf_counter() - progress.seconds  # when it began, had it never stopped
+    before = time.perf_counter() - progress.seconds  # its beginning, without interruptions
     steps, rate = _steps(training, before)
     validated, chosen_by = _validated(training)
     loss = validated["validation_loss"]
@@ -142,7 +142,7 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
 
 
 def _steps(training: Training, before: float) -> tuple[int, float]:
-    """The steps of an epoch that are still to do; how many it has in all, and the learning rate of the last."""
+    """Do the remaining steps of an epoch; returns its total number of steps, and the last learning rate."""
     recipe, progress, processes = training.trained_by, training.progress, training.processes
     epoch = progress.epoch
     windows = Windows(training.prepared, recipe, ranks=processes.world_size)
@@ -170,7 +170,7 @@ def _steps(training: Training, before: float) -> tuple[int, float]:
 
 
 def out_of_memory(error: Exception) -> bool:
-    """Whether an error says that memory ran out; PyTorch says so on a CPU in words alone."""
+    """Whether an error means that memory ran out; on a CPU PyTorch shows it only in the message."""
     said = str(error).lower()
     return (
         isinstance(error, (MemoryError, torch.OutOfMemoryError))
@@ -181,7 +181,7 @@ def out_of_memory(error: Exception) -> bool:
 
 
 def _explained(error: Exception, training: Training) -> TrainingError:
-    """The error with what was kept and what may help."""
+    """The error as a ``TrainingError``, with what was kept and what may help."""
     progress = training.progress
     if progress.kept:
         save_best(training)

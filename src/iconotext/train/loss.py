@@ -1,4 +1,4 @@
-"""The loss of a batch: encoders → cosines → set similarities → objectives."""
+"""The loss of a batch: from encoders through cosines and set similarities to objectives."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from iconotext.similarity.sets import negative_similarities, own_similarities, s
 from iconotext.train.batches import Batch
 
 Encode = Callable[..., tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]]
-"""``JointModel``, or what wraps it."""
+"""``JointModel``, or a wrapper of it."""
 
 
 def batch_loss(
     encode: Encode, batch: Batch, recipe: Recipe, *, epoch: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss of each positive of a batch, and the cosines it came from.
+    """The loss of each positive of a batch, and the cosines from which it was computed.
 
     Args:
         epoch: Counted from 0; see ``objective.mean_epochs``.
-        generator: Draws negatives where the recipe wants fewer than there are.
+        generator: Draws negatives if the recipe wants fewer than there are.
 
     Returns:
-        (P,) losses, the (N, M) cosines of all sentences and images of the batch, and the (P,) part of the losses that
-        is the weighted coherence objective, 0 without it.
+        (P,) losses, the (N, M) cosines of all sentences and images of the batch, and (P,) the weighted coherence
+        objective within the losses, 0 without it.
     """
     sentences, images, scale, bias, relations = encode(
         batch.images,
@@ -63,7 +63,7 @@ def batch_loss(
 
 
 def _pairs(batch: Batch) -> tuple[Tensor, Tensor]:
-    """The rows of the first sentence, and of the first image, of each positive; more have only those without labels."""
+    """The row of each positive's first sentence and first image; only positives without labels have more."""
     counts = (batch.sentence_counts, batch.image_counts)
     first = (torch.tensor([0, *each[: batch.positives - 1]]).cumsum(0) for each in counts)
     rows, columns = (each.to(batch.strangers.device) for each in first)
@@ -83,14 +83,14 @@ def losses_of(
     """(P,) the weighted sum of the recipe's objectives for each positive of a batch (Li 2021, Eq. 5).
 
     Args:
-        cosines: (N, M) of all sentences and images of the batch; of documents that are single pairs, (D, D).
+        cosines: (N, M) of all sentences and images of the batch; (D, D) for documents that are single pairs.
         generator: Draws negatives and sub-documents.
-        scale: Of softmax, logistic, order and posterior.
-        bias: Of logistic.
+        scale: For softmax, logistic, order and posterior.
+        bias: For logistic.
     """
     objective = recipe.objective
     if not objective.compares:
-        return cosines.new_zeros(batch.positives)  # the coherence objective alone
+        return cosines.new_zeros(batch.positives)  # only the coherence objective is used
     documents, positives = len(batch.sentence_counts), batch.positives
     b = None if objective.b is None else min(objective.b, documents - 1)
     drawn = sample_negatives(positives, documents, b, generator)
@@ -106,7 +106,7 @@ def losses_of(
         return hinge(similarities, *masks, margin=margin, negatives="mean" if mean else "hardest", own=own)
 
     if recipe.similarity.kind in ("single-pair", "labelled-pairs"):
-        similarities = cosines  # documents are pairs, which have neither parts nor unlikely links
+        similarities = cosines  # documents are pairs, without parts or unlikely links
         return objective.cross_document * contrast(objective.margin)
     similarities = set_similarities(cosines, batch.sentence_counts, batch.image_counts, **_sets(recipe))
     losses = cosines.new_zeros(positives)
@@ -134,13 +134,13 @@ def _learned_from_others(cosines: Tensor, batch: Batch, targets: Tensor, scale: 
 
 
 def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
-    """(P,) what ``losses_of`` would be if everything were alike; see ``loss_without_information``.
+    """(P,) the value of ``losses_of`` if everything is equally similar; see ``loss_without_information``.
 
-    The intra-document objective of Li 2021, likely against unlikely links, then has its own margin.
+    The intra-document objective of Li 2021, likely against unlikely links, then has half the margin.
     """
     objective, positives = recipe.objective, batch.positives
     strangers = batch.strangers[:positives]
-    drawn = strangers if objective.b is None else strangers & (strangers.cumsum(1) <= objective.b)  # any will do
+    drawn = strangers if objective.b is None else strangers & (strangers.cumsum(1) <= objective.b)  # any negatives
     least = partial(loss_without_information, drawn, drawn, kind=objective.kind)
     margin = objective.margin
     others = strangers.new_zeros(positives, dtype=torch.float32)
@@ -157,13 +157,13 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
 
 
 def _sets(recipe: Recipe) -> dict[str, Any]:
-    """The recipe's set similarity; documents must have sets of sentences and images."""
+    """The settings of the recipe's set similarity; documents must have sets of sentences and images."""
     chosen = recipe.similarity
     return {"kind": chosen.kind, "k": chosen.k, "links": chosen.links, "directions": chosen.directions}
 
 
 def _unlikely(cosines: Tensor, batch: Batch, recipe: Recipe) -> Tensor:
-    """(P,) similarities of what belongs together least in each positive."""
+    """(P,) similarities of the least likely links of each positive."""
     sets = {name: value for name, value in _sets(recipe).items() if name != "links"}
     counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
     return negative_similarities(cosines, *counts, **sets)

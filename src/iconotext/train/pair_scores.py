@@ -1,4 +1,4 @@
-"""What a model is worth on pairs of one text and one image: the rank of the right image, and the relations it tells."""
+"""Figures of a model on pairs of one text and one image: the rank of the right image, and predicted relations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: str, device: torch.device) -> PairVectors:
-    """The pairs of a split as the model sees them, from the arrays that it was trained on.
+    """Encode the pairs of a split, from the arrays that the model was trained on.
 
     Args:
         model: In evaluation mode.
@@ -37,7 +37,7 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
     relations = tuple(prepared.labelled_relations)
     return PairVectors(
         ids=tuple(prepared.ids[document] for document in documents.tolist()),
-        text=(),  # vectors are all that is measured
+        text=(),  # only vectors are measured
         texts=texts,
         images=images[first],
         pictures=(),
@@ -49,7 +49,7 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
 
 
 def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> float:
-    """The median rank of the right image over the validation documents, measured as that of the test documents is.
+    """The median rank of the right image over the validation documents, measured as for test documents.
 
     Args:
         model: In evaluation mode.
@@ -59,12 +59,12 @@ def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe
 
 
 def found_images(pairs: PairVectors) -> Retrieval:
-    """Median rank and R@K in pools of 500 images, or in one of all where there are fewer."""
+    """Median rank and R@K in pools of 500 images, or in one pool of all if there are fewer."""
     return retrieval(rank_pools(similarities(pairs), pairs.image_of, pool=min(POOL, len(pairs.images))))
 
 
 def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]) -> dict[str, Any]:
-    """``found_images``, with the average precision of the relations that the model tells, in its order."""
+    """``found_images``, and the average precision of the relations that the model predicts, in its order."""
     pool = min(POOL, len(pairs.images))
     figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found_images(pairs).as_dict()}
     if model.coherence is not None:

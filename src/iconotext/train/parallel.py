@@ -1,6 +1,6 @@
-"""One process or several: all that differs between them.
+"""Everything that differs between training in one process and in several.
 
-One process, with a GPU or without, needs PyTorch alone. Several are Lightning Fabric's, which takes a second to import.
+One process, with or without a GPU, needs only PyTorch. Several use Lightning Fabric, whose import takes a second.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 
 
 ATTEMPTS = 5
-"""How often several processes look for a port to meet at. Fabric chooses one and lets it go, and seconds later, on a
-busy machine many, the first process asks for it: another program may have it by then."""
+"""How often starting several processes is tried if their port is taken: Fabric chooses a free port and releases it, and
+on a busy machine the first process opens it many seconds later, when another program may have it."""
 
 LOGGERS = ("lightning_fabric", "lightning.fabric", "torch.multiprocessing.spawn")
-"""Those of Lightning Fabric, by either name of its package, and of what starts processes."""
+"""Loggers of Lightning Fabric, under either name of its package, and of PyTorch's process starter."""
 
 
 class Watcher(Protocol):
-    """Is told how a run goes on, to show it to someone."""
+    """Shows the progress of a run to the user."""
 
     def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        """After each step."""
+        """Called after each step."""
 
     def epoch(self, row: dict[str, float | None]) -> None:
-        """After each epoch, with its row of the log."""
+        """Called after each epoch, with its row of the log."""
 
 
 class OneProcess:
-    """A run that is this process alone, on the GPU if there is one, as far as ``Fabric`` goes on several."""
+    """Stands in for ``Fabric`` in a run of only this process, on the GPU if there is one."""
 
     global_rank, world_size = 0, 1
 
@@ -56,7 +56,7 @@ class OneProcess:
         self._half = settings.precision == "bf16"
 
     def setup_module(self, model: JointModel) -> Callable[..., Any]:
-        """Move the model to the device; what to call for it, in the precision of the recipe."""
+        """Move the model to the device; returns a function that calls it in the recipe's precision."""
         import torch
 
         model.to(self.device)
@@ -70,30 +70,30 @@ class OneProcess:
         return forward
 
     def backward(self, loss: Tensor) -> None:
-        """Gradients; of several processes the average."""
+        """Compute gradients; several processes average theirs."""
         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
     def broadcast(self, number: float) -> float:
-        """The number that the first process has."""
+        """The first process's number."""
         return number
 
 
 Processes: TypeAlias = "OneProcess | Fabric"
-"""The processes of a run, as one of them sees them."""
+"""A process of a run, with its access to the others."""
 
 
 def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watcher | None, *arguments: Any) -> None:
     """Run ``work(processes, watcher, *arguments)`` in each of the recipe's processes.
 
     Args:
-        work: A function of a module, since other processes look it up by its name.
-        settings: Say how many processes: on GPUs where there are any, else on the CPU.
-        watcher: Is told in this process what the first one of the others tells.
-        arguments: Can be pickled, if there are several processes.
+        work: A function of a module, since other processes import it by name.
+        settings: Number of processes: on GPUs if there are any, else on the CPU.
+        watcher: Called in this process with the reports of the first of the other processes.
+        arguments: Must be picklable if there are several processes.
 
     Raises:
         SettingError: More GPUs are wanted than there are.
-        IconotextError: What ``work`` raises.
+        IconotextError: Raised by ``work``.
     """
     import torch
 
@@ -118,7 +118,7 @@ def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watch
                     precision="bf16-mixed" if settings.precision == "bf16" else "32-true",
                 )
                 try:
-                    with environment({}, "MASTER_PORT"):  # else later runs in this process would ask for it, too
+                    with environment({}, "MASTER_PORT"):  # else later runs in this process would use the same port
                         fabric.launch(_in_process, _Silence(), work, queue, threads, arguments)  # type: ignore[arg-type]  # Fabric passes on more than it declares
                     break
                 except ProcessRaisedException as error:
@@ -140,7 +140,7 @@ def _in_process(
 
 
 class _Silence:
-    """Silences Lightning in a process as soon as it is unpickled there, before Fabric has a chance to speak."""
+    """Silences Lightning in a process as soon as it is unpickled there, before Fabric prints anything."""
 
     def __reduce__(self) -> tuple[Callable[[], _Silence], tuple[()]]:
         return _silenced, ()
@@ -156,10 +156,10 @@ def _silenced() -> _Silence:
 
 
 class Forwarded:
-    """A watcher in another process: what it is told is sent, as its method and the arguments.
+    """A watcher in another process: sends each call as the name of its method, and its arguments.
 
     Args:
-        send: Takes a pair.
+        send: Called with this pair.
         every: Seconds between two steps that are sent.
     """
 
@@ -179,7 +179,7 @@ class Forwarded:
 
 @contextmanager
 def _relay(watcher: Watcher | None) -> Iterator[Any]:
-    """A queue whose messages a thread hands to the watcher; None without one."""
+    """A queue from which a thread passes messages to the watcher; None without a watcher."""
     if watcher is None:
         yield None
         return
@@ -193,10 +193,10 @@ def _relay(watcher: Watcher | None) -> Iterator[Any]:
 
     listener = threading.Thread(target=listen, name="iconotext-watcher", daemon=True)
     listener.start()
-    patience: float | None = 10  # a process that was killed while it wrote leaves a queue that never ends
+    patience: float | None = 10  # a process that was killed while writing leaves a queue without an end
     try:
         yield queue
-        patience = None  # all ended well, so all that they told is in the queue, however long it takes to read
+        patience = None  # no process was killed: wait for all messages
     finally:
         queue.put(None)
         listener.join(patience)
@@ -204,7 +204,7 @@ def _relay(watcher: Watcher | None) -> Iterator[Any]:
 
 
 def _original(error: Exception) -> Exception:
-    """The error that a process ended with, of which only the text comes through."""
+    """The error with which a process ended; only its text is available."""
     last = str(error).strip().splitlines()[-1]
     name, _, message = last.removeprefix("iconotext.errors.").partition(": ")
     kind = getattr(errors, name, None)
@@ -215,7 +215,7 @@ def _original(error: Exception) -> Exception:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Nothing of what Lightning and PyTorch say about themselves, here and in the processes that are started."""
+    """Silence Lightning and PyTorch, here and in processes that are started."""
     loggers = [logging.getLogger(name) for name in LOGGERS]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""Prepared corpora put together to one, or cut out of one, without reading more than that takes."""
+"""Joins prepared corpora, or extracts documents from one, without reading more than necessary."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], corpora: Sequence[int]) -> Prepared:
-    """One corpus of several, one after the other, with the features that the first one has.
+    """Join several corpora into one, with the kinds of features that the first one has.
 
-    Features of sentences, images and regions stay where they are. Images of the same ``image_keys`` become one.
-    Relations are left out.
+    The features of sentences, images and regions are not copied. Images with equal ``image_keys`` become one. Relations
+    are left out.
 
     Args:
         parts: At least one.
-        splits: What is to stand in ``Prepared.splits``, of each.
-        corpora: What is to stand in ``Prepared.corpora``, of each.
+        splits: ``Prepared.splits`` to use, for each part.
+        corpora: ``Prepared.corpora`` to use, for each part.
     """
     first = parts[0]
     rows, keys = _image_rows(parts)
@@ -63,7 +63,7 @@ def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], co
 
 
 def _image_rows(parts: Sequence[Prepared]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """The rows of all images, where images are equal that of the first; and the keys."""
+    """The rows of all images, with equal images at the row of the first one; and their keys."""
     own = [part.image_keys for part in parts if part.image_keys is not None]
     begins = np.cumsum([0, *map(len, own)])
     rows = np.concatenate([part.image_rows + begin for part, begin in zip(parts, begins, strict=False)])
@@ -80,7 +80,7 @@ def _stacked(arrays: Sequence[NDArray[np.float16] | None]) -> NDArray[np.float16
     there = [each for each in arrays if each is not None]
     if len(there) < 2:
         return there[0] if there else None
-    return cast("NDArray[np.float16]", Stacked(there))  # nothing but rows is asked of it
+    return cast("NDArray[np.float16]", Stacked(there))  # it is only indexed by rows
 
 
 def extracted(part: Prepared, documents: NDArray[np.int64]) -> Prepared:

@@ -1,4 +1,4 @@
-"""Corpora → features of every sentence and image, in arrays on disk, once."""
+"""Encodes every sentence and image of corpora into arrays on disk, once for all epochs."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ AT_ONCE = 256
 """Documents that are in memory at a time."""
 
 WORDS_AT_ONCE = 2**20
-"""Words that are in memory while they get other numbers."""
+"""Words that are in memory while they are renumbered."""
 
 WAIT = 24 * 3600.0
 """Seconds to wait for another process that prepares the same folder."""
 
 Report = Callable[[str, int], None]
-"""Called with what is being done and how many documents are done."""
+"""Called with the current task and the number of finished documents."""
 
 
 def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Report | None = None) -> Prepared:
-    """Encode every sentence and image of some corpora, or open what an earlier run left.
+    """Encode every sentence and image of corpora, or open the arrays of an earlier run.
 
-    Images that cannot be used are left out, and documents without a sentence or an image; ``Prepared.meta`` counts
-    them. Documents without a split are divided by ``training.validation``, the same way for the same seed. Of several
-    processes that prepare the same folder one does it, and the others wait.
+    Unusable images are left out, and documents without a sentence or an image; ``Prepared.meta`` counts them. Documents
+    without a split are divided by ``training.validation``, in the same way for the same seed. If several processes
+    prepare the same folder, one does it and the others wait.
 
     Args:
-        recipe: Says which features; what else it says does not matter here, apart from seed and validation share.
-        folder: Where the arrays go; made if need be. Arrays of other corpora or features are replaced.
+        recipe: Decides which features; apart from these only seed and validation share are used.
+        folder: For the arrays; created if necessary. Arrays of other corpora or features are replaced.
 
     Raises:
-        CorpusError: A corpus breaks its format, or has nothing to train on or nothing to validate on.
+        CorpusError: A corpus breaks its format, or there are no documents for training or none for validation.
         FeatureError: A backbone or a table of features is missing or does not fit.
         OutputError: The disk is full, or the folder cannot be written.
     """
@@ -75,13 +75,13 @@ def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Re
 
 
 def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], None]) -> Prepared:
-    """What lies in a folder, if it is complete and of the key; else what ``write`` puts there, whole or not at all."""
+    """Open the arrays in a folder if complete and of this key; else let ``write`` make them, atomically."""
     with locked(lock_of(folder), wait=WAIT, what="prepares a corpus"):
         if _key_of(folder, recipe) == key:
             return open_prepared(folder)
         work = folder.with_name(f"{folder.name}.part")
         try:
-            if _key_of(work, recipe) != key:  # else an earlier run was stopped just before the end
+            if _key_of(work, recipe) != key:  # else an earlier run was killed just before the end
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(parents=True)
                 write(work)
@@ -93,7 +93,7 @@ def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], No
 
 
 def lock_of(folder: Path) -> Path:
-    """The file that a process holds while it prepares a folder."""
+    """The lock file that a process holds while it prepares a folder."""
     return folder.with_name(f".{folder.name}.lock")
 
 
@@ -113,24 +113,24 @@ def _prepare(
 
 
 def concept_names(recipe: Recipe, source: ImageSource) -> list[str]:
-    """The names of what can be seen in regions; ``FeatureError`` where the recipe reads them and there are none."""
+    """The names of the concepts in regions; ``FeatureError`` if the recipe reads concepts and there are none."""
     names = list(source.regions[0].concepts or ()) if source.regions else []
     check_concepts(recipe, names)
     return names
 
 
 def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
-    """Equal for recipes that can share the arrays of a folder, unless splits are drawn (see ``Prepared.meta``).
+    """Equal for recipes that can share the arrays of a folder, except for drawn splits (see ``Prepared.meta``).
 
     Raises:
-        CorpusError: There is no such corpus.
+        CorpusError: The corpus does not exist.
         FeatureError: The model to start from cannot be read.
     """
     return _key(recipe, corpora, start_vocabulary(recipe))
 
 
 def _key_of(folder: Path, recipe: Recipe) -> str | None:
-    """The key of arrays that are complete; None too where splits were drawn otherwise than the recipe says."""
+    """The key of complete arrays; None also if splits were drawn in another way than the recipe wants."""
     try:
         meta = json.loads((folder / META).read_text(encoding="utf-8"))
         return str(meta["key"]) if meta["drawn"] in (None, drawing(recipe)) else None
@@ -139,12 +139,12 @@ def _key_of(folder: Path, recipe: Recipe) -> str | None:
 
 
 def drawing(recipe: Recipe) -> list[float]:
-    """What the splits of documents without one depend on."""
+    """The settings that decide the splits of documents without one."""
     return [recipe.seed, recipe.training.validation]
 
 
 def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> str:
-    """Equal for equal arrays: the settings they depend on, and which files in which state."""
+    """Equal for equal arrays: depends on their settings, and on which files in which state."""
     for path in corpora:
         if not path.exists():
             raise CorpusError(f"{path}: no such file")
@@ -162,7 +162,7 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
 
 
 def feature_settings(recipe: Recipe) -> dict[str, Any]:
-    """What of a recipe decides about features, apart from the vocabulary."""
+    """The part of a recipe that decides features, without the vocabulary."""
     return {
         "text": recipe.features.text,
         "image": recipe.features.image,
@@ -176,16 +176,16 @@ def feature_settings(recipe: Recipe) -> dict[str, Any]:
 
 
 def _state(path: Path) -> list[Any]:
-    """Another one when a file, or a file in a folder, has changed."""
+    """A value that changes when a file, or a file in a folder, changes."""
     inside = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in inside if file.exists()]
 
 
 def _vocabulary(recipe: Recipe, prepared: Prepared, own: Sequence[str], names: Sequence[str]) -> Vocabulary:
-    """The words of the documents that are trained on, by whose numbers those in the arrays are replaced.
+    """The vocabulary of the training documents; the word numbers in the arrays are replaced by its numbers.
 
     Args:
-        own: The words by the numbers that they have there.
+        own: The words, by their present numbers in the arrays.
     """
     from iconotext.features.vocabulary import most_frequent
 
@@ -208,7 +208,7 @@ def _write(
     source: ImageSource,
     report: Report,
 ) -> dict[str, Any]:
-    """Write all arrays; what ``Prepared.meta`` says of them."""
+    """Write all arrays; returns their part of ``Prepared.meta``."""
     documents = DocumentTable(recipe.seed)
     skipped = images_left_out = 0
 
@@ -244,7 +244,7 @@ def _write(
 
 
 def enough_documents(corpora: Sequence[Path | str], train: int, validation: int, *, skipped: int) -> None:
-    """Raise ``CorpusError`` where there are too few: a document needs another to be compared with."""
+    """Raise ``CorpusError`` if there are too few documents: each is compared with another one."""
     if train < 2 or validation < 2:
         raise CorpusError(
             f"{', '.join(map(str, corpora))}: training needs two or more documents with sentences and readable images "
@@ -264,13 +264,13 @@ def write_documents(
     *,
     note: Callable[[Document, Sequence[int | str], bool], None],
 ) -> dict[str, Any]:
-    """Write documents as arrays; what ``Prepared.meta`` says of their features.
+    """Write documents as arrays; returns what ``Prepared.meta`` says about features.
 
     Args:
-        chunks: Number of the corpus, and some of its documents.
-        documents: Gets those that have a sentence and an image that can be used.
-        stack: Holds what is open until all is written.
-        note: Is told of each document the rows of its images, or why one cannot be used, and whether it is kept.
+        chunks: Number of a corpus, and some of its documents.
+        documents: Gets the documents with at least one sentence and one usable image.
+        stack: Closes all open files at the end.
+        note: Called for each document with the rows of its images (or why one is unusable), and whether it is kept.
     """
     rows, lacking = ImageRows(images, stack), 0
     for number, chunk in chunks:
@@ -292,12 +292,12 @@ def write_documents(
         "image_features": images.dim,
         "backbones": {"text": sentences.name, "image": images.name},
         "relations": list(documents.relations),
-        "lacking": lacking,  # documents that go without some of their images
+        "lacking": lacking,  # documents without some of their images
     }
 
 
 def chunked(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
-    """Lists of so many documents, the last one of the rest."""
+    """Lists of ``size`` documents; the last one may be shorter."""
     rest = iter(documents)
     while chunk := list(islice(rest, size)):
         yield chunk

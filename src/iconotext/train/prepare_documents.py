@@ -1,4 +1,4 @@
-"""What documents consist of: ids, splits, counts, gold links and relations, in memory until all are read."""
+"""Collects ids, splits, counts, gold links and relations of documents, in memory until all are read."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class DocumentTable:
         self._sentences.append(len(document.sentences))
         self._images.append(rows[rows >= 0].tolist())
         self._linked.append(document.links is not None)
-        places = (np.cumsum(rows >= 0) - 1).tolist()  # images are counted without those left out
+        places = (np.cumsum(rows >= 0) - 1).tolist()  # numbers of images without those left out
         used = [(sentence, places[image]) for sentence, image in document.links or () if rows[image] >= 0]
         self._links.append(chain.from_iterable(used))
         judged = [(name, holds) for name, holds in (document.meta.get("relations") or {}).items() if holds is not None]

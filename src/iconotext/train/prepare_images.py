@@ -1,4 +1,4 @@
-"""The images of a corpus → features, or regions, in arrays on disk, or files for a network that is trained along."""
+"""Writes the images of a corpus to arrays on disk: as features, regions, or files for a network that also learns."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from iconotext.features.feature_table import FeatureTable
 
 IMAGES = 256
-"""Images whose regions are in memory together."""
+"""Images whose regions are in memory at a time."""
 
 VIEWS_AT_ONCE = 64
-"""Views in memory, as encoded pictures."""
+"""Views that are in memory at a time, as encoded pictures."""
 
 
 class ImageWriter(ABC):
     """Writes images.
 
     Attributes:
-        arrays: Names of what it writes.
-        dim: Length of a row, 0 for pixels.
-        name: Of the image backbone or the source of regions, ``pixels``, or the fingerprint of a table.
+        arrays: Names of the arrays that it writes.
+        dim: Length of a row; 0 for pixels.
+        name: Of the image backbone or the source of regions; ``pixels``; or the fingerprint of a table.
     """
 
     arrays: tuple[str, ...]
@@ -51,22 +51,22 @@ class ImageWriter(ABC):
     name: str
 
     def key(self, corpus: int, image: Image) -> str:
-        """Equal for images of which one is enough: of one file, of the same bytes, or else of one address."""
+        """Equal for images that are stored once: of the same file, bytes, or else address."""
         if isinstance(image.file, bytes):
             return hashlib.sha256(image.file).hexdigest()
         return f"{corpus}\n{image.source}" if image.file is None else str(image.file.absolute())
 
     @abstractmethod
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
-        """Write images by their keys; why one cannot be used, None for those that can, and so have the next row."""
+        """Write images by their keys; returns for each None if it got the next row, else why it is unusable."""
 
 
 class ImageSource(NamedTuple):
-    """Where features of images come from; nothing for networks that look at pixels.
+    """Where the features of images come from; empty for networks that read pixels.
 
     Attributes:
-        backbone: One for all.
-        regions: For each corpus what knows the regions of its images, which may be the same.
+        backbone: One for all corpora.
+        regions: For each corpus the source of its images' regions; may be the same one.
         tables: For each corpus a table of features.
     """
 
@@ -76,13 +76,13 @@ class ImageSource(NamedTuple):
 
 
 def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
-    """Load where the recipe's features of images come from.
+    """Load the source of the recipe's image features.
 
     Args:
-        corpora: Corpus files; beside them may lie tables of features.
+        corpora: Corpus files, which may have tables of features beside them.
 
     Raises:
-        FeatureError: It cannot be loaded, or those of several corpora do not fit together.
+        FeatureError: It cannot be loaded, or the sources of several corpora differ in kind or size.
     """
     from iconotext.features import FeatureCache, cached_image, load_dual_encoder, load_image_backbone
 
@@ -98,7 +98,7 @@ def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
 
 
 def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSource) -> ImageWriter:
-    """What writes the images as the recipe reads them."""
+    """The writer for images as the recipe reads them."""
     if source.backbone is not None:
         return BackboneWriter(source.backbone, recipe.features.views, work, stack)
     if source.regions:
@@ -110,9 +110,9 @@ def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSour
 
 
 class ImageRows:
-    """Gives each different image a row, the first time that it is seen.
+    """Assigns a row to each different image when it is first seen.
 
-    Which rows there are stands in a database on disk, so that memory does not grow with the images.
+    The rows are in a database on disk, so that memory does not grow with the number of images.
     """
 
     def __init__(self, writer: ImageWriter, stack: ExitStack) -> None:
@@ -122,7 +122,7 @@ class ImageRows:
         self._count = 0
 
     def of(self, corpus: int, documents: Sequence[Document]) -> list[list[int | str]]:
-        """For each document of a corpus the rows of its images, or why one cannot be used."""
+        """For each document of a corpus the rows of its images, or why an image is unusable."""
         keys = [[self._writer.key(corpus, image) for image in document.images] for document in documents]
         new: dict[str, Image] = {}
         for document, own in zip(documents, keys, strict=True):
@@ -147,7 +147,7 @@ class ImageRows:
 
 
 class FileWriter(ImageWriter):
-    """Writes where pictures are that can be decoded; see ``ImageWriter``."""
+    """Writes the files of images that can be decoded; see ``ImageWriter``."""
 
     arrays: tuple[str, ...] = ()
     dim = 0
@@ -165,7 +165,7 @@ class FileWriter(ImageWriter):
 
 
 class TableWriter(ImageWriter):
-    """Writes what tables of features have; see ``ImageWriter``."""
+    """Writes rows of feature tables; see ``ImageWriter``."""
 
     arrays: tuple[str, ...] = ("images",)
 
@@ -221,7 +221,7 @@ class RegionWriter(ImageWriter):
 
 
 class BackboneWriter(ImageWriter):
-    """Writes the features of an image backbone, and those of further views; see ``ImageWriter``."""
+    """Writes features from an image backbone, also of further views; see ``ImageWriter``."""
 
     def __init__(self, backbone: ImageBackbone, views: int, work: Path, stack: ExitStack) -> None:
         self._backbone = backbone
@@ -256,7 +256,7 @@ class BackboneWriter(ImageWriter):
 
 
 def _unreadable(file: Path | bytes | None) -> str | None:
-    """Why a picture cannot be read when training wants it."""
+    """Why a picture cannot be decoded in training; None if it can."""
     from iconotext.images import decode
 
     if not isinstance(file, Path):
@@ -269,10 +269,10 @@ def _unreadable(file: Path | bytes | None) -> str | None:
 
 
 def _region_sources(image: str, corpora: Sequence[Path]) -> list[RegionSource]:
-    """For each corpus where its regions come from, which may be the same.
+    """For each corpus the source of its regions; may be the same one.
 
     Raises:
-        FeatureError: One cannot be loaded, or they have features of different lengths, or name different concepts.
+        FeatureError: A source cannot be loaded, or they differ in the length of features or in concepts.
     """
     from iconotext.features import FeatureCache, load_regions
 
@@ -285,7 +285,7 @@ def _region_sources(image: str, corpora: Sequence[Path]) -> list[RegionSource]:
 
 
 def _tables(name: str, corpora: Sequence[Path]) -> list[FeatureTable]:
-    """The table of each corpus; ``FeatureError`` where one is missing, or they have rows of different lengths."""
+    """The table of each corpus; ``FeatureError`` if one is missing, or they differ in the length of rows."""
     from iconotext.features.feature_table import load_feature_table
 
     paths = [table_path(name, corpus) for corpus in corpora]

@@ -1,4 +1,4 @@
-"""The sentences of a corpus, and what captions, layout and references say of them → arrays on disk."""
+"""Writes the sentences of a corpus, and their posteriors by other evidence, to arrays on disk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ AT_ONCE = 4096
 def sentence_writer(
     recipe: Recipe, work: Path, vocabulary: Numbers | None, stack: ExitStack, backbone: TextBackbone | None
 ) -> SentenceWriter:
-    """What writes the sentences as the recipe reads them: as words, as tokens of a dual encoder, or as vectors."""
+    """The writer for sentences as the recipe reads them: as words, as a dual encoder's tokens, or as vectors."""
     if recipe.words is not None and vocabulary is not None:
         longest = recipe.words.max_tokens
         return WordWriter("words", lambda texts: [vocabulary.ids(t, max_tokens=longest) for t in texts], work, stack)
@@ -49,10 +49,10 @@ def sentence_writer(
 
 
 class OwnWords:
-    """Words by numbers of their own, as they come: the vocabulary is known when it is known which documents train.
+    """Numbers words in order of appearance, until the training documents, and so the vocabulary, are known.
 
     Attributes:
-        numbers: Of all words so far.
+        numbers: Word to number, for all words so far.
     """
 
     def __init__(self) -> None:
@@ -64,10 +64,10 @@ class OwnWords:
 
 
 def count_words(prepared: Prepared, documents: NDArray[np.int64], own: Sequence[str]) -> Counter[str]:
-    """How often each word stands in some documents, as far as their sentences are read.
+    """How often each word occurs in some documents, counting only what the recipe reads of a sentence.
 
     Args:
-        own: The words by the numbers that they have in the arrays.
+        own: The words, by their numbers in the arrays.
     """
     assert prepared.words is not None
     ids, offsets = prepared.words
@@ -76,20 +76,20 @@ def count_words(prepared: Prepared, documents: NDArray[np.int64], own: Sequence[
         places = span_places(offsets, span_places(prepared.sentence_offsets, some))
         numbers, counts = np.unique(ids[places], return_counts=True)
         found.update({own[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
-    del found[UNKNOWN]  # of sentences without any
+    del found[UNKNOWN]  # stands for sentences without words
     return found
 
 
 Numbers = Vocabulary | OwnWords
-"""Gives words their numbers."""
+"""Maps words to numbers."""
 
 
 class WordWriter:
     """Writes sentences as the numbers of their words, or tokens.
 
     Attributes:
-        arrays: Names of what it writes.
-        dim: Length of a vector, 0 for words.
+        arrays: Names of the arrays that it writes.
+        dim: Length of a vector; 0 for words.
         name: Of the text backbone, or ``words``.
     """
 
@@ -105,17 +105,17 @@ class WordWriter:
         self._offsets.append(np.zeros(1, np.int64))
 
     def append(self, texts: Sequence[str]) -> None:
-        """Write some sentences, at least one."""
+        """Write sentences, at least one."""
         ids = self._ids(texts)
         self._offsets.append(self._words.rows + np.cumsum([len(each) for each in ids], dtype=np.int64))
         self._words.append(np.array(list(chain.from_iterable(ids)), np.int32))
 
 
 def caption_backbone(recipe: Recipe) -> TextBackbone | None:
-    """The text backbone of sentences, or that a model of the recipe compares captions by; None where neither is asked.
+    """The text backbone for sentences, or for captions (posterior objective); None if neither is needed.
 
     Raises:
-        FeatureError: It cannot be loaded.
+        FeatureError: The backbone cannot be loaded.
     """
     from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
 
@@ -145,14 +145,14 @@ class SentenceVectorWriter:
 SentenceWriter = WordWriter | SentenceVectorWriter
 
 TEACHERS: tuple[Evidence, ...] = ("caption", "layout", "reference")
-"""The evidence that the picture learns from: never itself."""
+"""The evidence from which the picture learns; never itself."""
 
 
 class PosteriorWriter:
     """Writes the probability of each sentence and image, for the posterior objective; nothing without it.
 
     Attributes:
-        arrays: Names of what it writes.
+        arrays: Names of the arrays that it writes.
     """
 
     def __init__(self, recipe: Recipe, work: Path, stack: ExitStack, backbone: TextBackbone | None) -> None:
@@ -165,7 +165,7 @@ class PosteriorWriter:
         """Write a document.
 
         Args:
-            rows: (images,) rows of its images, -1 for those that are left out.
+            rows: (images,) row of each image, -1 if it is left out.
         """
         if self.arrays and self._text is not None:
             encode = no_meaning if is_foreign(document, self._text.language) else self._text.encode

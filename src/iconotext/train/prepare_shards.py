@@ -1,7 +1,7 @@
-"""Folders of feature shards, made ready for training: which documents are held out, the vocabulary, and an index.
+"""Prepares folders of feature shards for training: chooses held-out documents, builds the vocabulary and an index.
 
-What is held out is copied into arrays, as a corpus in one file is: validation looks at it after every epoch. All other
-documents stay in their shards (see ``windows``).
+Held-out documents are copied into arrays, as for a corpus in one file, since validation reads them after every epoch.
+All other documents stay in their shards (see ``windows``).
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from iconotext.recipe import Recipe
 
 HELD_OUT = 2_000
-"""Documents that validate at most, and that test: those with the smallest chances. Their figures say enough, and their
-copies must not grow with the corpus."""
+"""At most this many documents are for validation, and as many for testing: those of the lowest ``chance_of``. That is
+enough for their figures, and the copies must not grow with the corpus."""
 
 AT_ONCE = 32
-"""Manifests that are asked for at the same time."""
+"""Manifests that are read at the same time."""
 
 TRAIN, VALIDATION, TEST = range(len(SPLITS))
 
@@ -62,11 +62,12 @@ class FeatureShard(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A document, and what decides whether it is held out: the smallest are.
+    """A document with its rank; the documents of the lowest ranks are held out.
 
     Attributes:
-        shard: Number of its shard; of documents with the same id the first ones go first.
-        document: Number in it.
+        chance: Rank, see ``chance_of``; ties (equal ids) go by shard.
+        shard: Number of its shard.
+        document: Number in the shard.
     """
 
     chance: int
@@ -84,11 +85,11 @@ def is_feature_folder(corpus: Path | str) -> bool:
 
 
 def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[FeatureShard], Counter[str]]:
-    """The shards of some folders, in the order of folders and names, and what their manifests counted.
+    """The shards in folders, in the order of folders and names, and the sum of their manifests' counts.
 
     Raises:
-        SettingError: Their features are not those that the recipe asks for.
-        CorpusError: A folder has no shard that is finished.
+        SettingError: Their features differ from those that the recipe needs.
+        CorpusError: A folder has no finished shard.
     """
     check_recipe(recipe)
     found: list[FeatureShard] = []
@@ -125,14 +126,14 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
 def prepare_shards(
     recipe: Recipe, folders: Sequence[str], folder: Path, *, report: Callable[[str, int], None] | None = None
 ) -> Prepared:
-    """Write what training needs beside the shards, or open what an earlier run left.
+    """Write what training needs besides the shards, or open what an earlier run wrote.
 
     Returns:
-        The held-out documents; ``meta`` has the shards and how many documents of each are for training.
+        The held-out documents; ``meta`` has the shards, and the number of training documents in each.
 
     Raises:
-        SettingError: The features are not those of the recipe, or it cannot be trained on shards.
-        CorpusError: A shard is damaged, or there is nothing to train on or to validate on.
+        SettingError: The features differ from the recipe's, or the recipe cannot be trained on shards.
+        CorpusError: A shard is damaged, or there are no documents for training or none for validation.
         OutputError: The disk is full, or the folder cannot be written.
     """
     given = start_vocabulary(recipe)
@@ -156,7 +157,7 @@ def _prepare(
     given: Vocabulary | None,
     report: Callable[[str, int], None],
 ) -> dict[str, Any]:
-    """Write the held-out documents and the vocabulary; what ``Prepared.meta`` says."""
+    """Write the held-out documents and the vocabulary; returns ``Prepared.meta``."""
     train, undivided, images, lacking = np.zeros(len(shards), np.int64), np.zeros(len(shards), np.int64), 0, 0
     held: dict[int, list[Place]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
     words, of_drawn = Counter[str](), dict[Place, Counter[str]]()
@@ -171,7 +172,7 @@ def _prepare(
         for split, places in held.items():
             more = chances(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
             held[split] = heapq.nsmallest(HELD_OUT, [*places, *more])
-        if own_words:  # whoever validates in the end does not count
+        if own_words:  # counts drawn documents too; those for validation are subtracted below
             words.update(count_words(part, np.flatnonzero(np.isin(part.splits, (TRAIN, UNDIVIDED))), own_words))
             for place in held[UNDIVIDED]:
                 if place.shard == number:
@@ -205,19 +206,19 @@ def _prepare(
 
 
 def chances(recipe: Recipe, part: Prepared, corpus: int, shard: int, documents: NDArray[np.int64]) -> Iterator[Place]:
-    """The places of some documents of a shard."""
+    """The places, with ranks, of some documents of a shard."""
     for document in documents.tolist():
         yield Place(chance_of(recipe.seed, corpus, part.ids[document]), shard, document)
 
 
 def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
-    """The documents of a shard; one of a store is fetched, and stays on disk as long as this is in use.
+    """The documents of a shard; a shard in a store is downloaded, and kept on disk while it is in use.
 
     Args:
-        vocabulary: Of all shards, where sentences are words.
+        vocabulary: Of all shards, if sentences are words.
 
     Raises:
-        CorpusError: It is damaged.
+        CorpusError: The shard is damaged.
         StoreError: The store does not answer.
     """
     with at_hand(address) as (path,):
@@ -230,7 +231,7 @@ def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
 
 
 def own_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
-    """The vocabulary of prepared shards, where sentences are words."""
+    """The vocabulary of prepared shards if sentences are words; else None."""
     return load_vocabulary(prepared.folder / VOCABULARY) if recipe.words is not None else None
 
 
@@ -243,7 +244,7 @@ def _own_words(path: Path) -> list[str]:
 def _write_held_out(
     work: Path, shards: Sequence[FeatureShard], chosen: dict[int, list[Place]], vocabulary: Vocabulary | None
 ) -> dict[str, Any]:
-    """Copy the documents that are held out; what ``Prepared.meta`` says of them."""
+    """Copy the held-out documents; returns their part of ``Prepared.meta``."""
     split_of = {place[1:]: split for split, places in chosen.items() for place in places}
     of_shard: dict[int, list[int]] = {}
     for number, document in sorted(split_of):
@@ -278,7 +279,7 @@ OF_DOCUMENTS = (
     *("splits", "corpora", "linked", "sentence_offsets", "image_offsets", "image_rows", "link_offsets", "links"),
     *("relation_offsets", "relations"),
 )
-"""What of a corpus stands in ``DOCUMENTS``."""
+"""The arrays of a corpus that are in the file ``DOCUMENTS``."""
 
 
 def _arrays(part: Prepared) -> dict[str, NDArray[Any]]:

@@ -1,7 +1,7 @@
-"""A corpus ready for training: features of every sentence and image in flat arrays on disk, mapped into memory.
+"""A corpus ready for training: features of every sentence and image in flat arrays on disk, memory-mapped.
 
-Documents stand one after the other; ``*_offsets`` say where each begins. What documents consist of is in memory, a few
-bytes each; of the features a batch reads its own rows alone, so that memory does not grow with them.
+Documents follow each other; ``*_offsets`` say where each begins. The structure of documents is in memory, a few bytes
+each; a batch reads only its own rows of the features, so that memory does not grow with them.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ def offsets_of(counts: Iterable[int]) -> Rows:
 
 
 def span_counts(offsets: Rows, spans: Rows) -> Rows:
-    """(n,) lengths of some spans."""
+    """(n,) lengths of the given spans."""
     return np.asarray(offsets[spans + 1]) - np.asarray(offsets[spans])
 
 
 def span_places(offsets: Rows, spans: Rows) -> Rows:
-    """The places of all that stands in some spans, one after the other."""
+    """The positions of all items in the given spans, one span after the other."""
     counts = span_counts(offsets, spans)
     ends = np.cumsum(counts)
     return np.repeat(np.asarray(offsets[spans]) - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def drawn_places(offsets: Rows, spans: Rows, limit: int | None, rng: np.random.Generator) -> tuple[Rows, list[int]]:
-    """The places of what is drawn from some spans, in order, and how many of each: at most ``limit``, None for all."""
+    """Random positions from the given spans, sorted, at most ``limit`` (None: all) from each; and how many of each."""
     counts = span_counts(offsets, spans)
     if limit is None or counts.max(initial=0) <= limit:
         return span_places(offsets, spans), counts.tolist()
@@ -62,8 +62,8 @@ def drawn_places(offsets: Rows, spans: Rows, limit: int | None, rng: np.random.G
 
 SPLITS = ("train", "validation", "test")
 UNDIVIDED, NOT_HERE = 3, 4
-"""What else ``Prepared.splits`` has: in a shard, documents of which the run says where they belong; in a part of the
-training documents, those that are in another part."""
+"""Further values of ``Prepared.splits``: in a shard, documents that get a split only in a run; in a window of the
+training documents, those that are in another window."""
 
 META, IDS, DOCUMENTS, FILES = "prepared.json", "ids.json", "documents.npz", "images.json"
 
@@ -80,7 +80,7 @@ class Regions(NamedTuple):
 
     Attributes:
         features: (R, features) float16.
-        concepts: (R,) which of the concepts in ``Prepared.meta`` is seen there; -1 where nothing is known.
+        concepts: (R,) number of the concept in ``Prepared.meta`` that the region shows; -1 if unknown.
         offsets: (U + 1,) first region of each image.
     """
 
@@ -91,29 +91,29 @@ class Regions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Documents in arrays; D documents, N sentences, M places of images, U different images, L gold links.
+    """Documents in arrays: D documents, N sentences, M image places, U different images, L gold links.
 
     Attributes:
         meta: What the arrays were made from; see ``prepare``.
-        ids: Of the D documents.
+        ids: (D,) of the documents.
         splits: (D,) 0 train, 1 validation, 2 test; see also ``NOT_HERE``.
-        corpora: (D,) which of the corpora a document is from.
+        corpora: (D,) number of each document's corpus.
         sentence_offsets: (D + 1,) first sentence of each document.
-        image_offsets: (D + 1,) first place of an image of each document.
-        image_rows: (M,) which of the different images stands there.
+        image_offsets: (D + 1,) first image place of each document.
+        image_rows: (M,) number of the image at each place, among the different images.
         link_offsets: (D + 1,) first link of each document.
         links: (L, 2) sentence and image within the document.
         linked: (D,) whether gold links are known.
-        relation_offsets: (D + 1,) first label of a coherence relation of each document.
-        relations: (A, 2) which of the relations in ``meta``, and whether it holds, 1 or 0.
-        sentences: (N, features) float16, None where sentences come as words.
-        words: None where sentences come as vectors.
-        images: (U, features) float16, None where images come as pixels or regions.
-        views: (U, views, features) float16, further views of the images, None where there are none.
-        regions: None where images come otherwise.
-        posteriors: What captions, layout and references say of each document, the (S, V) probabilities row by row and
-            document after document, float16; None where no objective asks for it.
-        image_keys: (U,) equal for images of equal features, to know them in other shards; None where there are none.
+        relation_offsets: (D + 1,) first relation label of each document.
+        relations: (A, 2) number of the relation in ``meta``, and whether it holds, 1 or 0.
+        sentences: (N, features) float16; None if sentences are words.
+        words: None if sentences are vectors.
+        images: (U, features) float16; None if images are pixels or regions.
+        views: (U, views, features) float16, further views of the images; None without any.
+        regions: None if images are not regions.
+        posteriors: float16, each document's (S, V) probabilities by captions, layout and references, row by row, one
+            document after the other; None if no objective uses them.
+        image_keys: (U,) equal for images with equal features, to recognise them in other shards; None without shards.
     """
 
     folder: Path
@@ -142,7 +142,7 @@ class Prepared:
         return np.flatnonzero(self.splits == SPLITS.index(split))
 
     def linked_documents(self, split: str) -> NDArray[np.int64]:
-        """Documents of a split whose gold links are known."""
+        """The numbers of a split's documents whose gold links are known."""
         documents = self.documents(split)
         return documents[self.linked[documents]]
 
@@ -151,7 +151,7 @@ class Prepared:
         return bool(self._single(self.documents(split)).all())
 
     def links_of(self, document: int) -> tuple[tuple[int, int], ...]:
-        """The gold links of a document: sentence and image, images counted without those that were left out."""
+        """The gold links of a document as (sentence, image); images are numbered without those left out."""
         found = self.links[self.link_offsets[document] : self.link_offsets[document + 1]]
         return tuple((sentence, image) for sentence, image in found.tolist())
 
@@ -162,7 +162,7 @@ class Prepared:
             relations: R names.
 
         Returns:
-            (documents, R) 1 or 0; NaN where nobody answered, and in documents of more than one sentence or image.
+            (documents, R) 1 or 0; NaN if not labelled, and for documents with several sentences or images.
         """
         known: list[str] = self.meta["relations"]
         columns = np.array([*(relations.index(name) if name in relations else -1 for name in known), -1])
@@ -175,10 +175,10 @@ class Prepared:
         return found
 
     def posterior_of(self, document: int) -> NDArray[np.float16]:
-        """(S, V) probability that a sentence belongs to an image, by other evidence than the picture.
+        """(S, V) probability that a sentence belongs to an image, by evidence other than the picture.
 
         Raises:
-            CorpusError: None were prepared.
+            CorpusError: No posteriors were prepared.
         """
         if self.posteriors is None:
             raise CorpusError(f"{self.folder}: prepared without posteriors; remove the folder and train again")
@@ -192,13 +192,13 @@ class Prepared:
 
     @cached_property
     def labelled_relations(self) -> list[str]:
-        """Names of the relations that somebody judged in training documents, the published ones in their order."""
+        """Names of the relations labelled in training documents; those of the papers first, in their order."""
         known: list[str] = self.meta["relations"]
         judged = ~np.isnan(self.labels(self.documents("train"), known))
         return in_order(name for column, name in enumerate(known) if judged[:, column].any())
 
     def relation_weights(self, relations: Sequence[str]) -> Tensor:
-        """(R,) what each relation counts in the coherence objective, by its rate among the training documents."""
+        """(R,) weight of each relation in the coherence objective, from its rate among the training documents."""
         key = tuple(relations)
         if key not in self._weights:
             import torch
@@ -215,7 +215,7 @@ class Prepared:
 
     @cached_property
     def image_files(self) -> tuple[str, ...]:
-        """Where each of the different images is; for networks that look at pixels."""
+        """The file of each different image; for networks that read pixels."""
         return tuple(json.loads((self.folder / FILES).read_text(encoding="utf-8")))
 
     def _single(self, documents: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -225,7 +225,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingSentences:
-    """Word ids of every sentence of the training documents, sentence by sentence; may be gone through several times."""
+    """Word ids of every sentence of the training documents; can be iterated several times."""
 
     prepared: Prepared
     words: Words
@@ -240,12 +240,12 @@ class TrainingSentences:
 
 
 def learned_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
-    """Names of the relations that a model of the recipe tells, by number; none without the coherence objective."""
+    """Names of the relations that a model of the recipe predicts, in order; none without the coherence objective."""
     return (recipe.objective.relations or prepared.labelled_relations) if recipe.objective.coherence else []
 
 
 def open_prepared(path: Path) -> Prepared:
-    """Map the arrays that ``prepare`` wrote, or a shard of features; ``CorpusError`` where something is damaged."""
+    """Map the arrays of ``prepare``, or of a shard of features; ``CorpusError`` if they are damaged."""
     with damaged(path):
         files = files_in(path)
         meta = json.loads(files(META).tobytes())

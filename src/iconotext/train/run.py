@@ -1,4 +1,4 @@
-"""A training run from recipe and corpora to a model folder; killed at any moment, the same call goes on from there."""
+"""Trains from recipe and corpora to a model folder; a killed run is continued by the same call."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from iconotext.train.prepared import Prepared
 from iconotext.write import reporting_full_disk, write_text
 
 CORPUS = "corpus"
-"""Folder within the model's, where the prepared corpus lies while training runs."""
+"""Folder in the model's folder for the prepared corpus, during training."""
 
 LOCK = ".lock"
-"""File within the model's folder that one process at a time holds."""
+"""File in the model's folder that one process at a time locks."""
 
 
 def train(
@@ -40,25 +40,24 @@ def train(
     report: Report | None = None,
     watcher: Watcher | None = None,
 ) -> Path:
-    """Train a model, or go on with one that was interrupted, or do nothing for one that is done; its folder.
+    """Train a model, continue an interrupted training, or do nothing if it has ended; returns the folder.
 
-    The folder then holds the model (see ``embed.folder``), ``log.csv`` and ``metrics.json``. A run
-    that is stopped at any moment, and called again with the same recipe and corpora, ends with the same weights and
-    figures as one that is not; it loses the steps since its last checkpoint, which is written after every epoch and
-    every ten minutes.
+    The folder then has the model (see ``embed.folder``), ``log.csv`` and ``metrics.json``. A run that is interrupted,
+    and called again with the same recipe and corpora, ends with the same weights and figures as an uninterrupted one.
+    It repeats only the steps since the last checkpoint, written after every epoch and every ten minutes.
 
     Args:
-        corpora: Corpus files, or folders of feature shards, also of a store; more than one are trained on together.
-        prepared: Where the prepared corpus lies or will lie, to share it among models; by default in the folder,
-            and removed in the end.
+        corpora: Corpus files, or folders of feature shards, also in a store; several are trained on together.
+        prepared: Folder for the prepared corpus, to share it among models; by default in ``folder``, and removed at the
+            end.
 
     Raises:
-        SettingError: There is a model of another recipe in the folder, or word vectors are missing.
+        SettingError: The folder has a model of another recipe, or word vectors are missing.
         CorpusError, FeatureError: See ``prepare``.
-        CollapseError: Training died before it had learned anything; model and figures are in the folder all the same.
-        TrainingError: The loss is no number any more, or memory ran out: then the best model so far is in the folder.
-            Or the corpus has changed since the run was interrupted, or another process trains in the folder.
-        OutputError: The disk is full; the last checkpoint is whole, and the same call goes on from there.
+        CollapseError: Training collapsed before anything was learned; model and figures are written all the same.
+        TrainingError: The loss is not finite, or memory ran out: then the best model so far is written. Or the corpus
+            has changed since the run was interrupted, or another process trains in the folder.
+        OutputError: The disk is full; the last checkpoint is intact, and the same call continues from there.
     """
     recipe = with_init(recipe)
     text = dump_recipe(recipe)
@@ -75,17 +74,17 @@ def train(
 
             launch(train_in_process, recipe.training, watcher, recipe, arrays, folder)
         _count_changes(recipe, corpora, folder)
-        (folder / CHECKPOINT).unlink(missing_ok=True)  # left over where the end itself was interrupted
+        (folder / CHECKPOINT).unlink(missing_ok=True)  # left over if finishing was interrupted
         shutil.rmtree(folder / CORPUS, ignore_errors=True)
         for lock in (lock_of(folder / CORPUS), folder / LOCK):
-            with contextlib.suppress(OSError):  # Windows keeps what is open
+            with contextlib.suppress(OSError):  # Windows cannot delete open files
                 lock.unlink(missing_ok=True)
     raise_if_dead(folder, json.loads((folder / METRICS).read_text(encoding="utf-8")))
     return folder
 
 
 def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, report: Report | None) -> Prepared:
-    """The corpora ready for training, in whatever form they are."""
+    """The prepared corpora, of either kind."""
     sharded = [is_feature_folder(corpus) for corpus in corpora]
     if all(sharded):
         return prepare_shards(recipe, [str(corpus) for corpus in corpora], folder, report=report)
@@ -95,10 +94,10 @@ def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, repor
 
 
 def _count_changes(recipe: Recipe, corpora: Sequence[Path | str], folder: Path) -> None:
-    """Write into the figures how many links are others than those of the model that training started from.
+    """Write into the figures how many links differ from those of the model that training started from.
 
-    A model that looks images up in a file, or is trained on documents of single pairs alone, has none to count;
-    features have no texts that could be linked (null in the figures).
+    Nothing is counted for a model that reads images from a file, or that is trained only on single pairs; features have
+    no texts that could be linked (null in the figures).
     """
     metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
     looks_up = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
@@ -111,10 +110,10 @@ def _count_changes(recipe: Recipe, corpora: Sequence[Path | str], folder: Path) 
 
 
 def finished(folder: Path) -> bool:
-    """Whether the folder holds a model whose training has ended."""
+    """Whether the folder has a model whose training has ended."""
     return is_model_folder(folder) and (folder / METRICS).is_file()
 
 
 def interrupted(folder: Path) -> bool:
-    """Whether the folder holds a training that can go on."""
+    """Whether the folder has a training that can be continued."""
     return (folder / CHECKPOINT).is_file() and not finished(folder)

@@ -1,8 +1,8 @@
-"""How often training chooses right: gold links among those it takes for likely, and among those for unlikely (Li 2021).
+"""Measures how often training chooses right: the share of gold links among likely and unlikely links (Li 2021).
 
-The similarity of a document is a weighted mean of cells of its matrix; the weights say which links were chosen, TK's or
-those of another similarity, and NegTK's. Li 2021 trust that the one are mostly links and the other mostly none; here it
-is counted, on training documents whose gold links are known. Training itself never sees a gold link.
+The similarity of a document is a weighted mean of cells of its matrix; the weights show which links were chosen as
+likely (by TK or another similarity) or unlikely (by NegTK). Li 2021 assume that most of the former are links and most
+of the latter are not. Here this is counted, on training documents whose gold links are known. Training never sees them.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
 
 SAMPLE = 200
-"""Training documents that are looked at after each epoch; always the same."""
+"""Number of training documents that are measured after each epoch; always the same ones."""
 
 _STREAM = 5
-"""They are drawn from a stream of their own."""
+"""Number of the random stream from which these documents are drawn."""
 
 
 class Sampling(NamedTuple):
-    """Shares of gold links, 0 to 1, means over documents; None where no document has links to count.
+    """Shares of gold links, 0 to 1, mean over documents; None if no document has gold links.
 
     Attributes:
-        likely_gold: Among the links that count as likely, TK's: their precision.
-        unlikely_gold: Among those that count as unlikely, NegTK's.
-        gold: Among all pairs: what chance gives.
+        likely_gold: Among the links chosen as likely (TK): their precision.
+        unlikely_gold: Among the links chosen as unlikely (NegTK).
+        gold: Among all pairs: the share by chance.
     """
 
     likely_gold: float | None
@@ -48,11 +48,11 @@ NOTHING = Sampling(None, None, None)
 
 
 def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Sampling:
-    """Count gold links among those that a model would sample from some training documents.
+    """Count gold links among those that a model would choose in some training documents.
 
     Args:
         model: In evaluation mode.
-        recipe: Of the model; one that samples pairs at random, or has them given, chooses no links.
+        recipe: Of the model; recipes with random or labelled pairs choose no links, and give ``NOTHING``.
     """
     documents = prepared.linked_documents("train")
     if not len(documents) or recipe.similarity.kind in ("single-pair", "labelled-pairs"):
@@ -62,10 +62,10 @@ def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
 
 
 def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Sampling:
-    """Count gold links among those that a similarity of sets chooses.
+    """Count gold links among those that a set similarity chooses.
 
     Args:
-        scored: Documents; one without gold links, or with nothing else, does not count.
+        scored: Documents; those without gold links, or in which all pairs are gold links, do not count.
         similarity: Not one of pairs.
     """
     shares: list[list[float]] = []
@@ -81,7 +81,7 @@ def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Samp
 
 
 def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray, np.ndarray]:
-    """How much each pair counts among the likely and among the unlikely ones: the gradients of the two similarities."""
+    """The weight of each pair among the likely and the unlikely ones: the gradients of the two similarities."""
     with torch.inference_mode(False), torch.enable_grad():
         matrix = cosines.clone().requires_grad_()
         counts = [[len(matrix)], [matrix.shape[1]]]

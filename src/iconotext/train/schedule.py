@@ -1,4 +1,4 @@
-"""The learning rate: rises at the start, falls when the validation loss no longer does."""
+"""The learning rate: rises at the beginning, falls when the validation loss stops falling."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from iconotext.recipe import TrainingSettings
 
 START_RATE = 1e-7
-"""Where a warm-up in steps begins (Li 2021)."""
+"""First rate of a warm-up in steps (Li 2021)."""
 
 
 @dataclass(slots=True)
 class Plateau:
-    """Divides the rate by ``factor`` after ``patience`` epochs without a better validation loss (Hessel 2019 §4).
+    """Divides the rate by ``factor`` after ``patience`` epochs without a lower validation loss (Hessel 2019 §4).
 
     Attributes:
         best: Lowest validation loss so far.
         waited: Epochs since then, or since the last division.
-        divided: How often the rate was divided.
-        begun: Whether a loss has shown that something is learned; before, nothing is counted.
+        divided: Number of divisions.
+        begun: Whether any loss was better than knowing nothing; epochs before are not counted.
     """
 
     best: float = math.inf
@@ -28,8 +28,8 @@ class Plateau:
     begun: bool = False
 
     def see(self, loss: float, settings: TrainingSettings, *, steps: int, informed: bool) -> None:
-        """Take notice of an epoch's validation loss; ``informed`` where it is below that of knowing nothing."""
-        if steps < settings.warmup_steps:  # it falls or not because the rate still rises
+        """Record an epoch's validation loss; ``informed``: whether it is below that of knowing nothing."""
+        if steps < settings.warmup_steps:  # the loss depends on the warm-up, not on learning
             return
         self.begun = self.begun or informed
         if loss < self.best:
@@ -45,7 +45,7 @@ def learning_rate(settings: TrainingSettings, epoch: int, step: int, *, steps: i
 
     Args:
         step: Within the epoch, counted from 0.
-        plateau: After the epochs before.
+        plateau: State after the previous epochs.
     """
     done = epoch + (step + 1) / steps  # in epochs
     rate = settings.learning_rate

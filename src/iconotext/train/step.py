@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def make_optimizer(model: JointModel, recipe: Recipe) -> AdamW:
-    """AdamW, which is Adam where nothing decays; vectors, biases and the scale never do."""
+    """AdamW, which is Adam without weight decay; vectors, biases and the scale never decay."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
         {"params": [each for each in trained if each.ndim > 1], "weight_decay": recipe.training.weight_decay},
@@ -40,10 +40,10 @@ def training_step(
     step: int,
     rate: float,
 ) -> Tensor:
-    """Forward, loss, backward, update: (P,) losses before it; chance comes from seed, epoch, step and process alone.
+    """Do one step, and return the (P,) losses before it; randomness depends on seed, epoch, step and process alone.
 
     Args:
-        encode: The model as ``setup_module`` wrapped it.
+        encode: The model, wrapped by ``setup_module``.
         step: Within the epoch, counted from 0.
     """
     seed = int(
@@ -64,5 +64,5 @@ def training_step(
 
 
 def has_gradient(model: JointModel) -> bool:
-    """Whether the last step moved any weight by its own gradient."""
+    """Whether any weight had a gradient other than 0 in the last step."""
     return any(each.grad is not None and bool(each.grad.any()) for each in model.parameters())

@@ -1,4 +1,4 @@
-"""What a trained model is worth, in a few lines, and how much there was for concepts to bridge (Li 2021)."""
+"""Summarises the figures of a trained model in a few lines, and what concepts could contribute (Li 2021)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 FEW = 20
-"""Pictures of validation documents below which an epoch cannot be told from another."""
+"""With fewer validation images than this, differences between epochs are chance."""
 
 LITTLE = 0.01
-"""Share of the validation loss that is not told from chance."""
+"""Differences in the validation loss below this share may be chance."""
 
 
 def model_summary(folder: Path) -> Iterator[str]:
-    """Lines about a model that links: its best epoch, then its figures on each split that it was not trained on."""
+    """Lines about a linking model: its best epoch, then its figures on each split that it was not trained on."""
     metrics = _metrics(folder)
     chosen_by = metrics.get("validation_median_rank")
     yield (
@@ -51,7 +51,7 @@ def model_summary(folder: Path) -> Iterator[str]:
 
 
 def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
-    """What ``metrics.json`` says of how training went: what it changed, and where it learned nothing or cannot tell."""
+    """Remarks from ``metrics.json``: links that changed, learning that failed, or too little data to tell."""
     if left := metrics.get("left_out"):
         pictures, documents = counted(left["images_left_out"], "picture"), counted(left["skipped"], "document")
         yield (
@@ -77,7 +77,7 @@ def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
-    """What a model has learned beyond the one that it went on from."""
+    """What a model has learned beyond the model that it started from."""
     before, loss = metrics["before"], metrics["validation_loss"]
     auc = before["validation_auc"]
     known = "" if auc is None else f", AUC {100 * auc:.1f}"
@@ -101,7 +101,7 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
 
 
 def relation_summary(folder: Path) -> Iterator[str]:
-    """Lines about a relation model: how well it foretells each relation, and what it was trained on."""
+    """Lines about a relation model: how well it predicts each relation, and its training data."""
     metrics = _metrics(folder)
     for name, found in metrics["relations"].items():
         yield (
@@ -114,7 +114,7 @@ def relation_summary(folder: Path) -> Iterator[str]:
             f"{_precision(found['text'])}, {found['pairs']} pairs: the picture "
             + ("counts" if metrics["pictures"]["kept"][name] else "does not count")
         )
-    if "splits" in metrics:  # it is not in older ones
+    if "splits" in metrics:  # older models lack it
         of = " and ".join(f"{metrics['splits'].get(name, 0)} of {name}" for name in ("validation", "test"))
         yield f"trained on {metrics['pairs']} labelled pairs, {of} splits"
 
@@ -129,9 +129,9 @@ def _precision(value: float | None) -> str:
 
 
 def concept_shares(prepared: Prepared) -> dict[str, float]:
-    """``regions``: the share of the regions that have a concept; ``words``: that of the words which are in its name.
+    """``regions``: share of regions with a concept; ``words``: share of words that are in a concept's name.
 
-    Punctuation is no word here. There is no ``words`` where sentences do not come as words.
+    Punctuation does not count as words. ``words`` is missing if sentences are not words.
 
     Args:
         prepared: A corpus with regions.

@@ -1,4 +1,4 @@
-"""A training run as one of its processes sees it."""
+"""The state of a training run in one of its processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Start(NamedTuple):
-    """The model before its first step, the same for the same seed."""
+    """The model before its first step; the same for the same seed."""
 
     model: JointModel
     inputs: Inputs
@@ -38,14 +38,14 @@ class Start(NamedTuple):
 
 
 def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Start:
-    """The model before its first step, the same for the same seed.
+    """Make the model before its first step; the same for the same seed.
 
     Args:
-        first: Whether its weights matter; those of a run that goes on come from the checkpoint.
+        first: Whether its weights are used; a continued run takes them from the checkpoint.
 
     Raises:
         FeatureError: The model to start from was trained on other features, or the word vectors cannot be read.
-        SettingError: The file of word vectors knows none of the words.
+        SettingError: The file of word vectors has none of the words.
     """
     import torch
 
@@ -78,7 +78,7 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
 
 
 def _word_vectors(source: str, dim: int, seed: int, prepared: Prepared, vocabulary: Vocabulary) -> FloatMatrix:
-    """(V, dim) what the word vectors start from, zeros for a word without one."""
+    """(V, dim) initial word vectors; zeros for a word without one."""
     if source == WORD2VEC and prepared.words is not None:
         from iconotext.features.word2vec import train_word2vec
 
@@ -92,7 +92,7 @@ def _word_vectors(source: str, dim: int, seed: int, prepared: Prepared, vocabula
 
 
 def _encoded(recipe: Recipe, names: Sequence[str]) -> FloatMatrix:
-    """(C, features) the names of concepts as the text backbone has them."""
+    """(C, features) names of concepts, encoded by the text backbone."""
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
 
     return cached_text(load_text_backbone(recipe.features.text), FeatureCache()).encode(names)
@@ -100,11 +100,11 @@ def _encoded(recipe: Recipe, names: Sequence[str]) -> FloatMatrix:
 
 @dataclass(eq=False)
 class Training:
-    """A run as one of its processes sees it.
+    """The state of a run in one of its processes.
 
     Attributes:
-        watcher: Called as it goes on; only in the first process.
-        encode: The model as ``processes`` wrapped it.
+        watcher: Shows progress; only in the first process.
+        encode: The model, wrapped by ``processes``.
     """
 
     recipe: Recipe
@@ -119,12 +119,12 @@ class Training:
 
     @property
     def model(self) -> JointModel:
-        """The model itself."""
+        """The unwrapped model."""
         return self.start.model
 
     @property
     def trained_by(self) -> Recipe:
-        """The recipe, or where it learned nothing and is begun again, what it has as a remedy."""
+        """The recipe; with its remedy, if the run learned nothing and was restarted."""
         if self.progress.collapsed is None:
             return self.recipe
         objective = self.recipe.objective
@@ -132,18 +132,18 @@ class Training:
         return self.recipe.model_copy(update={"objective": remedy})
 
     def begin_again(self) -> None:
-        """Forget all but that nothing was learned."""
+        """Restart, remembering only that nothing was learned."""
         self.model.load_state_dict(new_model(self.recipe, self.prepared).model.state_dict())
         self.optimizer = make_optimizer(self.model, self.recipe)
         self.progress = Progress(collapsed=self.progress.epoch)
 
     @property
     def main(self) -> bool:
-        """Whether this is the process that writes."""
+        """Whether this process writes the files."""
         return self.processes.global_rank == 0
 
     def save_checkpoint(self) -> None:
-        """Write all that is needed to go on from here."""
+        """Write everything that is needed to continue."""
         save_checkpoint(
             self.folder,
             Checkpoint(

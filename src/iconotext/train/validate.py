@@ -1,4 +1,4 @@
-"""What a model is worth on documents it does not train on: the loss that chooses, and the AUC that only informs."""
+"""Validation: the loss by which the model is chosen, and the AUC, on documents that it is not trained on."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 Losses = Callable[[Tensor, Batch], Tensor]
-"""Cosines of pairs, and the batch that they are of, to the losses by the recipe."""
+"""(cosines of pairs, their batch) to the losses of the recipe."""
 
 AT_ONCE = 1024
-"""Sentences, and images, that are encoded together where there is no loss, unless one document has more."""
+"""Sentences, and images, that are encoded together if there is no loss, unless one document has more."""
 
 REGIONAL_AT_ONCE = 64
-"""The same for images that are read region by region, each of them some seventy tokens of a Transformer."""
+"""The same for images that are read as regions, each some seventy tokens of a Transformer."""
 
 SINGLE_PAIRS = 6_000
-"""Pairs, at least, that the validation loss of NoStruct is the mean of. One of each of a few hundred documents says
-more about which were drawn than about the model: the learning rate would fall before anything is learned."""
+"""Smallest number of pairs whose mean is the validation loss of NoStruct. With one pair from each of a few hundred
+documents, chance in drawing would hide what the model learns, and the learning rate would fall too early."""
 
 
 class Validation(NamedTuple):
-    """What the validation documents say.
+    """Figures on the validation documents.
 
     Attributes:
-        loss: Their mean.
-        auc: Of their links; None where no gold links are known.
-        no_information: The loss of a model to which everything is alike; None where nothing is compared.
-        positive: Share of their cosines above 0.
+        loss: Mean loss.
+        auc: Of their links; None if no gold links are known.
+        no_information: Loss of a model to which everything is equally similar; None if nothing is compared.
+        positive: Share of cosines above 0.
     """
 
     loss: float
@@ -60,10 +60,10 @@ class Validation(NamedTuple):
 def validate(
     model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device, split: str = "validation"
 ) -> Validation:
-    """The loss and the links of the validation documents, or of the test documents.
+    """Compute the figures of the validation documents, or of another split.
 
-    Documents are whole and have always the same negatives; the loss is that of the recipe from the first epoch on,
-    whatever ``objective.mean_epochs`` says, so that the figures of all epochs compare.
+    Documents are whole and always have the same negatives. The loss is the recipe's from the first epoch on, whatever
+    ``objective.mean_epochs`` is, so that all epochs are comparable.
 
     Args:
         model: In evaluation mode.
@@ -111,11 +111,11 @@ def validate(
 def encode_pairs(
     model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
 ) -> tuple[FloatMatrix, FloatMatrix]:
-    """The (documents, dim) texts and images of documents that have one of each.
+    """(documents, dim) vectors of the text and of the image of documents with one of each.
 
     Args:
         model: In evaluation mode.
-        documents: Their numbers, ascending.
+        documents: Numbers of documents, ascending.
     """
     parts = [(texts, images) for _, texts, images in _encoded(model, prepared, recipe, documents, device)]
     texts, images = (np.concatenate([each.numpy() for each in side]) for side in zip(*parts, strict=True))
@@ -125,7 +125,7 @@ def encode_pairs(
 def _encoded(
     model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
 ) -> Iterator[tuple[Batch, Tensor, Tensor]]:
-    """Whole documents in batches, with the vectors of their sentences and of their images."""
+    """Whole documents in batches, with the vectors of their sentences and images."""
     planned = [(part, len(part)) for part in _portions(prepared, documents)]
     with torch.inference_mode():
         for batch in read_ahead(planned_reads(prepared, _whole(recipe), planned, training=False, epoch=0)):
@@ -136,23 +136,23 @@ def _encoded(
 
 
 def _whole(recipe: Recipe) -> Recipe:
-    """The recipe, but no pairs are made of its documents."""
+    """The recipe, without turning documents into pairs."""
     return recipe.model_copy(update={"similarity": SimilaritySettings()})
 
 
 def _single_pair_losses(
     losses: Losses, batch: Batch, cosines: Tensor, generator: torch.Generator, draws: int
 ) -> Tensor:
-    """The losses of NoStruct for so many random pairs of each document, from the cosines of all their pairs."""
+    """The losses of NoStruct for ``draws`` random pairs of each document, from the cosines of all their pairs."""
     drawn = (draw_single_pairs(batch.sentence_counts, batch.image_counts, generator) for _ in range(draws))
     return torch.cat([losses(_crossed(cosines, rows, columns), batch) for rows, columns in drawn])
 
 
 def _labelled(batch: Batch, cosines: Tensor, prepared: Prepared) -> tuple[Batch, Tensor]:
-    """The gold links of a batch of whole documents as a batch of their own, and its cosines."""
+    """The gold links of a batch of whole documents as a batch of pairs, and its cosines."""
     pairs = labelled_pairs(prepared, batch.documents, batch.strangers.cpu().numpy())
     place = np.searchsorted(batch.documents, pairs.documents, sorter=(order := np.argsort(batch.documents)))
-    own = order[place]  # which of the batch's documents
+    own = order[place]  # number of the document in the batch
     rows = np.cumsum([0, *batch.sentence_counts])[own] + pairs.sentences
     columns = np.cumsum([0, *batch.image_counts])[own] + pairs.images
     linked = replace(
@@ -174,7 +174,7 @@ def _scored(batch: Batch, cosines: Tensor, prepared: Prepared) -> Iterator[Score
     rows, columns = np.cumsum([0, *batch.sentence_counts]), np.cumsum([0, *batch.image_counts])
     for number, document in enumerate(batch.documents[: batch.positives].tolist()):
         single = batch.sentence_counts[number] == batch.image_counts[number] == 1
-        if prepared.linked[document] and not single:  # else there is nothing to tell apart
+        if prepared.linked[document] and not single:  # else there is no choice
             block = cosines[rows[number] : rows[number + 1], columns[number] : columns[number + 1]]
             # A copy: a view would keep the matrix of the whole batch.
             yield Scored(prepared.ids[document], block.cpu().numpy().copy(), prepared.links_of(document))
@@ -183,7 +183,7 @@ def _scored(batch: Batch, cosines: Tensor, prepared: Prepared) -> Iterator[Score
 def scored_documents(
     model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
 ) -> Iterator[Scored]:
-    """The similarity matrix of whole documents, with their gold links; images that were left out are missing.
+    """The similarity matrix of whole documents, with their gold links; without images that were left out.
 
     Args:
         model: In evaluation mode.
@@ -198,7 +198,7 @@ def scored_documents(
 def evaluate_split(
     model: JointModel, prepared: Prepared, recipe: Recipe, split: str, device: torch.device
 ) -> Evaluation | None:
-    """AUC and the other metrics on a split; None where no links are known there."""
+    """AUC and the other metrics on a split; None if no links are known there."""
     documents = prepared.linked_documents(split)
     if not len(documents):
         return None
@@ -206,7 +206,7 @@ def evaluate_split(
 
 
 def _portions(prepared: Prepared, documents: NDArray[np.int64]) -> Sequence[NDArray[np.int64]]:
-    """The documents in their order, cut so that each part has at most about so many sentences and images."""
+    """The documents in order, in parts of about ``at_once`` sentences and images at most."""
     if not len(documents):
         return []
     sizes = [span_counts(offsets, documents) for offsets in (prepared.sentence_offsets, prepared.image_offsets)]

@@ -1,4 +1,4 @@
-"""Pictures as training sees them: other views, so that it learns no small corpus by heart, and pixels for a network."""
+"""Pictures for training: random views, so that a small corpus is not learned by heart, and pixels for a network."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 
 SMALLEST = 0.75
-"""Smallest side of a view, as a share of the picture's."""
+"""Smallest side of a view, as a share of the picture's side."""
 
 SIDE = 256
-"""Pixels along both sides of a view; the proportions are lost, as they are in the embedded image backbone."""
+"""Width and height of a view in pixels; proportions are lost, as in the image backbone."""
 
 
 def view(file: Picture, number: int) -> bytes:
-    """A random part of a picture, every second one mirrored, as a file; the same for the same picture and number.
+    """A random part of a picture, mirrored for every second number, as a file; depends only on picture and number.
 
     Args:
         file: A picture that can be decoded.
-        number: Which view, from 0.
+        number: Number of the view, from 0.
 
     Raises:
-        ImageError: It cannot be decoded.
+        ImageError: The picture cannot be decoded.
     """
     image = decode(file, at_least=SIDE)
     rng = np.random.default_rng([number, *image.size, *image.resize((4, 4)).tobytes()[:16]])
@@ -48,7 +48,7 @@ def view(file: Picture, number: int) -> bytes:
     if number % 2 == 0:
         part = part.transpose(Transpose.FLIP_LEFT_RIGHT)
     encoded = io.BytesIO()
-    part.save(encoded, "BMP")  # quick to write and to read, and loses nothing
+    part.save(encoded, "BMP")  # fast and lossless
     return encoded.getvalue()
 
 
@@ -63,13 +63,13 @@ def load_pixels(files: Sequence[str], rng: np.random.Generator | None, *, tower:
     """Pictures, decoded on all cores: (n, 224, 224, 3) uint8, or (n, 3, h, w) float32 for a dual encoder.
 
     Args:
-        rng: For the variations of training; None takes each as it is seen in linking.
-        tower: The dual encoder whose image processor prepares them.
+        rng: For random variations in training; None for pictures as in linking.
+        tower: The dual encoder whose image processor is used.
 
     Raises:
         ImageError: A picture cannot be decoded any more.
     """
-    # Seeds are drawn here, so that which thread is first makes no difference.
+    # Seeds are drawn here, so that the order of the threads does not matter.
     seeds = [None] * len(files) if rng is None else [int(seed) for seed in rng.integers(2**62, size=len(files))]
 
     prepare = None if tower is None else pixel_preparation(tower)

@@ -1,8 +1,8 @@
-"""The training documents, a part at a time: which part comes when in an epoch, and its batches.
+"""Divides an epoch's training documents into windows, and makes their batches.
 
-A corpus in arrays is one part. Of shards so many are taken together that their documents fill the buffer; within it
-they are shuffled. What stands where follows from seed and epoch alone, so a run goes on at any step of an epoch, and
-every process knows its own share.
+A corpus in arrays is one window. Of shards, so many are opened together that their documents fill the buffer, in which
+they are shuffled. The order follows from seed and epoch alone, so a run can continue at any step of an epoch, and every
+process knows its own share.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 TRAIN = SPLITS.index("train")
 
 ORDER, WITHIN = 6, 7
-"""Streams of chance: the order of shards, and that of the documents of a shard that stands in several windows."""
+"""Random streams: for the order of shards, and for the order of documents in a shard that is in several windows."""
 
 
 class Piece(NamedTuple):
-    """Training documents of a shard: those from one to before another, in an order of the epoch's own."""
+    """Training documents of a shard: a range of positions in the epoch's order of that shard."""
 
     shard: int
     begin: int
@@ -40,10 +40,9 @@ class Piece(NamedTuple):
 class Window(NamedTuple):
     """A part of an epoch.
 
-    Attributes:
-        number: Which one, from 0.
-        pieces: What is in it, by shard; None for a corpus that is one part.
-        steps: Batches of each process.
+    number: From 0.
+    pieces: The shards' documents in it; None for a corpus in arrays.
+    steps: Number of batches of each process.
     """
 
     number: int
@@ -52,12 +51,12 @@ class Window(NamedTuple):
 
 
 class Windows:
-    """The training documents of a run.
+    """The windows of a run.
 
     Args:
-        prepared: What ``prepare`` made, of a corpus or of shards.
-        recipe: Says how large a part is, and what batches are.
-        ranks: Processes; each takes batches of its own.
+        prepared: From ``prepare``, of a corpus or of shards.
+        recipe: Decides the size of windows and batches.
+        ranks: Number of processes; each takes its own batches.
     """
 
     def __init__(self, prepared: Prepared, recipe: Recipe, *, ranks: int = 1) -> None:
@@ -67,7 +66,7 @@ class Windows:
         self._vocabulary = None if self._shards is None else own_vocabulary(prepared, recipe)
 
     def plan(self, epoch: int) -> list[Window]:
-        """The parts of an epoch in their order; what is in them is not read for that."""
+        """The windows of an epoch, in order; reads no documents."""
         if self._shards is None:
             batches = epoch_batches(self._prepared, self._recipe, "train", epoch, ranks=self._ranks)
             return [Window(0, None, len(batches))]
@@ -92,7 +91,7 @@ class Windows:
         return planned
 
     def _steps(self, pieces: list[Piece]) -> int:
-        """How many batches ``epoch_batches`` makes of them for each process."""
+        """The number of batches that ``epoch_batches`` makes of the pieces for each process."""
         assert self._shards is not None
         sizes: dict[int, int] = {}
         for piece in pieces:
@@ -102,7 +101,7 @@ class Windows:
         return -(-batches // self._ranks)
 
     def open(self, window: Window, epoch: int) -> Prepared:
-        """The documents of a part.
+        """The documents of a window.
 
         Raises:
             CorpusError: A shard is damaged.
@@ -123,7 +122,7 @@ class Windows:
             opened[piece.shard] = part
             splits.append(own)
             corpora.append(corpus)
-        self._open = opened  # a large shard is in the next part, too
+        self._open = opened  # a large shard may be in the next window, too
         return joined(list(opened.values()), splits=splits, corpora=corpora)
 
     def _training_documents(self, part: Prepared, corpus: int, shard: int) -> NDArray[np.int64]:
@@ -138,17 +137,17 @@ class Windows:
         return np.flatnonzero(found)
 
     def batches(self, epoch: int, *, rank: int = 0, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch for one of the processes, from one on, read ahead on threads.
+        """The batches of an epoch for one process, read ahead on threads.
 
         Args:
-            start: Steps that are done.
+            start: Number of steps that are done already.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="iconotext-shards") as opener:
             reads = self._reads(opener, epoch, rank, start)
             yield from read_ahead(reads, readers=self._recipe.training.readers)
 
     def _reads(self, opener: ThreadPoolExecutor, epoch: int, rank: int, start: int) -> Iterator[Callable[[], Batch]]:
-        """What reads each batch; the next part is opened meanwhile."""
+        """Functions that read the batches; the next window is opened meanwhile."""
         recipe, first, ahead = self._recipe, 0, []
         for window in self.plan(epoch):
             if first + window.steps > start:

@@ -1,1 +1,1 @@
-"""Training the relation model: how a text and an image relate, from published labels."""
+"""Trains the relation model, which predicts how a text and an image relate, from published labels."""

@@ -1,4 +1,4 @@
-"""Labelled text–image pairs for a relation model, and images with texts that nobody labelled."""
+"""Labelled text-image pairs for a relation model, and images with texts but without labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DescribedImage(NamedTuple):
-    """An image without labels, whose file is there, with what is written about it and the number of its corpus."""
+    """An unlabelled image whose file exists, with the texts about it and the number of its corpus."""
 
     image: Image
     texts: tuple[str, ...]
@@ -32,15 +32,15 @@ class DescribedImage(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationData:
-    """What a relation model is trained on.
+    """The training data of a relation model.
 
     Attributes:
         texts: N labelled texts.
-        images: The image of each; its file may be missing.
-        relations: Names of the R relations that were judged.
+        images: (N) the image of each text; its file may be missing.
+        relations: Names of the R labelled relations.
         answers: (N, R) float32: 1 yes, 0 no, NaN not answered.
         described: Images without labels.
-        splits: How many of the labelled pairs are of each split; ``none`` are those of no split.
+        splits: Split to its number of labelled pairs; ``none`` for pairs without a split.
     """
 
     texts: list[str]
@@ -52,21 +52,21 @@ class RelationData:
 
 
 def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) -> RelationData:
-    """Read corpora; documents with ``relations`` are labelled pairs, the images of the others have no labels.
+    """Read corpora; documents with ``relations`` are labelled pairs, all others give images without labels.
 
-    All splits are read unless some are named, those for validation and test too: published labels are few, and what is
-    trained on them is judged on folds it has not seen.
+    By default all splits are read, also those for validation and test: published labels are few, and the model is
+    evaluated by cross-validation.
 
-    The relations are those of the papers in their order, then others that a corpus has, by name.
+    Relations are ordered as in the papers; others follow by name.
 
-    An image without labels needs a file, and a text: the sentences linked with it, its caption or alternative text.
+    An image without labels needs a file and a text: its linked sentences, its caption or its alternative text.
 
     Args:
-        splits: Those to read; documents of no split are read always.
+        splits: Splits to read; documents without a split are always read.
 
     Raises:
-        CorpusError: A labelled document is not one sentence and one image, no document has labels, or a file breaks
-            the format.
+        CorpusError: A labelled document does not have exactly one sentence and one image, no document has labels, or a
+            file breaks the format.
     """
     texts: list[str] = []
     images: list[Image] = []
@@ -103,7 +103,7 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
 
 
 def _described(document: Document, source: int) -> Iterable[DescribedImage]:
-    """The images of a document that are there, with the texts written about each."""
+    """The images of a document whose files exist, with the texts about each."""
     linked: dict[int, list[str]] = {}
     for sentence, number in document.links or ():
         linked.setdefault(number, []).append(document.sentences[sentence].text)
@@ -114,9 +114,9 @@ def _described(document: Document, source: int) -> Iterable[DescribedImage]:
 
 
 def groups_of(texts: Sequence[str], images: Sequence[Image]) -> NDArray[np.int64]:
-    """(n,) numbers, equal for pairs that share their text or their image, directly or over other pairs.
+    """(n,) group numbers; pairs that share their text or image, directly or through other pairs, are in one group.
 
-    Upper and lower case and white space make no other text; the address names the image.
+    Texts are compared without case and white space, images by address.
     """
     keys = (
         (("text", " ".join(text.casefold().split())), ("picture", image.source))
@@ -126,9 +126,9 @@ def groups_of(texts: Sequence[str], images: Sequence[Image]) -> NDArray[np.int64
 
 
 def folds_of(groups: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
-    """(n,) part 0 to folds - 1 of each pair; a group stays in one, and the parts are about equally large.
+    """(n,) fold of each pair, 0 to folds - 1; groups are not split, and folds are about equally large.
 
-    Large groups are dealt first, each to the smallest part so far; among groups of one size chance decides.
+    The largest groups are assigned first, each to the smallest fold so far; among groups of equal size chance decides.
     """
     numbers, counts = np.unique(groups, return_counts=True)
     shuffled = np.random.default_rng(seed).permutation(len(numbers))

@@ -1,4 +1,4 @@
-"""What a text says of its relations: two logistic regressions, and their calibration on texts they have not seen."""
+"""Fits the text side of a relation model: two logistic regressions, calibrated on texts they were not fitted to."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[np.float32]]
 
 BINS = 10
-"""Of equally many pairs, for the calibration error."""
+"""Number of bins, with equally many pairs, for the calibration error."""
 
 FREE = 1e6
-"""Strength of a calibration: its two numbers are as good as free."""
+"""Strength for fitting a calibration: practically without regularisation."""
 
 
 def fit_text(layers: FloatMatrix, texts: Sequence[str], answers: FloatMatrix, settings: RelationSettings) -> Arrays:
-    """The arrays of a relation model that are about texts, not calibrated yet.
+    """Fit the arrays of a relation model for texts, without calibration.
 
-    One regression reads the layers, one the words; the log-odds of both are added.
+    One regression reads the layers, one the words; their log-odds are added.
 
     Args:
         layers: (N, D) of the texts.
@@ -54,12 +54,12 @@ def unseen_logits(
     settings: RelationSettings,
     report_done: Callable[[int], None],
 ) -> FloatMatrix:
-    """(N, R) log-odds of every pair by regressions that were fitted to the other parts; not calibrated.
+    """(N, R) log-odds of every pair by regressions fitted to the other parts; not calibrated.
 
     Args:
         layers: (N, D) of the texts.
         data: N labelled pairs.
-        parts: (N,) the part of each pair, from 0.
+        parts: (N,) part of each pair, from 0.
     """
     logits = np.zeros_like(data.answers)
     texts = np.array(data.texts, object)
@@ -72,10 +72,10 @@ def unseen_logits(
 
 
 def calibration(logits: FloatMatrix, answers: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Slope and shift of each relation that make log-odds of unseen pairs fit the answers (Platt 1999).
+    """Slope and shift of each relation that fit the log-odds of unseen pairs to the answers (Platt 1999).
 
-    Log-odds that run the wrong way say nothing: the slope is 0 then, and the shift makes the probability the share of
-    yes among the answers.
+    If log-odds and answers are negatively correlated, the slope is 0, and the shift gives the share of yes among the
+    answers as probability.
 
     Args:
         logits: (N, R) not calibrated.
@@ -94,7 +94,7 @@ def _platt(logits: FloatMatrix, answers: FloatMatrix) -> tuple[float, float]:
 
 
 def cross_calibrated(logits: FloatMatrix, answers: FloatMatrix, parts: NDArray[np.int64]) -> FloatMatrix:
-    """(N, R) calibrated log-odds, each part by what the others say of slope and shift: for an honest error."""
+    """(N, R) calibrated log-odds, each part with slope and shift from the other parts: for an unbiased error."""
     calibrated = np.zeros_like(logits)
     for part in np.unique(parts):
         slope, shift = calibration(logits[parts != part], answers[parts != part])
@@ -103,14 +103,14 @@ def cross_calibrated(logits: FloatMatrix, answers: FloatMatrix, parts: NDArray[n
 
 
 def calibrated(arrays: Arrays, logits: FloatMatrix, answers: FloatMatrix) -> Arrays:
-    """The same regressions with slope and shift from unseen pairs."""
+    """The same arrays, with slope and shift from unseen pairs."""
     slope, shift = calibration(logits, answers)
     scaled = {name: arrays[name] * slope for name in ("layers", "words", "bias")}
     return {**arrays, **scaled, "bias": scaled["bias"] + shift}
 
 
 def calibration_error(logits: NDArray[np.float32], answers: NDArray[np.float32]) -> float | None:
-    """Expected calibration error: mean distance of probability and share, over bins of equally many pairs; 0 to 1.
+    """Expected calibration error, 0 to 1: mean distance of probability and share over bins of equally many pairs.
 
     Args:
         logits: (n,) log-odds.
@@ -128,7 +128,7 @@ def calibration_error(logits: NDArray[np.float32], answers: NDArray[np.float32])
 
 
 def hashed_texts(texts: Sequence[str], buckets: int) -> csr_array:
-    """(n, buckets) float32 with a 1 wherever a text has a run of that number."""
+    """(n, buckets) float32 with a 1 for each character run of the text, by the hash of the run."""
     from scipy.sparse import csr_array
 
     rows = [hashed_runs(text, buckets) for text in texts]
@@ -138,7 +138,7 @@ def hashed_texts(texts: Sequence[str], buckets: int) -> csr_array:
 
 
 def weighted_rows(counts: csr_array, weights: np.ndarray[tuple[int], np.dtype[np.float32]]) -> csr_array:
-    """Columns times their weights, then rows of length 1; a row of zeros stays one."""
+    """Columns times their weights, then rows scaled to length 1; rows of zeros stay."""
     from scipy.sparse import csr_array, diags_array
 
     rows = csr_array(counts @ diags_array(weights))

@@ -1,4 +1,4 @@
-"""What an image adds to the relations: learned from labels, or from what people wrote about images without labels."""
+"""Learns what an image adds to the relations, from labels, or from texts about unlabelled images."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 HELD_OUT = 5
-"""One image in so many is held out for the correlation that is reported."""
+"""One image in this many is held out for the reported correlation."""
 
 
 class ImageOffsets(NamedTuple):
-    """What an image adds to the log-odds, linear in its pooled features.
+    """What an image adds to the log-odds: a linear function of its pooled features.
 
     Attributes:
-        weight: (P, R) on pooled features as they are.
+        weight: (P, R), for unscaled pooled features.
         bias: (R,)
-        figures: By the name of a figure its value for each of the R relations. ``kept`` says whether a relation has an
-            offset; the others are of images that had no say in it: ``correlation``, or ``held_out`` with the average
-            precision of the text alone and with the image.
+        figures: Name of a figure to its value for each of the R relations. ``kept``: whether the relation has an
+            offset. The others are measured on images not used for fitting: ``correlation``, or ``held_out`` with the
+            average precision of the text alone and with the image.
     """
 
     weight: FloatMatrix
@@ -41,17 +41,17 @@ class ImageOffsets(NamedTuple):
 def from_labels(
     pooled: FloatMatrix, answers: FloatMatrix, text: FloatMatrix, parts: NDArray[np.int64], strength: float
 ) -> ImageOffsets:
-    """Offsets that, added to the text's log-odds, fit the labels: one logistic regression a relation.
+    """Fit offsets that, added to the text's log-odds, predict the labels: one logistic regression for each relation.
 
-    Each part is also judged with offsets that were learned from the other parts. A relation whose average precision is
-    lower with these offsets than without, or is not known, gets no offset.
+    Each part is also predicted with offsets learned from the other parts. A relation gets no offset if that lowers its
+    average precision, or if the latter is unknown.
 
     Args:
         pooled: (n, P) features of labelled images.
         answers: (n, R) 1, 0 or NaN.
-        text: (n, R) calibrated log-odds of their texts, from a model that has not seen them.
-        parts: (n,) which part each is in; what shares a text or an image is in one.
-        strength: How free the weights are.
+        text: (n, R) calibrated log-odds of their texts, by a model that was not fitted to them.
+        parts: (n,) part of each image; images that share a text or are equal are in one part.
+        strength: Inverse regularisation, see ``fit_logistic``.
     """
     both = text.copy()
     for own in (parts == part for part in np.unique(parts)):
@@ -79,18 +79,18 @@ def from_texts(
     relations: Sequence[str],
     settings: RelationSettings,
 ) -> ImageOffsets:
-    """Offsets that foretell what the text model says of the texts people write about such an image.
+    """Fit offsets that predict the text model's log-odds for the texts that people write about such an image.
 
-    The target of an image is the mean log-odds of its n texts, less the mean over all images of its corpus (so that
-    what tells corpora apart is not learned), times n / (n + 1): one text says little of what others would say. Ridge
-    regression on its features; a relation on which held-out images show too small a correlation, or in
-    ``picture_silent``, gets no offset.
+    The target of an image is the mean log-odds of its n texts, minus the mean over all images of its corpus (so that
+    differences between corpora are not learned), times n / (n + 1), since few texts say little about further ones.
+    Ridge regression on the image's features. A relation gets no offset if its correlation on held-out images is too
+    small, or if it is in ``picture_silent``.
 
     Args:
         pooled: (n, P) features.
-        texts: Of each image the (texts, R) calibrated log-odds.
-        sources: (n,) number of the corpus of each.
-        relations: The R names.
+        texts: For each image the (texts, R) calibrated log-odds.
+        sources: (n,) number of each image's corpus.
+        relations: R names.
     """
     means = np.stack([each.mean(0) for each in texts])
     for source in np.unique(sources):
@@ -109,7 +109,7 @@ def from_texts(
 
 
 def _ridge(pooled: FloatMatrix, y: FloatMatrix, strength: float) -> tuple[FloatMatrix, NDArray[np.float32]]:
-    """(P, R) weights and (R,) biases for features as they are; the penalty is on features of standard deviation 1."""
+    """(P, R) weights and (R,) biases for unscaled features; the penalty is on standardised features."""
     mean, scale = standard(pooled)
     x = ((pooled - mean) / scale).astype(np.float64)
     found = np.linalg.solve(x.T @ x + np.eye(x.shape[1]) / strength, x.T @ (y - y.mean(0)))
@@ -118,7 +118,7 @@ def _ridge(pooled: FloatMatrix, y: FloatMatrix, strength: float) -> tuple[FloatM
 
 
 def _correlation(x: FloatMatrix, y: FloatMatrix) -> list[float]:
-    """Pearson's, of each column of both; 0 for one that is constant."""
+    """Pearson's correlation of each column of both; 0 for a constant one."""
     x, y = x - x.mean(0), y - y.mean(0)
     spread = np.sqrt(np.square(x).sum(0) * np.square(y).sum(0))
     found: list[float] = np.where(spread > 0, (x * y).sum(0) / np.where(spread > 0, spread, 1), 0).tolist()

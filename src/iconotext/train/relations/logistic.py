@@ -1,4 +1,4 @@
-"""Logistic regression, for dense and sparse rows, with answers that may be missing and log-odds that are known."""
+"""Logistic regression for dense and sparse rows, with missing answers and with known log-odds to start from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 STEPS = 300
-"""Steps of L-BFGS at most; it mostly ends by itself before."""
+"""Largest number of L-BFGS steps; it mostly converges earlier."""
 
 
 def fit_logistic(
@@ -23,17 +23,17 @@ def fit_logistic(
 
     Args:
         rows: (n, d).
-        answers: (n, R), a column for each regression: 1 yes, 0 no, NaN not answered (then the row has no say); shares
-            in between are taken as they are.
-        strength: Above 0; C of the usual libraries: the larger, the freer the weights.
-        known: (n, R) log-odds to start from; None: 0.
+        answers: (n, R), a column for each regression: 1 yes, 0 no, NaN not answered (the row is not used); shares in
+            between are allowed.
+        strength: Above 0; C of the usual libraries: the larger, the less regularisation.
+        known: (n, R) log-odds to start from; None for 0.
 
     Returns:
-        (d, R) weights and (R,) biases; zeros where there is no answer.
+        (d, R) weights and (R,) biases; zeros for a column without answers.
     """
     weights = np.zeros((rows.shape[1], answers.shape[1]), np.float32)
     biases = np.zeros(answers.shape[1], np.float32)
-    # Columns that the same rows answer are fitted together: a data set asks all its questions of every pair.
+    # Columns answered in the same rows are fitted together: a data set asks all its questions about every pair.
     patterns, pattern_of = np.unique(~np.isnan(answers), axis=1, return_inverse=True)
     for number, answered in enumerate(patterns.T):
         if answered.any():
@@ -46,7 +46,7 @@ def fit_logistic(
 def fit_standardised(
     rows: FloatMatrix, answers: FloatMatrix, strength: float, *, known: FloatMatrix | None = None
 ) -> tuple[FloatMatrix, NDArray[np.float32]]:
-    """The same with columns of mean 0 and standard deviation 1; what is returned is for the rows as they are."""
+    """``fit_logistic`` on standardised columns; returns weights and biases for the original rows."""
     mean, scale = standard(rows)
     weights, biases = fit_logistic((rows - mean) / scale, answers, strength, known=known)
     weights /= scale[:, None]
@@ -54,14 +54,14 @@ def fit_standardised(
 
 
 def standard(rows: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Mean of each column, and its standard deviation, never 0."""
+    """Mean and standard deviation of each column; the latter is never 0."""
     return rows.mean(0), rows.std(0) + np.float32(1e-3)
 
 
 def _fitted(
     x: FloatMatrix | csr_array, y: FloatMatrix, strength: float, base: FloatMatrix | np.float32
 ) -> tuple[FloatMatrix, NDArray[np.float32]]:
-    """The same where every row answers every column."""
+    """``fit_logistic`` if every row answers every column."""
     from scipy.optimize import minimize
 
     shape = (x.shape[1] + 1, y.shape[1])

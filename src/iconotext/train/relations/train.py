@@ -1,4 +1,4 @@
-"""Train a relation model: ``iconotext train relations --corpus clue.jsonl --corpus cite.jsonl``."""
+"""Trains a relation model: ``iconotext train relations --corpus clue.jsonl --corpus cite.jsonl``."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[str, int], None]
-"""Hears what is done, and how much of it."""
+"""Called with the current task, and the amount that is done."""
 
 LEAST_IMAGES = 50
-"""Images without labels that are needed to learn what an image adds."""
+"""Smallest number of unlabelled images from which offsets are learned."""
 
 IMAGES = 1024
-"""Images that are encoded before what is needed of them is kept."""
+"""Images that are encoded at a time, before their features are reduced to what is needed."""
 
 LOCK = ".lock"
-"""File within the model's folder that one process at a time holds."""
+"""File in the model's folder that one process at a time locks."""
 
 
 def train_relations(
@@ -54,21 +54,20 @@ def train_relations(
     cache: FeatureCache | None = None,
     report: Progress | None = None,
 ) -> Path:
-    """Train a relation model into a folder, which is given back; the same recipe and corpora give the same model.
+    """Train a relation model into a folder, and return it; the same recipe and corpora give the same model.
 
-    Texts of documents with ``relations`` train the text side, by default those of all splits: published labels are few.
-    What an image adds is learned from the images of these documents where enough are there, else from images of the
-    other documents and the texts written about them, else not at all; ``metrics.json`` says which. It also has how many
-    labelled pairs of each split were used and, for each relation, pairs, positive rate, average precision and
-    calibration error of the text side, measured on pairs whose texts and images the judging model had not seen. Where
-    the offsets of images were learned from labels, ``pictures.held_out`` has the average precisions without and with
-    them.
+    Texts of documents with ``relations`` train the text side, by default those of all splits, since published labels
+    are few. What an image adds is learned from the images of these documents if enough exist, else from images of the
+    other documents and the texts about them, else not at all; ``metrics.json`` says which. It also has the number of
+    labelled pairs of each split and, for each relation, pairs, positive rate, average precision and calibration error
+    of the text side, measured by cross-validation on unseen texts and images. If offsets of images were learned from
+    labels, ``pictures.held_out`` has the average precisions without and with them.
 
     Args:
-        folder: Of the model; made if need be. One that holds the model of the same recipe stays as it is.
+        folder: Of the model; created if necessary. A folder with the finished model of the same recipe is unchanged.
 
     Raises:
-        SettingError: The folder holds something else, or a setting names a relation that does not exist.
+        SettingError: The folder has something else, or a setting names an unknown relation.
         CorpusError: No document has relations, or a file breaks the format.
         FeatureError: A backbone is missing.
         TrainingError: Another process trains in the folder.
@@ -88,14 +87,14 @@ def train_relations(
     if cache is not None:
         backbone = cached_image(backbone, cache)
     with reporting_full_disk(folder), locked(folder / LOCK, wait=0, what="trains"):
-        if not is_trained(folder, recipe):  # another process may have ended meanwhile
+        if not is_trained(folder, recipe):  # another process may have finished it meanwhile
             write_model(folder, recipe, *_trained(data, parts, settings, reader, backbone, progress))
     (folder / LOCK).unlink(missing_ok=True)
     return folder
 
 
 def _check_silent(settings: RelationSettings, data: RelationData) -> None:
-    """Raise unless ``picture_silent`` names relations of the papers or of the corpora."""
+    """Raise ``SettingError`` unless ``picture_silent`` names relations of the papers or of the corpora."""
     known = list(dict.fromkeys((*(relation.name for relation in RELATIONS), *data.relations)))
     unknown = [name for name in settings.picture_silent if name not in known]
     if unknown:
@@ -112,7 +111,7 @@ def _trained(
     backbone: ImageBackbone,
     progress: Progress,
 ) -> tuple[RelationWeights, dict[str, Any]]:
-    """The weights, and what ``metrics.json`` says of them."""
+    """The weights, and their part of ``metrics.json``."""
     progress("reading texts", 0)
     layers = reader.encode(data.texts)
     unseen = unseen_logits(layers, data, parts, settings, lambda done: progress("fold", done))
@@ -141,7 +140,7 @@ def _offsets(
     text_alone: RelationModel,
     settings: RelationSettings,
 ) -> tuple[str | None, int, ImageOffsets | None]:
-    """What the offsets of images were learned from, from how many, and the offsets; None where images are too few."""
+    """What the offsets of images were learned from, from how many images, and the offsets; None if too few images."""
     there = np.array([i for i, image in enumerate(data.images) if image.file and not image.problem], np.int64)
     pooled, good = _pooled(backbone, [data.images[i].file or b"" for i in there])
     there = there[good]
@@ -159,10 +158,10 @@ def _offsets(
 
 
 def _pooled(backbone: ImageBackbone, files: Sequence[Any]) -> tuple[FloatMatrix, NDArray[np.int64]]:
-    """Features of the images that can be read, and which those are."""
+    """Features of the images that can be read, and the numbers of these images."""
     found = [np.zeros((0, backbone.dim), np.float32)]
     readable: list[bool] = []
-    for start in range(0, len(files), IMAGES):  # a backbone gives more than is kept here
+    for start in range(0, len(files), IMAGES):  # a backbone's features are larger than the pooled ones
         features = backbone.encode(files[start : start + IMAGES])
         good = [problem is None for problem in features.problems]
         found.append(features.pooled[good])
@@ -185,10 +184,10 @@ def _figures(data: RelationData, logits: FloatMatrix) -> dict[str, Any]:
 
 
 def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
-    """Whether the folder holds the model of a recipe, whose training has ended; False for one to train it in.
+    """Whether the folder has the finished model of a recipe; False if it can be trained there.
 
     Raises:
-        SettingError: The folder holds the model of another recipe, or something else than a relation model.
+        SettingError: The folder has the model of another recipe, or something else than a relation model.
     """
     here = [name for name in (RECIPE, WEIGHTS, METRICS) if (folder / name).is_file()]
     if not here:
@@ -197,14 +196,14 @@ def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
         raise SettingError(
             f"{folder}: {here[0]} in it does not belong to a relation model; name another folder, or remove this one"
         )
-    # Settings that are newer than the model have their defaults.
+    # Settings newer than the model have their default values.
     same_recipe(folder, dump_recipe(load_relation_recipe(folder / RECIPE)), dump_recipe(recipe))
     return len(here) == 3
 
 
 def write_model(folder: Path, recipe: RelationRecipe, weights: RelationWeights, metrics: Mapping[str, Any]) -> None:
-    """Write recipe, weights and figures; one that is killed meanwhile has no figures, and counts as unfinished."""
-    (folder / METRICS).unlink(missing_ok=True)  # of weights that will not be there any more
+    """Write recipe, weights and figures; figures come last, and without them a model counts as unfinished."""
+    (folder / METRICS).unlink(missing_ok=True)  # they belong to the old weights
     write_text(folder / RECIPE, dump_recipe(recipe), force=True)
     save_relation_model(folder, weights)
     write_text(folder / METRICS, json.dumps(metrics, indent=1) + "\n", force=True)
