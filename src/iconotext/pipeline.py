@@ -288,7 +288,7 @@ class Linker:
             return self._promises(spool)
 
     def candidates(self, documents: Iterable[Document | Failure], pool: DecoyPool) -> Iterator[Candidate]:
-        """Yield what promises are made from, for each image; iterates ``documents`` twice, takes decoys from ``pool``."""
+        """Yield what promises are made from, for each image; iterates ``documents`` twice; decoys are from ``pool``."""
         from iconotext.links.promised_collection import candidates
 
         return candidates(documents, pool, self._best_of_all, self.settings.evidence)
