@@ -33,7 +33,6 @@ def test_a_picture_with_its_articles(tmp_path):
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "5.xml").write_text(metadata(english=captions, rest=german), encoding="utf-8")
     assert read_image("1/5.xml", folder=str(tmp_path)) == {
-        "id": "5",
         "file": "1/5.jpg",
         "name": "A b.jpg",
         "articles": ["1/12", "3/77"],

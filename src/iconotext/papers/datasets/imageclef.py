@@ -79,7 +79,7 @@ def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
     """What is known of a picture, by the path from the folder to its file.
 
     Returns:
-        ``id``, ``file`` (``9/82531.jpg``), ``name`` (as ``image_name`` gives it) and ``articles``, the English ones
+        ``file`` (``9/82531.jpg``), ``name`` (as ``image_name`` gives it) and ``articles``, the English ones
         that have it (``1/1234``); or why it cannot be read.
     """
     try:
@@ -89,7 +89,6 @@ def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
     image = root if root.tag == "image" else next(root.iter("image"), None)
     if image is None:
         return "there is no element <image> in it"
-    identifier = (image.get("id") or PurePosixPath(path).stem).strip()
     file = _below((image.get("file") or "").strip(), "images") or f"{PurePosixPath(path).with_suffix('.jpg')}"
     articles = []
     for text in image.iter("text"):
@@ -97,7 +96,7 @@ def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
             found = (_below((caption.get("article") or "").strip(), "en") for caption in text.iter("caption"))
             articles += [article_key(article) for article in found if article]
     name = image_name(image.findtext("name") or "")
-    return {"id": identifier, "file": file, "name": name, "articles": list(dict.fromkeys(articles))}
+    return {"file": file, "name": name, "articles": list(dict.fromkeys(articles))}
 
 
 def image_place(file: str, folder: Path) -> str | None:

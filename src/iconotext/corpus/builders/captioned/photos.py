@@ -156,15 +156,21 @@ def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tup
         verify: Whether each image is read to its end; else they are taken to be good. Addresses are not looked at.
     """
     taken: set[str] = set()
+    read = 0
 
-    def named() -> Iterator[tuple[Photo, bool]]:
+    def different() -> Iterator[Photo]:
+        nonlocal read
         for photo in build.watch(photos, label="Reading captions"):
             image = photo.image if named_by_address(photo.image) else build.relative_path(photo.file)
-            yield replace(photo, image=image), image in taken
-            taken.add(image)
+            read += 1
+            if image in taken:
+                build.report.drop("photographs that come twice", image)
+            else:
+                taken.add(image)
+                yield replace(photo, image=image)
 
-    every = build.spool(named())
-    return build.spool(_usable(build, every, verify=verify)), len(every)
+    found = build.spool(different())
+    return build.spool(_readable(build, found)) if verify else found, read
 
 
 def captions_of(build: Build, photos: Sequence[Photo], members: Iterable[int]) -> Sequence[str]:
@@ -172,22 +178,15 @@ def captions_of(build: Build, photos: Sequence[Photo], members: Iterable[int]) -
     return build.spool(text for number in members for text in photos[number].captions)
 
 
-def _usable(build: Build, photos: Sequence[tuple[Photo, bool]], *, verify: bool) -> Iterator[Photo]:
-    """The photographs that can be used, given each and whether it repeats one; what is dropped is reported."""
-
-    def files() -> Iterator[Path | None]:
-        for photo, repeats in photos:
-            yield None if repeats or named_by_address(photo.image) else build.folder / photo.image
-
-    total = len(photos)
-    looked = build.looked_at(files(), _problem, total=total, label="Reading images") if verify else [None] * total
-    for (photo, repeats), problem in zip(photos, looked, strict=True):
-        if repeats:
-            build.report.drop("photographs that come twice", photo.image)
-        elif problem is not None:
-            build.report.drop("unreadable images", photo.image, problem)
-        else:
+def _readable(build: Build, photos: Sequence[Photo]) -> Iterator[Photo]:
+    """The photographs whose image can be read to its end; others are dropped and reported."""
+    files = (None if named_by_address(photo.image) else build.folder / photo.image for photo in photos)
+    looked = build.looked_at(files, _problem, total=len(photos), label="Reading images")
+    for photo, problem in zip(photos, looked, strict=True):
+        if problem is None:
             yield photo
+        else:
+            build.report.drop("unreadable images", photo.image, problem)
 
 
 def _problem(path: str | None) -> str | None:
