@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from iconotext import errors
+from iconotext.corpus.in_order import end_with_parent
 from iconotext.errors import IconotextError, SettingError, TrainingError
 from iconotext.extras import require
 from iconotext.features.cores import environment
@@ -133,6 +134,7 @@ def _in_process(
 ) -> None:
     import torch
 
+    end_with_parent()
     torch.set_num_threads(threads)
     with _quiet():
         tells = queue is not None and fabric.global_rank == 0

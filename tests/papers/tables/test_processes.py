@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from iconotext.corpus.in_order import end_with_parent
 from iconotext.errors import SettingError
 from iconotext.features import cores
-from iconotext.papers.tables import processes
 from iconotext.papers.tables.processes import run_jobs
+from iconotext.recipe import TrainingSettings
+from iconotext.train.parallel import launch
+from iconotext.write import write_text
 
 ROOT = Path(__file__).parents[3]
 
@@ -59,15 +63,26 @@ def fail(job, send):
 
 def wait(job, send):
     key, folder = job
-    try:
-        (folder / key).write_text(str(os.getpid()))
-        send(("epoch", ({"epoch": 1},)))
-        time.sleep(60)
-    except KeyboardInterrupt:
-        (folder / f"{key}-stopped").touch()
-        if key == "stubborn":
-            time.sleep(60)
-        raise
+    child = multiprocessing.get_context("spawn").Process(target=sleep)  # as training in several processes has them
+    child.start()
+    write_text(folder / key, f"{os.getpid()} {child.pid}")
+    send(("epoch", ({"epoch": 1},)))
+    sleep()
+
+
+def train_together(job, send):
+    _, folder = job
+    launch(meet, TrainingSettings(devices=2), None, folder)
+
+
+def meet(together, watcher, folder):
+    write_text(folder / f"rank-{together.global_rank}", str(os.getpid()))
+    time.sleep(600)
+
+
+def sleep():
+    end_with_parent()
+    time.sleep(600)
 
 
 def environment(job, send):
@@ -104,38 +119,59 @@ def test_one_that_fails_does_not_stop_the_others(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_interruption_ends_all_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes, "PATIENCE", 0.1)
-    jobs = [(key, (key, tmp_path)) for key in ("good", "stubborn")]
+@pytest.mark.kill
+def test_an_interruption_ends_all_processes_at_once(tmp_path):
+    jobs = [(key, (key, tmp_path)) for key in ("first", "second")]
     with pytest.raises(KeyboardInterrupt):
         run_jobs(jobs, wait, at_once=2, logs=tmp_path / "logs", watch=Seen(stop=True))
-    for key, _ in jobs:
-        known = (tmp_path / key).read_text() if (tmp_path / key).exists() else ""
-        if known:  # it may have been ended before it wrote its number
-            with pytest.raises(ProcessLookupError):
-                os.kill(int(known), 0)
-    assert list(tmp_path.glob("*-stopped"))  # at least the one that had told of its epoch
+    assert multiprocessing.active_children() == []
+    told = [path for path in (tmp_path / "first", tmp_path / "second") if path.exists()]
+    assert told  # at least the one that told of its epoch
+    for path in told:
+        _until_gone(path)
     assert not list((tmp_path / "logs").iterdir())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ignored", [False, True])
-def test_a_process_ends_with_whoever_started_it(tmp_path, ignored):
-    code = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" if ignored else ""  # as nohup and & do
-    code += (
+@pytest.mark.kill
+@pytest.mark.parametrize(
+    ("work", "end", "names"),
+    [
+        (wait, signal.SIGKILL, ["job"]),
+        (wait, signal.SIGINT, ["job"]),
+        (train_together, signal.SIGKILL, ["rank-0", "rank-1"]),
+    ],
+)
+def test_no_process_outlives_whoever_started_it(tmp_path, work, end, names):
+    code = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
         "from iconotext.papers.tables.processes import run_jobs\n"
-        "from tests.papers.tables.test_processes import Seen, wait\n"
+        f"from tests.papers.tables.test_processes import Seen, {work.__name__} as work\n"
         "folder = Path(sys.argv[1])\n"
-        "run_jobs([('job', ('job', folder))], wait, at_once=1, logs=folder / 'logs', watch=Seen())\n"
+        "run_jobs([('job', ('job', folder))], work, at_once=1, logs=folder / 'logs', watch=Seen())\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(ROOT)])
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path), str(ROOT)], stderr=subprocess.DEVNULL)
+    files = [tmp_path / name for name in names]
     try:
-        _until((tmp_path / "job").is_file)
+        _until(lambda: all(file.is_file() for file in files))
+        parent.send_signal(end)
+        parent.wait()
     finally:
         parent.kill()
         parent.wait()
-    _until((tmp_path / "job-stopped").is_file)
+    for file in files:
+        _until_gone(file)
+
+
+def _until_gone(numbers):
+    """Wait until a job has ended, and the process that it started."""
+    for number in map(int, numbers.read_text().split()):
+        _until(lambda number=number: not _lives(number))
+
+
+def _lives(number):
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(number)], capture_output=True, text=True).stdout
+    return bool(state.strip()) and not state.startswith("Z")  # nobody may be there to take leave of it
 
 
 def _until(condition):

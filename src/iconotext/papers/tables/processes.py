@@ -1,17 +1,13 @@
 """Some jobs at a time, each in a process of its own; one that fails does not stop the others, and none outlives us.
 
-A job and its messages go through a pipe. The pipe ends where we close it, or where we are killed, and then the process
-stops its work.
+A job is ended at once where we are interrupted or killed: the next run goes on with what it has written.
 """
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import signal
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -19,6 +15,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, Protocol
 
+from iconotext.corpus.in_order import end_with_parent
 from iconotext.errors import IconotextError
 from iconotext.features.cores import environment, thread_shares, usable_cores
 
@@ -26,9 +23,6 @@ Message = tuple[str, tuple[Any, ...]]
 """``step`` or ``epoch`` with what ``Watch`` is told but for the key, or ``error`` with why a job failed."""
 
 Send = Callable[[Message], object]
-
-PATIENCE = 8.0
-"""Seconds that a job has to end in good order when it is to stop."""
 
 
 class Watch(Protocol):
@@ -84,10 +78,9 @@ def run_jobs(
                     watch.ended(each.key, problem)
     finally:
         for each in running.values():
-            each.channel.close()
-        deadline = time.monotonic() + PATIENCE + 2
-        for each in running.values():
-            _stop(each, deadline)
+            each.process.kill()
+            each.process.join()
+            each.log.unlink(missing_ok=True)
     return failed
 
 
@@ -137,44 +130,16 @@ def _end(running: _Running) -> str | None:
     return f"its process ended with status {status}: {said[-1] if said else 'it said nothing'} (see {running.log})"
 
 
-def _stop(running: _Running, deadline: float) -> None:
-    """Wait until a process has stopped, and end it after the deadline."""
-    running.process.join(max(0.1, deadline - time.monotonic()))
-    if running.process.is_alive():
-        running.process.kill()
-        running.process.join()
-    running.log.unlink(missing_ok=True)
-
-
 def _do(job: Any, work: Callable[[Any, Send], None], channel: Connection[Any, Any], log: Path) -> None:
-    """In the process: do the job; the exit status is 1 after an error, 130 after an interruption."""
-    if hasattr(os, "setsid"):
-        os.setsid()  # Ctrl-C is for whoever started us, and they stop us
+    """In the process: do the job; the exit status is 1 after an error."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us, and they end us
+    end_with_parent()
     errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for stream in (1, 2):
         os.dup2(errors, stream)
-    # Where a shell script started us in the background we have inherited that interruptions are ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Thread(target=_stop_with, args=(channel,), daemon=True).start()
     try:
         work(job, channel.send)
         os._exit(0)  # whatever threads its libraries have left
     except IconotextError as error:
         channel.send(("error", (str(error),)))
         os._exit(1)
-    except (KeyboardInterrupt, BrokenPipeError):
-        os._exit(130)
-
-
-def _stop_with(channel: Connection[Any, Any]) -> None:
-    """Interrupt the main thread when the other end of a pipe is closed, and end the process if it does not stop."""
-    with contextlib.suppress(EOFError, OSError):
-        channel.recv()
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    else:  # Windows, where this wakes nothing that waits
-        import _thread
-
-        _thread.interrupt_main()
-    time.sleep(PATIENCE)
-    os._exit(130)
