@@ -12,6 +12,7 @@ import pytest
 from fastapi import HTTPException
 from starlette.testclient import TestClient
 
+from iconotext.corpus.child import GoneError, LateError
 from iconotext.errors import DocumentError
 from iconotext.serve.access import Access
 from iconotext.serve.app import listen, make_app, open_data
@@ -19,7 +20,7 @@ from iconotext.serve.at_once import Reply
 from iconotext.serve.collections import sent_once
 from iconotext.serve.events import Events
 from iconotext.serve.jobs import Jobs
-from iconotext.serve.pool import BusyError, GoneError, LateError
+from iconotext.serve.pool import BusyError
 from iconotext.serve.settings import ServeSettings
 from tests.serve.conftest import awaited
 

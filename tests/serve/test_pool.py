@@ -7,9 +7,10 @@ import time
 
 import pytest
 
+from iconotext.corpus.child import GoneError
 from iconotext.errors import DocumentError, IconotextError
 from iconotext.serve import pool as module
-from iconotext.serve.pool import BusyError, GoneError, Pool
+from iconotext.serve.pool import BusyError, Pool
 
 
 def prepare(settings):
@@ -44,7 +45,7 @@ def test_whatever_a_call_does_the_next_one_is_answered(pool):
         pool.submit(work, 60, "ours").result(60)
     with pytest.raises(GoneError, match=r"a bug of iconotext.*by nothing"):
         pool.submit(work, 60, "bug").result(60)
-    with pytest.raises(GoneError, match="ended the process"):
+    with pytest.raises(GoneError, match="its process ended with status 3"):
         pool.submit(work, 60, "die").result(60)
     second = pool.submit(work, 60, "good").result(60)
     with pytest.raises(GoneError, match="more than 0 seconds"):  # it would sleep for a minute

@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from iconotext.alt_text.drafts import Draft
 from iconotext.alt_text.finding import Finding
 from iconotext.alt_text.settings import AltTextSettings
+from iconotext.corpus.child import GoneError, LateError
 from iconotext.errors import IconotextError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
 from iconotext.extras import require
@@ -30,7 +31,7 @@ from iconotext.serve import at_once
 from iconotext.serve.at_once import Reply, Sent
 from iconotext.serve.collections import FILES, problems, received
 from iconotext.serve.jobs import Jobs
-from iconotext.serve.pool import BusyError, GoneError, LateError
+from iconotext.serve.pool import BusyError
 from iconotext.serve.schemas import Described
 from iconotext.serve.store import new_id
 

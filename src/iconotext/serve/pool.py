@@ -6,18 +6,16 @@ The queue is bounded: where too much waits, the next one is refused at once inst
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
 import queue
-import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, ParamSpec, TypeVar
 
-from iconotext.corpus.in_order import end_with_parent
+from iconotext.corpus.child import Child, GoneError
 from iconotext.errors import IconotextError
 
 P = ParamSpec("P")
@@ -32,14 +30,6 @@ START_SECONDS = 120.0
 
 class BusyError(IconotextError):
     """Too much waits already."""
-
-
-class GoneError(IconotextError):
-    """The work ended its process, or came to nothing by a bug of ours."""
-
-
-class LateError(GoneError):
-    """The work took too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +52,7 @@ class Pool:
         self._prepare, self._settings = prepare, settings
         self._calls: queue.Queue[_Call | None] = queue.Queue(MAX_WAITING)
         self._closed = False
-        self._running: dict[int, Any] = {}
+        self._running: dict[int, Child] = {}
         self._lock = threading.Lock()
         self._at_work: dict[int, Future[Any] | None] = {}
         """What each process is at; None where nobody wants that any more."""
@@ -128,90 +118,63 @@ class Pool:
                 break
             if call is not None:
                 call.future.cancel()
-        for process in list(self._running.values()):
-            process.kill()
+        for child in list(self._running.values()):
+            child.kill()
         for _ in self._threads:
             self._calls.put(None)
         for thread in self._threads:
             thread.join(5)
 
     def _work(self, number: int) -> None:
-        process: Any = None
-        pipe: Connection | None = None
-        with contextlib.suppress(GoneError):  # the first call tries again, and says why
-            process, pipe = self._start(number)
+        child: Child | None = None
+        with suppress(GoneError):  # the first call tries again, and says why
+            child = self._started(number)
         while (call := self._calls.get()) is not None:
             if not call.future.set_running_or_notify_cancel():
                 continue
             self._at_work[number] = call.future
             try:
-                if process is None or pipe is None or not process.is_alive():
-                    process, pipe = self._start(number)
-                good, value = _asked(pipe, call)
-                ended = False
+                if child is None or not child.process.is_alive():
+                    child = self._started(number)
+                child.tell((call.function, call.arguments))
+                good, value = child.hear(call.seconds)
             except GoneError as error:
-                good, value, ended = False, error, True
+                good, value, child = False, error, None
             with self._lock:
-                ended = self._at_work.pop(number) is None or ended
-            if ended:
-                if process is not None:
-                    process.kill()
-                    process.join()
-                process = pipe = None
+                dropped = self._at_work.pop(number) is None
+            if dropped and child is not None:
+                child.close()
             if good:
                 call.future.set_result(value)
             else:
                 call.future.set_exception(value)
             del call
-        if process is not None:
-            process.kill()
-            process.join()
+        if child is not None:
+            child.close()
 
-    def _start(self, number: int) -> tuple[Any, Connection]:
+    def _started(self, number: int) -> Child:
         if self._closed:
             raise GoneError("the server ends")
-        spawn = multiprocessing.get_context("spawn")  # a fork would share locks of our threads
-        ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=serve, args=(theirs, self._prepare, self._settings), daemon=True)
-        process.start()
-        self._running[number] = process
-        theirs.close()
+        self._running[number] = child = Child(serve)
+        child.tell((self._prepare, (self._settings,)))
         try:
-            if not ours.poll(START_SECONDS):
-                raise EOFError
-            good, value = ours.recv()
-        except (EOFError, OSError):
-            process.kill()
-            raise GoneError("the process that links cannot be started: is there enough memory?") from None
+            good, value = child.hear(START_SECONDS)
+        except GoneError as error:
+            raise GoneError(f"the process that links cannot be started: {error}") from None
         if not good:
-            process.kill()
+            child.close()
             raise GoneError(str(value))
-        return process, ours
+        return child
 
 
 def _too_much() -> BusyError:
     return BusyError("too much is waiting already: try again in a minute")
 
 
-def _asked(pipe: Connection, call: _Call) -> tuple[bool, Any]:
-    try:
-        pipe.send((call.function, call.arguments))
-        if not pipe.poll(call.seconds):
-            raise LateError(f"it takes more than {call.seconds:.0f} seconds")
-        answer: tuple[bool, Any] = pipe.recv()
-    except (EOFError, OSError):
-        raise GoneError("it ended the process that links: it may need more memory than there is") from None
-    return answer
-
-
-def serve(pipe: Connection, prepare: Callable[[Any], None], settings: Any) -> None:
-    """Work until there are no more calls, or nobody is left to answer: what each process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all of us, and the server says what follows
-    end_with_parent()
-    with contextlib.suppress(EOFError, OSError):
-        pipe.send(_answer(prepare, (settings,)))
-        while True:
-            pipe.send(_answer(*pipe.recv()))
+def serve(pipe: Connection) -> None:
+    """Answer calls: what each process does."""
+    while True:
+        pipe.send(_answer(*pipe.recv()))
 
 
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:

@@ -17,6 +17,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import ValidationError
 
+from iconotext.corpus.child import GoneError
 from iconotext.errors import IconotextError, ImageError, SettingError
 from iconotext.extras import require
 from iconotext.library.files import file_kind
@@ -29,7 +30,7 @@ from iconotext.serve import searching
 from iconotext.serve.collections import FILES, problems, received
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.page import page
-from iconotext.serve.pool import BusyError, GoneError, Pool
+from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.search_schemas import MOST, ExampleOut, PictureId, ResultOut, SearchIn, SearchOut, Size
 from iconotext.serve.store import Store, new_id
 

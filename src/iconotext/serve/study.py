@@ -17,6 +17,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 from pydantic import Field, StringConstraints
 
+from iconotext.corpus.child import GoneError
 from iconotext.errors import ImageError, SettingError, StudyError
 from iconotext.papers.studies import (
     ANSWERS,
@@ -35,7 +36,6 @@ from iconotext.serve.collections import problems
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.page import page
 from iconotext.serve.pictures import SECONDS, encoded, picture_pool
-from iconotext.serve.pool import GoneError
 from iconotext.serve.schemas import LARGEST, Described
 
 Rater = Annotated[str, StringConstraints(max_length=100, pattern=r"^\s*\w[\w .'@+-]*$")]

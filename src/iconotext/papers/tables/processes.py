@@ -5,22 +5,18 @@ A job is ended at once where we are interrupted or killed: the next run goes on 
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
 
-from iconotext.corpus.in_order import end_with_parent
+from iconotext.corpus.child import Child, GoneError, speaking
 from iconotext.errors import IconotextError
 from iconotext.features.cores import environment, thread_shares, usable_cores
 
 Message = tuple[str, tuple[Any, ...]]
-"""``step`` or ``epoch`` with what ``Watch`` is told but for the key, or ``error`` with why a job failed."""
+"""``step``, ``epoch`` or ``ended`` with what ``Watch`` is told but for the key."""
 
 Send = Callable[[Message], object]
 
@@ -57,89 +53,53 @@ def run_jobs(
         logs: Folder for what the processes say on stderr; only of those that fail unexpectedly something stays.
     """
     waiting = list(reversed(jobs))
-    running: dict[Connection[Any, Any], _Running] = {}
+    running: dict[Child, tuple[str, Path]] = {}
     failed: dict[str, str] = {}
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
                 key, job = waiting.pop()
+                log = logs / f"{key}.txt"
+                logs.mkdir(parents=True, exist_ok=True)
                 watch.started(key)
-                started = _start(key, job, work, logs / f"{key}.txt", at_once)
-                running[started.channel] = started
-            for channel in wait(list(running), timeout=0.5):  # without a limit, Windows would not hear Ctrl-C
-                each = running[channel]  # type: ignore[index]  # wait says object, and gives what it got
-                try:
-                    _pass_on(each, each.channel.recv(), watch)
-                except (EOFError, ConnectionError):
-                    del running[each.channel]
-                    problem = _end(each)
-                    if problem is not None:
-                        failed[each.key] = problem
-                    watch.ended(each.key, problem)
+                with environment(thread_shares(at_once)):
+                    running[Child(_do, job, work, log, daemon=False)] = key, log
+            for child in speaking(running, 0.5):  # without a limit, Windows would not hear Ctrl-C
+                key, log = running[child]
+                kind, told = _heard(child, log)
+                if kind == "ended":
+                    del running[child]
+                    if told[0] is not None:
+                        failed[key] = told[0]
+                getattr(watch, kind)(key, *told)
     finally:
-        for each in running.values():
-            each.process.kill()
-            each.process.join()
-            each.log.unlink(missing_ok=True)
+        for child, (_, log) in running.items():
+            child.close()
+            log.unlink(missing_ok=True)
     return failed
 
 
-@dataclass(slots=True)
-class _Running:
-    """A process that has a job; ``problem`` says why it failed, where it has said so."""
-
-    key: str
-    process: SpawnProcess
-    channel: Connection[Any, Any]
-    log: Path
-    problem: str | None = None
-
-
-def _start(key: str, job: Any, work: Callable[[Any, Send], None], log: Path, at_once: int) -> _Running:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_do, args=(job, work, theirs, log), name=key)
-    with environment(thread_shares(at_once)):
-        process.start()
-    theirs.close()
-    return _Running(key, process, ours, log)
+def _heard(child: Child, log: Path) -> Message:
+    """What a job says next; where it is gone, that it has ended, and why."""
+    try:
+        kind, told = child.hear()
+    except GoneError as error:
+        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+        return "ended", (f"{error}: {said[-1] if said else 'it said nothing'} (see {log})",)
+    if kind == "ended":
+        child.close()
+        log.unlink(missing_ok=True)
+    return kind, told
 
 
-def _pass_on(running: _Running, message: Message, watch: Watch) -> None:
-    kind, arguments = message
-    if kind == "error":
-        (running.problem,) = arguments
-    else:
-        getattr(watch, kind)(running.key, *arguments)
-
-
-def _end(running: _Running) -> str | None:
-    """Wait for a process that has said all it had to say; what went wrong, if anything."""
-    running.channel.close()
-    running.process.join()
-    status = running.process.exitcode or 0
-    if status == 0 or running.problem:
-        running.log.unlink(missing_ok=True)
-        return running.problem
-    if status < 0:
-        return f"its process was ended by signal {-status}; {running.log} holds what it said"
-    said = (
-        running.log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if running.log.exists() else []
-    )
-    return f"its process ended with status {status}: {said[-1] if said else 'it said nothing'} (see {running.log})"
-
-
-def _do(job: Any, work: Callable[[Any, Send], None], channel: Connection[Any, Any], log: Path) -> None:
-    """In the process: do the job; the exit status is 1 after an error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us, and they end us
-    end_with_parent()
+def _do(channel: Connection, job: Any, work: Callable[[Any, Send], None], log: Path) -> None:
+    """In the process: do the job, and say how it ended."""
     errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for stream in (1, 2):
         os.dup2(errors, stream)
+    problem = None
     try:
         work(job, channel.send)
-        os._exit(0)  # whatever threads its libraries have left
     except IconotextError as error:
-        channel.send(("error", (str(error),)))
-        os._exit(1)
+        problem = str(error)
+    channel.send(("ended", (problem,)))
