@@ -1,4 +1,4 @@
-"""Writes files atomically: completely or not at all."""
+"""Writes files atomically, completely or not at all, and locks folders."""
 
 from __future__ import annotations
 
@@ -131,6 +131,32 @@ def reporting_full_disk(place: Path | str) -> Iterator[None]:
         if full is None:
             raise
         raise write_error(getattr(full, "filename", None) or place, full) from error
+
+
+@contextmanager
+def locked(path: Path, busy: str, error: type[IconotextError] = OutputError, *, wait: float = 0) -> Iterator[None]:
+    """Hold the lock on a folder, which ends with the process even if it is killed.
+
+    Args:
+        path: The lock file in the folder; both are created if necessary, and kept.
+        busy: The message, after the name of the folder, if another process holds the lock.
+        error: Its class.
+        wait: Seconds to wait for another process.
+
+    Raises:
+        OutputError: The file cannot be created.
+    """
+    from filelock import FileLock, Timeout
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = FileLock(path, timeout=wait).acquire()
+    except Timeout as problem:
+        raise error(f"{path.parent}: {busy}") from problem
+    except OSError as problem:
+        raise write_error(path, problem) from problem
+    with held:
+        yield
 
 
 def check_overwrite(path: Path, force: bool) -> None:

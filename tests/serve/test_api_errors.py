@@ -54,22 +54,21 @@ class MadeUp:
 def asked(tmp_path):
     """Asks for links of a file, and says with which status and headers that ends."""
     chosen = ServeSettings(data=tmp_path / "data")
-    store = open_data(chosen)
-    pool = MadeUp(Reply(b"[]", 2, 5))
-    jobs = Jobs(store, pool, chosen, Events())
-    app = make_app(chosen, Access(store, chosen.port, chosen.data), jobs)
-    key = {"authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
-    client = TestClient(app, "http://localhost", headers=key)
+    with open_data(chosen) as store:
+        pool = MadeUp(Reply(b"[]", 2, 5))
+        jobs = Jobs(store, pool, chosen, Events())
+        app = make_app(chosen, Access(store, chosen.port, chosen.data), jobs)
+        key = {"authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
+        client = TestClient(app, "http://localhost", headers=key)
 
-    def ask(path: str = "/v1/link") -> httpx2.Response:
-        answer = client.post(path, files=[("files", ("a.md", b"A."))])
-        assert not list((chosen.data / "asked").glob("*"))
-        return answer
+        def ask(path: str = "/v1/link") -> httpx2.Response:
+            answer = client.post(path, files=[("files", ("a.md", b"A."))])
+            assert not list((chosen.data / "asked").glob("*"))
+            return answer
 
-    ask.pool, ask.client = pool, client  # type: ignore[attr-defined]  # a function carries what tests look at
-    yield ask
-    jobs.close()
-    store.close()
+        ask.pool, ask.client = pool, client  # type: ignore[attr-defined]  # a function carries what tests look at
+        yield ask
+        jobs.close()
 
 
 @pytest.mark.parametrize(

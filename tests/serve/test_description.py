@@ -45,18 +45,17 @@ def described(tmp_path_factory: pytest.TempPathFactory, root) -> Iterator[schema
         allow=("testserver",),
         max_seconds=60,
     )
-    store = open_data(chosen)
-    pool = Pool(1, work.prepare, "default")
-    jobs = Jobs(store, pool, chosen, Events())
-    app = make_app(chosen, Access(store, chosen.port, chosen.data), jobs)
-    key = {"Authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
-    schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=key)
-    schema.config.update(headers=key, request_timeout=60)
-    assert not [name for name in schema.raw_schema["components"]["schemas"] if "__" in name]  # two of one name
-    yield schema
-    jobs.close()
-    pool.close()
-    store.close()
+    with open_data(chosen) as store:
+        pool = Pool(1, work.prepare, "default")
+        jobs = Jobs(store, pool, chosen, Events())
+        app = make_app(chosen, Access(store, chosen.port, chosen.data), jobs)
+        key = {"Authorization": f"Bearer {(chosen.data / 'key').read_text().strip()}"}
+        schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=key)
+        schema.config.update(headers=key, request_timeout=60)
+        assert not [name for name in schema.raw_schema["components"]["schemas"] if "__" in name]  # two of one name
+        yield schema
+        jobs.close()
+        pool.close()
 
 
 def test_every_answer_is_one_that_is_declared(described):

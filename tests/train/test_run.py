@@ -16,11 +16,12 @@ from iconotext.embed.folder import load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError, TrainingError
 from iconotext.train import loop, loss, step, train
 from iconotext.train.checkpoint import CHECKPOINT, Progress, load_checkpoint
-from iconotext.train.folder import locked
+from iconotext.train.folder import LOCK
 from iconotext.train.parallel import _original
 from iconotext.train.prepared import open_prepared
-from iconotext.train.run import CORPUS, LOCK, finished, interrupted
+from iconotext.train.run import CORPUS, finished, interrupted
 from iconotext.train.validate import Validation, evaluate_split, scored_documents, validate
+from iconotext.write import locked
 from tests.train.synthetic import small_recipe, write_synthetic
 
 CPU = torch.device("cpu")
@@ -262,8 +263,8 @@ def test_a_changed_corpus_and_a_damaged_checkpoint_are_told(tmp_path):
 
 @pytest.mark.training
 def test_one_process_at_a_time(corpus, tmp_path):
-    code = "import sys; from pathlib import Path; from iconotext.train.folder import locked\n"
-    code += "with locked(Path(sys.argv[1]), wait=0, what='trains'): print('held', flush=True); sys.stdin.read()"
+    code = "import sys; from pathlib import Path; from iconotext.write import locked\n"
+    code += "with locked(Path(sys.argv[1]), 'busy'): print('held', flush=True); sys.stdin.read()"
     lock = tmp_path / "model" / LOCK
     holder = subprocess.Popen(
         [sys.executable, "-c", code, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -274,7 +275,7 @@ def test_one_process_at_a_time(corpus, tmp_path):
             train(small_recipe(), [corpus], tmp_path / "model")
         holder.kill()
         holder.wait()
-        with locked(lock, wait=5, what="trains"):
+        with locked(lock, "busy", wait=5):
             pass
     finally:
         holder.kill()

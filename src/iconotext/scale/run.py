@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-from filelock import FileLock, Timeout
 
 from iconotext import __version__
 from iconotext.corpus.in_order import Watch, unwatched
@@ -32,7 +30,7 @@ from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import Shard, find_shards
 from iconotext.scale.stage import Stage
 from iconotext.scale.store import address_of, at_hand, entry, is_remote, joined, lies_in, read_bytes, write
-from iconotext.write import remove_leftovers
+from iconotext.write import locked, remove_leftovers
 
 LOCK = ".iconotext.lock"
 
@@ -248,21 +246,8 @@ def _known(stage: Stage, shards: Iterable[Shard]) -> Iterator[Manifest | None]:
     return in_threads(known, shards, threads=AT_ONCE)
 
 
-@contextmanager
-def _alone(output: str) -> Iterator[None]:
+def _alone(output: str) -> AbstractContextManager[None]:
     """Keep other runs from writing into a local folder; in a store, two runs would only write the same bytes twice."""
     if is_remote(output):
-        yield
-        return
-    try:
-        Path(output).mkdir(parents=True, exist_ok=True)
-        lock = FileLock(Path(output) / LOCK)
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise OutputError(f"{output}: another run writes there; wait for it, or stop it") from error
-    except OSError as error:
-        raise OutputError(f"cannot write {output}: {error.strerror or error}") from error
-    try:
-        yield
-    finally:
-        lock.release()
+        return nullcontext()
+    return locked(Path(output) / LOCK, "another run writes there; wait for it, or stop it")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.encoders import jsonable_encoder
@@ -27,6 +27,7 @@ from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.schemas import Health
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
+from iconotext.write import locked
 
 MAX_CONNECTIONS = 500
 """Connections at once; more are told to come again."""
@@ -97,25 +98,23 @@ def operation_name(route: APIRoute) -> str:
     return "_".join((*map(str, route.tags), route.name))
 
 
-def open_data(settings: ServeSettings) -> Store:
-    """The store of a server, in a folder that only its owner can read.
+@contextmanager
+def open_data(settings: ServeSettings) -> Iterator[Store]:
+    """The store of a server, in a folder that only its owner can read and no other server uses meanwhile.
 
     Raises:
         SettingError: The folder cannot be used, or another server uses it.
     """
-    from filelock import FileLock, Timeout
-
     data = settings.data
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (data / "lock").touch(mode=0o600)
         (data / ".gitignore").write_text("*\n", encoding="ascii")  # what was dropped is nobody else's
-        lock = FileLock(data / "lock", mode=0o600)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise SettingError(f"{data}: another server uses it: stop that one, or name another folder") from None
     except OSError as error:
         raise SettingError(f"{data}: cannot be used: {error.strerror}") from error
-    return Store(data / "serve.sqlite", lock)
+    busy = "another server uses it: stop that one, or name another folder"
+    with locked(data / "lock", busy, SettingError), closing(Store(data / "serve.sqlite")) as store:
+        yield store
 
 
 def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) -> None:
@@ -136,40 +135,34 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
         from iconotext.serve import models
 
         models.check_models(settings)
-    store = open_data(settings)
-    listener = listen(settings)
-    port = listener.getsockname()[1]
-    access = Access(store, port, settings.data)
-    pool = Pool(settings.workers, work.prepare, model)
-    jobs = Jobs(store, pool, settings, Events())
+    with (
+        open_data(settings) as store,
+        listen(settings) as listener,
+        closing(Pool(settings.workers, work.prepare, model)) as pool,
+        closing(Jobs(store, pool, settings, Events())) as jobs,
+        closing(Follower(jobs)) if settings.root is not None else nullcontext(),
+    ):
+        port = listener.getsockname()[1]
+        access = Access(store, port, settings.data)
 
-    def say() -> None:
-        host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
-        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={access.new_token()}")
+        def say() -> None:
+            host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
+            announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={access.new_token()}")
 
-    access.on_use = say
-    config = uvicorn.Config(
-        make_app(settings, access, jobs),
-        http=Protocol,
-        ws="none",
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=2,
-    )
-    follower = Follower(jobs) if settings.root is not None else None
-    try:
+        access.on_use = say
+        config = uvicorn.Config(
+            make_app(settings, access, jobs),
+            http=Protocol,
+            ws="none",
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=2,
+        )
         say()
         uvicorn.Server(config).run(sockets=[listener])
-    finally:
-        if follower is not None:
-            follower.close()
-        jobs.close()
-        pool.close()
-        store.close()
-        listener.close()
 
 
 def listen(settings: ServeSettings) -> socket.socket:

@@ -14,17 +14,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from iconotext.errors import SettingError
 from iconotext.serve.records import Collection, Entry, Picture, Verdict
 
 VERSION = 1
 """Of the tables; a file of another version is refused."""
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
-
 
 _TABLES = """
 create table if not exists sessions (digest blob primary key, made real not null);
@@ -60,14 +56,12 @@ class Store:
 
     Args:
         file: Is made where it is not there.
-        lock: Kept as long as the store is open.
 
     Raises:
         SettingError: The file was made by another version.
     """
 
-    def __init__(self, file: Path, lock: BaseFileLock | None = None) -> None:
-        self._folder_lock = lock
+    def __init__(self, file: Path) -> None:
         self._lock = threading.RLock()
         self._sql = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
         self._sql.row_factory = sqlite3.Row
@@ -82,8 +76,6 @@ class Store:
         """Close the file."""
         with self._lock:
             self._sql.close()
-        if self._folder_lock is not None:
-            self._folder_lock.release()
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:

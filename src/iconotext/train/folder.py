@@ -9,36 +9,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from iconotext.errors import IconotextError, SettingError, TrainingError
-from iconotext.write import write_error
 
+LOCK = ".lock"
+"""File in the model's folder that one process at a time locks."""
 
-@contextmanager
-def locked(path: Path, *, wait: float, what: str) -> Iterator[None]:
-    """Hold a file lock, which ends with the process even if it is killed.
-
-    Args:
-        path: The lock file; created if necessary, and kept.
-        wait: Seconds to wait for another process.
-
-    Raises:
-        TrainingError: Another process holds the lock.
-        OutputError: The file cannot be created.
-    """
-    lock = FileLock(path, timeout=wait)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire()
-    except Timeout as error:
-        raise TrainingError(f"{path.parent}: another process {what} here; wait for it, or end it") from error
-    except OSError as error:
-        raise write_error(path, error) from error
-    try:
-        yield
-    finally:
-        lock.release()
+BUSY = "another process trains here; wait for it, or end it"
 
 
 @contextmanager

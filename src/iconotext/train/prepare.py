@@ -16,11 +16,10 @@ import numpy as np
 from iconotext.corpus.feature_files import region_path, table_path
 from iconotext.corpus.store import read_corpus
 from iconotext.embed.folder import VOCABULARY
-from iconotext.errors import CorpusError, OutputError
+from iconotext.errors import CorpusError, OutputError, TrainingError
 from iconotext.features.regions.files import files_beside
 from iconotext.recipe import Recipe
 from iconotext.train.checks import check_concepts
-from iconotext.train.folder import locked
 from iconotext.train.init import start_vocabulary
 from iconotext.train.prepare_documents import DocumentTable
 from iconotext.train.prepare_images import ImageRows, ImageSource, ImageWriter, image_source, image_writer
@@ -35,7 +34,7 @@ from iconotext.train.prepare_sentences import (
 )
 from iconotext.train.prepared import META, Prepared, open_prepared
 from iconotext.types import Document
-from iconotext.write import write_text
+from iconotext.write import locked, write_text
 
 if TYPE_CHECKING:
     from iconotext.features.vocabulary import Vocabulary
@@ -76,7 +75,8 @@ def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Re
 
 def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], None]) -> Prepared:
     """Open the arrays in a folder if complete and of this key; else let ``write`` make them, atomically."""
-    with locked(lock_of(folder), wait=WAIT, what="prepares a corpus"):
+    busy = "another process prepares a corpus here; wait for it, or end it"
+    with locked(lock_of(folder), busy, TrainingError, wait=WAIT):
         if _key_of(folder, recipe) == key:
             return open_prepared(folder)
         work = folder.with_name(f"{folder.name}.part")

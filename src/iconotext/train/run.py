@@ -9,26 +9,23 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iconotext.embed.folder import METRICS, RECIPE, is_model_folder
-from iconotext.errors import SettingError
+from iconotext.errors import SettingError, TrainingError
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.recipe.settings import REGION_FILES
 from iconotext.train.changes import changed_links
 from iconotext.train.checkpoint import CHECKPOINT
 from iconotext.train.checks import check_start
 from iconotext.train.collapse import raise_if_dead
-from iconotext.train.folder import gone_if_refused, locked, same_recipe
+from iconotext.train.folder import BUSY, LOCK, gone_if_refused, same_recipe
 from iconotext.train.init import with_init
 from iconotext.train.parallel import Watcher, launch
 from iconotext.train.prepare import Report, lock_of, prepare
 from iconotext.train.prepare_shards import is_feature_folder, prepare_shards
 from iconotext.train.prepared import Prepared
-from iconotext.write import reporting_full_disk, write_text
+from iconotext.write import locked, reporting_full_disk, write_text
 
 CORPUS = "corpus"
 """Folder in the model's folder for the prepared corpus, during training."""
-
-LOCK = ".lock"
-"""File in the model's folder that one process at a time locks."""
 
 
 def train(
@@ -63,7 +60,7 @@ def train(
     text = dump_recipe(recipe)
     if not finished(folder):
         check_start(recipe)
-    with reporting_full_disk(folder), gone_if_refused(folder, RECIPE), locked(folder / LOCK, wait=0, what="trains"):
+    with reporting_full_disk(folder), gone_if_refused(folder, RECIPE), locked(folder / LOCK, BUSY, TrainingError):
         begun = is_model_folder(folder) or (folder / CHECKPOINT).is_file()
         if begun and (folder / RECIPE).is_file():
             same_recipe(folder, (folder / RECIPE).read_text(encoding="utf-8"), text)

@@ -19,8 +19,6 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from filelock import FileLock, Timeout
-
 from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.corpus.builders.find_images import check_of, known_checks, look_at
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
@@ -34,7 +32,7 @@ from iconotext.errors import CorpusError, DocumentError, OutputError, SettingErr
 from iconotext.plain_text import cell
 from iconotext.read.spool import Spool
 from iconotext.strict_json import dump_json
-from iconotext.write import check_overwrite, open_atomic, put_in_place, reporting_full_disk, write_bytes
+from iconotext.write import check_overwrite, locked, open_atomic, put_in_place, reporting_full_disk, write_bytes
 
 if TYPE_CHECKING:
     from iconotext.corpus.published_sizes import PublishedSizes
@@ -284,28 +282,24 @@ def work_folder(output: Path) -> Iterator[Path]:
     lock = folder / LOCK
     if folder.exists() and not lock.is_file() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{folder}: is in the way: a build keeps its files there; move it")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        held = FileLock(lock, blocking=False).acquire()
-    except Timeout as error:
-        raise OutputError(f"{folder}: another process is making this corpus; wait for it, or end it") from error
-    except OSError as error:
-        raise OutputError(f"cannot write {lock}: {error.strerror or error}") from error
     keep = False
     try:
-        _clear(folder, {LOCK, IMAGE_CHECKS})
-        yield folder
-    except (CorpusError, DocumentError, SettingError):
-        raise
-    except BaseException:
-        keep = True
-        raise
+        with locked(lock, "another process is making this corpus; wait for it, or end it"):
+            try:
+                _clear(folder, {LOCK, IMAGE_CHECKS})
+                yield folder
+            except (CorpusError, DocumentError, SettingError):
+                raise
+            except BaseException:
+                keep = True
+                raise
+            finally:
+                with suppress(OSError):
+                    _clear(folder, {LOCK, IMAGE_CHECKS} if keep else {LOCK})
+                with suppress(OSError):
+                    if not keep or not (folder / IMAGE_CHECKS).exists():
+                        shutil.rmtree(folder)
     finally:
-        with suppress(OSError):
-            _clear(folder, {LOCK, IMAGE_CHECKS} if keep else {LOCK})
-        with held, suppress(OSError):
-            if not keep or not (folder / IMAGE_CHECKS).exists():
-                shutil.rmtree(folder)
         with suppress(OSError):  # Windows removes no folder with an open file in it
             folder.rmdir()
 

@@ -13,17 +13,17 @@ import numpy as np
 from iconotext.embed.folder import METRICS, RECIPE, WEIGHTS
 from iconotext.embed.layer_means import LayerMeans
 from iconotext.embed.relation_model import RelationModel, RelationWeights, save_relation_model
-from iconotext.errors import CorpusError, SettingError
+from iconotext.errors import CorpusError, SettingError, TrainingError
 from iconotext.evaluate.average_precision import average_precision
 from iconotext.features import cached_image, load_image_backbone
 from iconotext.recipe import dump_recipe
 from iconotext.recipe.relation_recipe import RelationRecipe, RelationSettings, is_relation_recipe, load_relation_recipe
 from iconotext.relations import RELATIONS
-from iconotext.train.folder import locked, same_recipe
+from iconotext.train.folder import BUSY, LOCK, same_recipe
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
 from iconotext.train.relations.fit import calibrated, calibration_error, cross_calibrated, fit_text, unseen_logits
 from iconotext.train.relations.images import ImageOffsets, from_labels, from_texts
-from iconotext.write import reporting_full_disk, write_text
+from iconotext.write import locked, reporting_full_disk, write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,9 +41,6 @@ LEAST_IMAGES = 50
 
 IMAGES = 1024
 """Images that are encoded at a time, before their features are reduced to what is needed."""
-
-LOCK = ".lock"
-"""File in the model's folder that one process at a time locks."""
 
 
 def train_relations(
@@ -86,7 +83,7 @@ def train_relations(
     backbone = load_image_backbone()
     if cache is not None:
         backbone = cached_image(backbone, cache)
-    with reporting_full_disk(folder), locked(folder / LOCK, wait=0, what="trains"):
+    with reporting_full_disk(folder), locked(folder / LOCK, BUSY, TrainingError):
         if not is_trained(folder, recipe):  # another process may have finished it meanwhile
             write_model(folder, recipe, *_trained(data, parts, settings, reader, backbone, progress))
     (folder / LOCK).unlink(missing_ok=True)
