@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 
 PACKAGE = "iconotext.report"
-BASE = "page.html"
-"""The template that every page extends, and the package where it lies beside the styles that all pages share."""
+"""Where the template lies that every page extends, ``page.html``, and the styles that all pages share."""
 
 
 def filled(
@@ -37,7 +36,7 @@ def filled(
     style = asset(PACKAGE, "page.css") + "".join(asset(package, name) for name in styles)
     script = "".join(asset(package, name) for name in scripts)
     policy = {"style_hash": policy_hash(style), "script_hash": policy_hash(script) if script else None}
-    page = _environment(package).get_template(template)
+    page = environment(package, PACKAGE).get_template(template)
     return page.render(title=title, style=style, script=script, **policy, **context) + "\n"
 
 
@@ -59,11 +58,12 @@ def policy_of(page: str) -> str:
 
 
 @cache
-def _environment(package: str) -> jinja2.Environment:
+def environment(*packages: str) -> jinja2.Environment:
+    """The templates of some packages; a name that one uses and is not given is an error."""
     import jinja2
 
     return jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: asset(PACKAGE if name == BASE else package, name)),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

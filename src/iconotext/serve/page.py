@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-import jinja2
-
-from iconotext.report.page import PACKAGE, asset
+from iconotext.report.page import PACKAGE, environment
 from iconotext.serve.settings import ServeSettings
 
 ASSETS = {
@@ -28,9 +24,8 @@ ASSETS = {
 }
 """The files of the pages: the package whose templates they lie with, and their type."""
 
-
-CARDS = "cards.html"
-"""The template of what a search found, which lies with the library's."""
+TEMPLATES = ("iconotext.serve", "iconotext.library")
+"""Packages of the templates: that of what a search found lies with the library's."""
 
 
 def page(template: str, settings: ServeSettings, *, here: str, title: str, **values: object) -> str:
@@ -41,12 +36,12 @@ def page(template: str, settings: ServeSettings, *, here: str, title: str, **val
         title: Its title.
     """
     known = {"settings": settings, "sections": sections(settings), "here": here, "title": title}
-    return _environment().get_template(template).render(**known, **values) + "\n"
+    return environment(*TEMPLATES).get_template(template).render(**known, **values) + "\n"
 
 
 def drawing(template: str, **values: object) -> str:
     """A drawing out of its template."""
-    return _environment().get_template(template).render(**values) + "\n"
+    return environment(*TEMPLATES).get_template(template).render(**values) + "\n"
 
 
 def sections(settings: ServeSettings) -> list[tuple[str, str]]:
@@ -58,16 +53,3 @@ def sections(settings: ServeSettings) -> list[tuple[str, str]]:
         ("/studies", "Studies", bool(settings.study)),
     ]
     return [(address, name) for address, name, there in known if there]
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FunctionLoader(
-            lambda name: asset("iconotext.library" if name == CARDS else "iconotext.serve", name)
-        ),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
