@@ -368,7 +368,7 @@ def test_offsets_from_texts_are_half_of_what_is_foretold_and_nothing_where_there
     sources = np.repeat([0, 1], 500)
     for k in range(500, 1000):
         texts[k] = texts[k] + 50  # what tells corpora apart is not learned
-    side = from_texts(pooled, texts, sources, ("Story", "Meta", "Irrelevant"), RelationSettings(picture_strength=1))
+    side = from_texts(pooled, texts, sources, ("Story", "Meta", "Irrelevant"), RelationSettings(), strength=1)
     assert side.figures["kept"] == [True, False, False]
     assert side.weight[0, 0] == pytest.approx(0.5 * 3 * 4 / 5, abs=0.15)
     assert not side.weight[:, 1:].any()

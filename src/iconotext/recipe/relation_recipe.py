@@ -28,9 +28,6 @@ class RelationSettings(Settings):
     buckets: int = Field(32_768, ge=1)
     """Numbers that words and runs of words are hashed to."""
 
-    least_texts: int = Field(2, ge=1)
-    """Texts that must have a run of words, or it is not looked at."""
-
     word_strength: float = Field(3.0, gt=0)
     """How free the weights of words are: C of their logistic regression."""
 
@@ -45,16 +42,6 @@ class RelationSettings(Settings):
     picture_labels: int = Field(200, ge=2)
     """Labelled pictures from which on what a picture adds is learned from labels; with fewer, from what the text model
     says of the texts that people wrote about pictures."""
-
-    picture_strength: float = Field(1e-3, gt=0)
-    """How free the weights of a picture's features are, on features of standard deviation 1: C of the logistic
-    regression on labels, 1 / penalty of the ridge regression on texts."""
-
-    picture_weight: float = Field(0.5, ge=0, le=1)
-    """What an offset learned from texts counts: the text beside a picture says part of the same already."""
-
-    picture_correlation: float = Field(0.2, ge=0, le=1)
-    """Least correlation, on pictures that were held out, between offset and texts; below it the offset is 0."""
 
     picture_silent: list[str] = Field(default_factory=lambda: ["Irrelevant"])
     """Relations on which a picture has no say without labels: texts that people wrote about a picture all belong to

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 BINS = 10
 """Number of bins, with equally many pairs, for the calibration error."""
 
+LEAST_TEXTS = 2
+"""Smallest number of texts that must contain a run of words for it to count."""
+
 FREE = 1e6
 """Strength for fitting a calibration: practically without regularisation."""
 
@@ -40,9 +43,7 @@ def fit_text(layers: FloatMatrix, texts: Sequence[str], answers: FloatMatrix, se
     of_layers, layer_bias = fit_standardised(layers, answers, settings.layer_strength)
     counts = hashed_texts(texts, settings.buckets)
     texts_with = np.asarray(counts.sum(axis=0)).ravel()
-    rarity = np.where(texts_with >= settings.least_texts, np.log((1 + len(texts)) / (1 + texts_with)) + 1, 0).astype(
-        np.float32
-    )
+    rarity = np.where(texts_with >= LEAST_TEXTS, np.log((1 + len(texts)) / (1 + texts_with)) + 1, 0).astype(np.float32)
     words, word_bias = fit_logistic(weighted_rows(counts, rarity), answers, settings.word_strength)
     return {"layers": of_layers, "rarity": rarity, "words": words, "bias": layer_bias + word_bias}
 

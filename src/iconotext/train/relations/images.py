@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from iconotext.recipe.relation_recipe import RelationSettings
     from iconotext.types import FloatMatrix
 
+STRENGTH = 1e-3
+"""Inverse regularisation of the weights of an image's features, which have standard deviation 1: C of the logistic
+regression on labels, 1 / penalty of the ridge regression on texts."""
+
+WEIGHT_OF_TEXTS = 0.5
+"""Factor of offsets learned from texts: the text beside an image contains part of the same evidence already."""
+
+LEAST_CORRELATION = 0.2
+"""Smallest correlation between offset and texts on held-out images; below it the offset is 0."""
+
 HELD_OUT = 5
 """One image in this many is held out for the reported correlation."""
 
@@ -39,7 +49,11 @@ class ImageOffsets(NamedTuple):
 
 
 def from_labels(
-    pooled: FloatMatrix, answers: FloatMatrix, text: FloatMatrix, parts: NDArray[np.int64], strength: float
+    pooled: FloatMatrix,
+    answers: FloatMatrix,
+    text: FloatMatrix,
+    parts: NDArray[np.int64],
+    strength: float = STRENGTH,
 ) -> ImageOffsets:
     """Fit offsets that, added to the text's log-odds, predict the labels: one logistic regression for each relation.
 
@@ -78,6 +92,7 @@ def from_texts(
     sources: NDArray[np.int64],
     relations: Sequence[str],
     settings: RelationSettings,
+    strength: float = STRENGTH,
 ) -> ImageOffsets:
     """Fit offsets that predict the text model's log-odds for the texts that people write about such an image.
 
@@ -97,14 +112,14 @@ def from_texts(
         means[sources == source] -= means[sources == source].mean(0)
     targets = means * np.array([[len(each) / (len(each) + 1)] for each in texts], np.float32)
     held = np.random.default_rng(settings.seed).permutation(len(pooled)) % HELD_OUT == 0
-    weight, bias = _ridge(pooled[~held], targets[~held], settings.picture_strength)
+    weight, bias = _ridge(pooled[~held], targets[~held], strength)
     correlation = _correlation(pooled[held] @ weight + bias, means[held])
     kept = [
-        found >= settings.picture_correlation and name not in settings.picture_silent
+        found >= LEAST_CORRELATION and name not in settings.picture_silent
         for found, name in zip(correlation, relations, strict=True)
     ]
-    weight, bias = _ridge(pooled, targets, settings.picture_strength)
-    share = np.array(kept, np.float32) * np.float32(settings.picture_weight)
+    weight, bias = _ridge(pooled, targets, strength)
+    share = np.array(kept, np.float32) * np.float32(WEIGHT_OF_TEXTS)
     return ImageOffsets(weight * share, bias * share, {"correlation": correlation, "kept": kept})
 
 

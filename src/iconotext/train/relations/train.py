@@ -142,7 +142,7 @@ def _offsets(
     pooled, good = _pooled(backbone, [data.images[i].file or b"" for i in there])
     there = there[good]
     if len(there) >= settings.picture_labels:
-        found = from_labels(pooled, data.answers[there], judged[there], parts[there], settings.picture_strength)
+        found = from_labels(pooled, data.answers[there], judged[there], parts[there])
         return "labels", len(there), found
     pooled, good = _pooled(backbone, [each.image.file or b"" for each in data.described])
     if len(good) < LEAST_IMAGES:
