@@ -32,7 +32,7 @@ def do(pipe, *arguments):
 
 @pytest.fixture
 def child():
-    made = Child(do, "a", 1)
+    made = Child(do, "a")
     yield made
     made.close()
     made.close()  # nothing more happens
@@ -49,7 +49,8 @@ def child():
         ("raise", "its process ended with status 1"),
     ],
 )
-def test_who_hears_it_is_told_how_it_died(child, told, death, capfd):
+def test_who_hears_it_is_told_how_it_died(told, death, capfd):
+    child = Child(do, "a", 1)
     assert child.hear(60) == ("a", 1)
     child.tell("interrupt")
     assert child.hear(60) == "not interrupted"
