@@ -1,4 +1,4 @@
-"""Another process of ours with a pipe to it: how it is started, told things, heard and ended, and how it died."""
+"""Another process with a pipe to it: start it, send it messages and receive some, end it, and say how it died."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iconotext.errors import IconotextError
 
 
 class GoneError(IconotextError):
-    """The work ended its process, or came to nothing by a bug of ours."""
+    """A process died during its work, or failed by a bug of ours."""
 
 
 class LateError(GoneError):
@@ -24,13 +24,13 @@ class LateError(GoneError):
 
 
 class Child:
-    """A process that starts at once and ends with ours, however that ends. Ctrl-C does nothing to it.
+    """A process, started at once, that ends with ours even if that is killed. It ignores Ctrl-C.
 
     Args:
-        work: What it does, with a pipe to us and ``arguments``; a function of a module. It ends where this returns.
-        arguments: Must pickle.
-        daemon: False lets it have children, which must end with it (see ``end_with_parent``); without ``close``, our
-            program then waits for it in the end.
+        work: Called in the process with a pipe to us and ``arguments``; a function of a module.
+        arguments: Must be picklable.
+        daemon: If False, it may start processes, which must end with it (see ``end_with_parent``), and our program
+            waits for it at exit unless it was closed.
     """
 
     def __init__(self, work: Callable[..., None], /, *arguments: Any, daemon: bool = True) -> None:
@@ -41,16 +41,16 @@ class Child:
         theirs.close()
 
     def tell(self, message: Any) -> None:
-        """Send it something that pickles; where it is gone, ``hear`` says so."""
+        """Send a picklable message. If the process has died, ``hear`` raises an error."""
         with suppress(OSError):
             self.pipe.send(message)
 
     def hear(self, seconds: float | None = None) -> Any:
-        """What it says next. After an error it is closed.
+        """Wait for its next message. After an error it is closed.
 
         Raises:
-            GoneError: It is gone; says how it died.
-            LateError: It says nothing for so many seconds.
+            GoneError: It has died; the message says how.
+            LateError: No message came within ``seconds``.
         """
         try:
             if self.pipe.poll(seconds):
@@ -62,11 +62,11 @@ class Child:
         raise LateError(f"it takes more than {seconds:.0f} seconds")
 
     def kill(self) -> None:
-        """End it at once; any thread may, and whoever hears it is told so."""
+        """Kill it; safe from any thread, and ``hear`` then raises an error."""
         self.process.kill()
 
     def close(self) -> None:
-        """End it at once, and wait for that."""
+        """Kill it and wait for its end."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
@@ -79,13 +79,13 @@ class Child:
 
 
 def speaking(children: Collection[Child], seconds: float | None = None) -> list[Child]:
-    """Those that have said something, or are gone; waits for one, but no longer than so many seconds."""
+    """Wait until some have sent a message or died, or for ``seconds``; return these."""
     told = wait([child.pipe for child in children], seconds)
     return [child for child in children if child.pipe in told]
 
 
 def _live(pipe: Connection, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    """In the process: work, and end before the pipe does, so that who hears of the one can ask for the other."""
+    """Run the work in the process, and exit with the pipe still open: when it closes, the exit status is known."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all of us, and the program says what follows
     end_with_parent()
     status = 1
@@ -94,7 +94,7 @@ def _live(pipe: Connection, work: Callable[..., None], arguments: tuple[Any, ...
         status = 0
     except Exception:
         parent = multiprocessing.parent_process()
-        if parent is not None and parent.is_alive():  # else the pipe has ended, and nobody wants to know
+        if parent is not None and parent.is_alive():  # else the pipe is closed, and nobody needs to know
             traceback.print_exc()
     finally:
         os._exit(status)  # whatever threads its libraries have left

@@ -80,7 +80,7 @@ def run_jobs(
 
 
 def _heard(child: Child, log: Path) -> Message:
-    """What a job says next; where it is gone, that it has ended, and why."""
+    """Receive a job's next message; ``ended`` with the reason if its process has died."""
     try:
         kind, told = child.hear()
     except GoneError as error:
@@ -93,7 +93,7 @@ def _heard(child: Child, log: Path) -> Message:
 
 
 def _do(channel: Connection, job: Any, work: Callable[[Any, Send], None], log: Path) -> None:
-    """In the process: do the job, and say how it ended."""
+    """Do the job in its process, and report how it ended."""
     errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for stream in (1, 2):
         os.dup2(errors, stream)
