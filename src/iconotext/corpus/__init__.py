@@ -1,1 +1,1 @@
-"""Many documents on disk."""
+"""Corpora: many documents on disk."""

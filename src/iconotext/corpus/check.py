@@ -1,8 +1,8 @@
-"""Everything that is wrong with a corpus, not only the first thing.
+"""Finds everything that is wrong with a corpus, not only the first problem.
 
-Workers read its parts and look where images are. Here the parts come together, one after the other: ids that come
-twice, images that are broken, images in two splits. What is remembered of documents and images are numbers and hashes
-of 64 bits, which two of ten million have in common with a probability of 3 in a million.
+Workers read the parts of a corpus and look where its images are. This process goes through the parts in order, and
+finds repeated ids, broken images, and images in two splits. Documents and images are remembered as 64-bit numbers and
+hashes; the probability that any two of ten million hashes are equal is 3 in a million.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from iconotext.images import decode
 from iconotext.plain_text import counted
 
 LISTED = 100_000
-"""Problems that are listed; more are only counted, since a list of millions helps nobody and fills the memory."""
+"""Largest number of problems in the list; more are only counted, to bound memory."""
 
 FEW = 8
-"""So many parts are read in this process."""
+"""With at most this many parts no worker process is started."""
 
 KNOWN = 200_000
-"""Images whose whereabouts a worker remembers, about 30 MB."""
+"""Number of images whose place a worker remembers, about 30 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedCorpus:
-    """What came out of a check.
+    """The result of a check.
 
     Attributes:
-        format: None where it cannot be read at all.
-        problems: In the order of the file; an image or a leak only where it occurs first. ``LISTED`` at most.
-        notes: What is no error and may still be a mistake.
+        format: None if the corpus cannot be read at all.
+        problems: In the order of the file, at most ``LISTED``; an image or a leak only at its first occurrence.
+        notes: Findings that are no errors but may be mistakes.
     """
 
     path: Path
@@ -64,20 +64,20 @@ def check_corpus(
 ) -> CheckedCorpus:
     """Check rows, images, features and splits.
 
-    Rows: types, lengths, ranges, ids. Images: each file is decoded once. Features beside the corpus: there is a
-    finite row for each image without a file. Splits: no image is in two of them, by its bytes or, without a file,
-    its id. Two things are notes and no problems: images that are named by an address and are not at hand, and images
-    in two splits whose documents all have relations, since the published splits of such pairs are random by pair.
+    Rows: types, lengths, ranges, ids. Images: each file is decoded once. Features beside the corpus: each image without
+    a file must have a finite row. Splits: no image may be in two of them, by its bytes or, without a file, its id. Two
+    findings are notes: images with an address that are not available, and images in two splits whose documents all have
+    relations, since the published splits of such pairs are random by pair.
 
     Args:
-        decode_images: False: only look whether the files are there.
-        workers: Processes that read a large corpus. A script that has several must have its own beginning under
+        decode_images: False only checks that the files exist.
+        workers: Number of processes for a large corpus. A script with several must start under
             ``if __name__ == "__main__"``.
-        known: Of shards checked before, whose ids and splits count, too; gets what is known of this one. A shard has
-            no pictures outside its folder.
+        known: The state of shards checked before, whose ids and splits count too; is updated. A shard has no pictures
+            outside its folder.
 
     Raises:
-        CorpusError: Nothing of it can be read.
+        CorpusError: The corpus cannot be read at all.
     """
     name, folder, inside = format_of(path), corpus_folder(path), known is not None
     there = (folder / TABLE_FILE).is_file() or (folder / ROWS_FILE).is_file()
@@ -104,16 +104,16 @@ def check_corpus(
 
 
 def unreadable(path: Path, error: CorpusError) -> CheckedCorpus:
-    """What came out where nothing of a corpus can be read."""
+    """The result if a corpus cannot be read at all."""
     return CheckedCorpus(path, None, 0, (Problem("all of it", None, str(error).removeprefix(f"{path}: ")),), ())
 
 
 class Checked(NamedTuple):
-    """What is known of a document without the others.
+    """The findings about one document on its own.
 
     Attributes:
-        id: None for one that cannot be read.
-        inside: Of each image the digest of its bytes in the row, 0 for one that has none there; () where none has.
+        id: None if the document cannot be read.
+        inside: For each image the digest of its bytes in the row, 0 if they are not in the row; () if none are.
     """
 
     place: str
@@ -127,17 +127,17 @@ class Checked(NamedTuple):
 
 
 class PartRead(NamedTuple):
-    """Documents of a part; and why nothing after them can be read, None where all is well."""
+    """The documents of a part; and why the corpus cannot be read any further, None if it can."""
 
     documents: list[Checked]
     broken: str | None
 
 
 def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part) -> PartRead:
-    """Read a part and look where its images are; in a worker.
+    """Read a part, and look where its images are; runs in a worker.
 
     Args:
-        run: Name of the check; what one saw of the images does not count for the next.
+        run: Name of the check; what a worker remembers of images is only for this check.
     """
     look, documents = _look(corpus, inside, run), []
     try:
@@ -161,7 +161,7 @@ def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part)
 
 @lru_cache(maxsize=1)
 def _look(corpus: Path, inside: bool, run: str) -> Callable[[str], Whereabouts]:
-    """Where an image is, as far as this worker has seen it in this run."""
+    """A function that finds where an image is, and remembers it for this check."""
     return lru_cache(KNOWN)(images_of(corpus, inside=inside).whereabouts)
 
 
@@ -170,7 +170,7 @@ def _digest(data: bytes) -> int:
 
 
 def _broken(place: str, inside: Sequence[bytes | None]) -> Iterator[Problem]:
-    """The images of a row that lie in it and cannot be decoded."""
+    """The images with bytes in the row that cannot be decoded."""
     for number, data in enumerate(inside):
         if data is not None:
             try:
@@ -181,7 +181,7 @@ def _broken(place: str, inside: Sequence[bytes | None]) -> Iterator[Problem]:
 
 @dataclass(slots=True)
 class _Check:
-    """What is known of all documents so far."""
+    """The state of the check."""
 
     files: ImageFiles
     folder: Path
@@ -196,19 +196,19 @@ class _Check:
     _no_images: int = 0
     _no_sentences: int = 0
     _elsewhere: int = 0
-    _keys: dict[int, int] = field(default_factory=dict)  # by hash of what an image is called; equal for equal bytes
-    _looked_at: set[int] = field(default_factory=set)  # by the same hash
+    _keys: dict[int, int] = field(default_factory=dict)  # by hash of an image's name; equal for images with equal bytes
+    _looked_at: set[int] = field(default_factory=set)  # by hash of an image's name
     _shared: set[int] = field(default_factory=set)
 
     def add(self, problem: Problem) -> None:
-        """One more problem."""
+        """Add a problem."""
         if len(self.problems) < LISTED:
             self.problems.append(problem)
         else:
             self.unlisted += 1
 
     def part(self, part: PartRead) -> Iterator[None]:
-        """The next part; gives something for each document. ``CorpusError`` where nothing that follows can be read."""
+        """Check the next part; yields once per document. ``CorpusError`` if the corpus cannot be read any further."""
         looked = in_threads(self._seen, list(self._unseen(part.documents)))
         for document in part.documents:
             self.documents += 1
@@ -239,7 +239,7 @@ class _Check:
     def _image(
         self, source: str, where: Whereabouts, split: Split | None, looked: Iterator[tuple[int, str | None]]
     ) -> str | None:
-        """What is wrong with an image, where it occurs first."""
+        """What is wrong with an image, at its first occurrence."""
         name = hash(source)
         is_new = name not in self._keys
         content, problem = 0, None
@@ -251,13 +251,13 @@ class _Check:
         return self.files.not_found(source) if is_new and where == Whereabouts.LOST else problem
 
     def _must_look(self, name: int, where: Whereabouts, split: Split | None) -> bool:
-        """Whether an image must be opened, or its features; without decoding, only files that splits may share."""
+        """Whether to open an image, or read its features; without decoding, only files that splits might share."""
         if name in self._looked_at or where not in (Whereabouts.FILE, Whereabouts.INSIDE, Whereabouts.NOWHERE):
             return False
         return self.table is not None if where == Whereabouts.NOWHERE else self.decode_images or split is not None
 
     def _unseen(self, documents: list[Checked]) -> Iterator[tuple[str, Whereabouts]]:
-        """The images that ``_image`` will want to be looked at, in that order."""
+        """The images that ``_image`` will need, in the same order."""
         seen: set[int] = set()
         for document in documents:
             for source, where in document.images:
@@ -267,7 +267,7 @@ class _Check:
                     yield source, where
 
     def _seen(self, image: tuple[str, Whereabouts]) -> tuple[int, str | None]:
-        """Digest of the bytes of an image, 0 for none, and what is wrong with it."""
+        """Digest of the bytes of an image (0 if there are none), and what is wrong with it."""
         source, where = image
         file, content = self.folder / source, 0
         try:
@@ -288,7 +288,7 @@ class _Check:
         return content, None
 
     def _leak(self, source: str, split: Split, row: int) -> str | None:
-        """That an image of a document is in another split, too; once for each further split."""
+        """A message if an image of a document is also in another split; once for each further split."""
         key = self._keys[hash(source)]
         known, leaked = self.known, self.known.leaked
         place, first, pair = known.at(known.of_picture.setdefault(key, row))
@@ -303,7 +303,7 @@ class _Check:
         return f"{source} is in {split} here and in {first} at {place}"
 
     def notes(self, *, no_features: bool) -> Iterator[str]:
-        """What is no error and may still be a mistake."""
+        """Findings that are no errors but may be mistakes."""
         for number, what in ((self._no_images, "images"), (self._no_sentences, "sentences")):
             if number:
                 yield f"{number} documents without {what}: they take no part in training"

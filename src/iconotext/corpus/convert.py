@@ -1,4 +1,4 @@
-"""A corpus in another format, and the features of its images with it."""
+"""Converts a corpus to another format, with the features of its images."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from iconotext.types import Document, FloatMatrix
 
 AT_ONCE = 256
-"""Pictures that are encoded before their features are used."""
+"""Pictures that are encoded at a time."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """What came of a conversion.
+    """The result of a conversion.
 
     Attributes:
-        left_out: Fields that the format has no place for.
-        images: Number of the images that features were computed for.
-        inside: Number of images that lie in rows or in a tar beside the source; the result has their names alone.
-        features: What became of the table of features beside the file; ``missing``: the released code needs one.
+        left_out: Fields that the new format cannot store.
+        images: Number of images for which features were computed.
+        inside: Number of images inside rows, or in a tar beside the source; the result has only their names.
+        features: What was done with the table of features beside the file; ``missing``: the released code needs one.
     """
 
     file: Path
@@ -63,22 +63,22 @@ def convert_corpus(
     force: bool = False,
     watch: Watch = unwatched,
 ) -> Converted:
-    """Write a corpus in another format; features of its images that lie beside it are copied along.
+    """Write a corpus in another format, and copy the features of its images that are beside it.
 
     Args:
         target: The file to write, or the folder for the released format.
-        to: The format; None: as the name of the target says.
-        links: Model that links the documents first: see ``corpus.linked``. None keeps the links that are there.
-        features: Image backbone to compute ``features.npy`` and ``id2row.json`` with, beside the target.
+        to: The format; None to choose by the name of the target.
+        links: Model that links the documents first: see ``corpus.linked``. None keeps the existing links.
+        features: Image backbone with which to compute ``features.npy`` and ``id2row.json`` beside the target.
 
     Raises:
-        CorpusError: The source is damaged, or features are wanted and a picture is no file or cannot be read.
+        CorpusError: The source is damaged, or features are wanted and a picture has no file or cannot be read.
         FeatureError: There is no such backbone.
-        OutputError: A file is there already, or cannot be written.
+        OutputError: A file exists already, or cannot be written.
     """
     from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
 
-    format_of(source)  # before anything is written
+    format_of(source)  # check it before anything is written
     kind = to or target_format(target)
     file = documents_file(target) if kind == "released" else target
     home, folder = corpus_folder(source), file.parent
@@ -92,8 +92,8 @@ def convert_corpus(
         feature_table.check_copy(home, folder, force=force)
     lost: set[str] = set()
     inside = 0
-    names: dict[str, str] = {}  # of images: in the source to in the target
-    files: dict[str, Path] = {}  # of images, by their names in the target
+    names: dict[str, str] = {}  # of images: name in the source to name in the target
+    files: dict[str, Path] = {}  # of images: name in the target to file
 
     def noted() -> Iterator[Document]:
         nonlocal inside
@@ -129,7 +129,7 @@ def convert_corpus(
 def pooled_features(
     encoder: ImageBackbone, files: list[Path], watch: Watch, label: str = "Features"
 ) -> Iterator[FloatMatrix]:
-    """(pictures, dim) features, ``AT_ONCE`` pictures at a time; ``CorpusError`` where one cannot be read."""
+    """(pictures, dim) features, ``AT_ONCE`` pictures at a time; ``CorpusError`` if a picture cannot be read."""
     starts = range(0, len(files), AT_ONCE)
     for start in watch(starts, total=len(starts), label=label):
         some = files[start : start + AT_ONCE]
@@ -141,7 +141,7 @@ def pooled_features(
 
 
 def _has_rows(source: Path, folder: Path, watch: Watch) -> bool:
-    """Whether an image of a corpus has a row in the table of a folder, which may be that of another data set."""
+    """Whether any image of a corpus has a row in the table of a folder, which may belong to another data set."""
     file = folder / ROWS_FILE
     if not file.is_file():
         return False
@@ -151,7 +151,7 @@ def _has_rows(source: Path, folder: Path, watch: Watch) -> bool:
 
 
 def _compute_features(path: Path, files: dict[str, Path], backbone: str, *, force: bool, watch: Watch) -> None:
-    """Compute and write the features of pictures, by what the corpus calls them."""
+    """Compute and write the features of pictures; ``files``: name in the corpus to file."""
     from iconotext.features import FeatureCache, cached_image, load_image_backbone
 
     encoder = cached_image(load_image_backbone(backbone), FeatureCache())

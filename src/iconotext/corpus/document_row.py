@@ -1,4 +1,4 @@
-"""From a row of a corpus to a document, and back."""
+"""Converts rows of a corpus to documents, and back."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ SENTENCE_KINDS: dict[str, Kind] = {
     "td": "cell",
     "c": "caption",
 }
-"""What ``meta.sentence_kind`` may say; anything else counts as a paragraph. ``h1`` to ``h6`` say the level, too."""
+"""Values of ``meta.sentence_kind``; others count as a paragraph. ``h1`` to ``h6`` also give the level of a heading."""
 
 KIND_CODES = {kind: code for code, kind in SENTENCE_KINDS.items()}
 LEVELS = frozenset(f"h{level}" for level in range(1, 7))
 
 
 class FindsImages(Protocol):
-    """Finds the images that a corpus names."""
+    """Finds the images that a corpus refers to."""
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
-        """The image, and why there is none where there should be one."""
+        """(image, None); (None, reason) if it should exist and does not; (None, None) if it needs no file."""
 
 
 def document_of(row: Row, image_files: FindsImages, files: Sequence[bytes | None] = ()) -> Document:
-    """The document that a row describes. An image that is not there gets a ``problem``.
+    """The document of a row; a missing image gets a ``problem``.
 
     Args:
-        files: The images that lie in the row itself, see ``Record.files``.
+        files: Images inside the row, see ``Record.files``.
     """
     meta = dict(row.meta)
     if row.relations is not None:
@@ -83,13 +83,13 @@ def _images(row: Row, image_files: FindsImages, files: Sequence[bytes | None]) -
 
 
 def row_of(document: Document, folder: Path) -> Row:
-    """The row that describes a document in a corpus file.
+    """The row of a document in a corpus file.
 
     Args:
         document: Its images must be files, or have no file at all.
 
     Raises:
-        CorpusError: The document does not fit the format; names document and field.
+        CorpusError: The document does not fit the format; the message names document and field.
     """
     values: dict[str, Any] = {
         "id": document.id,
@@ -111,10 +111,10 @@ def row_of(document: Document, folder: Path) -> Row:
 
 
 def written_source(image: Image, folder: Path) -> str:
-    """How a corpus file in a folder names an image: the path to its file, else what the document calls it.
+    """The name of an image in a corpus file in ``folder``: the path to its file, else its ``source``.
 
     Raises:
-        CorpusError: The picture came inside its document, or from the network, and is no file.
+        CorpusError: The picture came from inside its document, or from the network, and has no file.
     """
     if isinstance(image.file, bytes):
         raise CorpusError(
@@ -127,13 +127,13 @@ def written_source(image: Image, folder: Path) -> str:
     try:
         relative = os.path.relpath(_real(image.file.parent.absolute()), _real(folder.absolute()))
         return Path(relative, image.file.name).as_posix()
-    except ValueError:  # another drive of a Windows machine
+    except ValueError:  # on another drive (Windows)
         return image.file.resolve().as_posix()
 
 
 @lru_cache(maxsize=1024)
 def _real(folder: Path) -> Path:
-    """The folder without links, through which ".." would lead elsewhere."""
+    """The folder with symbolic links resolved, since ".." after a link leads elsewhere."""
     return folder.resolve()
 
 
@@ -151,7 +151,7 @@ def _meta(document: Document) -> dict[str, Any]:
 
 
 def _complete(values: list[int | None]) -> list[int] | None:
-    """The values, if all are known: a column has a number for each."""
+    """The values if none is None, since a column has a number for each; else None."""
     known = [value for value in values if value is not None]
     return known if known and len(known) == len(values) else None
 

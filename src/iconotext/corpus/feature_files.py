@@ -1,4 +1,4 @@
-"""Files of features that stand for the images of a corpus: where they lie."""
+"""Finds files of features that are used instead of a corpus's images."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from iconotext.recipe import load_recipe
 
 
 def region_path(name: str, corpus: Path) -> Path | None:
-    """The file of regions that a recipe names: as named, else beside the corpus; None if it names no file."""
+    """The file of regions that a recipe names: as named, else beside the corpus; None if the name is no such file."""
     return next((place for place in _places(name, corpus) if is_region_file(place) and place.exists()), None)
 
 
 def table_path(name: str, corpus: Path) -> Path:
-    """Where a recipe's table of features lies, as named or beside the corpus; ``FeatureError`` where nowhere."""
+    """The recipe's table of features: as named, else beside the corpus; ``FeatureError`` if in neither place."""
     for place in _places(name, corpus):
         if place.is_file():
             return place
@@ -26,12 +26,12 @@ def table_path(name: str, corpus: Path) -> Path:
 
 
 def own_features(model: str, corpus: Path) -> str | None:
-    """The table of features, or file of regions, of a corpus's images for a trained model that looks images up.
+    """The table of features, or file of regions, for a trained model that reads images from such a file.
 
-    What lies beside the corpus goes before what the model was trained on.
+    A file beside the corpus is preferred to the one that the model was trained on.
 
     Returns:
-        None for a model that looks at pictures, and where there is no such file.
+        None for a model that reads pictures, and if there is no such file.
     """
     folder = init_folder(model)
     if not is_model_folder(folder):
@@ -45,7 +45,7 @@ def own_features(model: str, corpus: Path) -> str | None:
 
 
 def instead_of_pictures(corpus: Path) -> str | None:
-    """The table of features beside a corpus whose images have no files; None where it has files, or no table."""
+    """The table of features beside a corpus whose images have no files; None if they have files, or without a table."""
     table = _places(TABLE_FILE, corpus)[1]
     if not table.is_file():
         return None

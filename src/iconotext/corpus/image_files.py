@@ -1,4 +1,4 @@
-"""Where the images are that a corpus names (files, a tar, features, the web, nowhere), and which are the same."""
+"""Finds the images of a corpus (in files, a tar, features, on the web, nowhere), and which of them are the same."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from iconotext.features.feature_table import ROWS_FILE, read_rows
 from iconotext.types import Image
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""How an image begins that is named by an address (``https:``, ``recipeqa:``) and not by a path; a drive is shorter."""
+"""Beginning of an image's name that is an address (``https:``, ``recipeqa:``) and no path; drives are shorter."""
 
 REFUSED = "its name leads out of the folder of the shard"
 
 Reach = Literal["anywhere", "folder", "tar"]
-"""Where images may be that are files: anywhere, in the folder of the corpus, or only in its tar."""
+"""Where files of images may be: anywhere, in the folder of the corpus, or only in its tar."""
 
 FOLDERS = 50_000
-"""Folders of which it is remembered whether they are there."""
+"""Number of folders of which it is remembered whether they exist."""
 
 
 class Whereabouts(IntEnum):
     """Where an image is.
 
     Attributes:
-        NOWHERE: It needs none: its features are there, or the format has no files.
-        WEB: At an address, not at hand.
+        NOWHERE: It needs no file: its features exist, or the format has no files.
+        WEB: At an address, and not available here.
         INSIDE: In a tar beside the corpus.
-        ROW: In its row of a table, which only the reader of the table knows.
+        ROW: Inside its row of a table; only the reader of the table knows this.
     """
 
     FILE = 0
@@ -45,12 +45,12 @@ class Whereabouts(IntEnum):
 
 
 class ImageFiles:
-    """Finds the images that a corpus names; in the released format these are ids and no files.
+    """Finds the images of a corpus; in the released format they are ids without files.
 
     Args:
-        tar: Beside the corpus, with pictures of it, which go before files; opened when the first image is looked for.
-            One that cannot be read at all is a ``CorpusError`` then.
-        reach: Files elsewhere are not looked for: who wrote the corpus may be a stranger.
+        tar: Beside the corpus, preferred to files; opened when the first image is looked for, which raises
+            ``CorpusError`` if the tar cannot be read at all.
+        reach: Where files may be; a corpus from a stranger must not name files elsewhere.
     """
 
     def __init__(self, folder: Path, *, files: bool = True, tar: Path | None = None, reach: Reach = "anywhere") -> None:
@@ -59,12 +59,12 @@ class ImageFiles:
         self._reach = reach
         self._files = files
         self._start = str(folder)
-        # One look for a folder spares a look for each of its files: most often there is no folder "https:" at all.
+        # Checking a folder once saves checking each of its files: most often there is no folder "https:" at all.
         self._has_folder = lru_cache(FOLDERS)(lambda name: os.path.isdir(os.path.join(self._start, name)))
 
     @cached_property
     def _in_table(self) -> frozenset[str]:
-        """Images that have their features beside the corpus; read when the first file is missing."""
+        """Images with features beside the corpus; read when the first file is missing."""
         path = self._folder / ROWS_FILE
         return frozenset(read_rows(path)) if path.is_file() else frozenset()
 
@@ -74,10 +74,10 @@ class ImageFiles:
         return None if self._tar_path is None else Tar(self._tar_path)
 
     def whereabouts(self, source: str) -> Whereabouts:
-        """Where an image is, by what the corpus calls it.
+        """Where an image is, by its name in the corpus.
 
-        An image whose features lie beside the corpus needs no file. One that is named by an address is not at hand,
-        unless a file has this very name.
+        An image with features beside the corpus needs no file. An image with an address is not available, unless a file
+        has this very name.
         """
         if not self._files:
             return Whereabouts.NOWHERE
@@ -96,7 +96,7 @@ class ImageFiles:
         return self._reach == "tar" or (self._reach == "folder" and leads_out(source))
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
-        """The file of an image, or its bytes in a tar, and why there is none where there should be one."""
+        """(file, or bytes in a tar; None); (None, reason) if it is missing; (None, None) if it needs no file."""
         match self.whereabouts(source):
             case Whereabouts.INSIDE if self.tar is not None:
                 return self.tar.read(self.tar.find(source) or source), None
@@ -109,7 +109,7 @@ class ImageFiles:
         return None, None
 
     def not_found(self, source: str) -> str:
-        """What to say of an image whose file is not there."""
+        """The message for an image whose file is missing."""
         if self._reach == "tar":
             return f"not found in {self._tar_path}: {source}"
         if self._refuses(source):
@@ -119,7 +119,7 @@ class ImageFiles:
 
 
 def leads_out(source: str) -> bool:
-    """Whether the name of a file leads out of the folder that it starts from."""
+    """Whether a file name leads out of its folder."""
     path, windows = PurePosixPath(source), PureWindowsPath(source)
     if path.is_absolute() or bool(windows.drive) or "\0" in source:
         return True
@@ -127,18 +127,18 @@ def leads_out(source: str) -> bool:
 
 
 def named_by_address(source: str) -> bool:
-    """Whether a corpus names an image by an address, on the web or in another collection, instead of a path."""
+    """Whether the name of an image is an address, on the web or in another collection, and no path."""
     return ":" in source and ADDRESS.match(source) is not None
 
 
 class ImageKeys:
-    """Gives equal keys to images with the same bytes, wherever they lie; reads each file once."""
+    """Gives images with the same bytes the same key, wherever they are; reads each file once."""
 
     def __init__(self) -> None:
         self._of_file: dict[Path, bytes] = {}
 
     def of(self, image: Image) -> bytes:
-        """The key of an image; one without a file that can be read is known by what the document calls it."""
+        """The key of an image; without a readable file, it depends on the document's name for the image."""
         if isinstance(image.file, bytes):
             return hashlib.sha256(image.file).digest()
         if image.file is None:
@@ -150,7 +150,7 @@ class ImageKeys:
 
 
 def content_key(file: Path) -> bytes | None:
-    """A digest of the bytes of a file; None where it cannot be read."""
+    """A digest of the bytes of a file; None if it cannot be read."""
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").digest()

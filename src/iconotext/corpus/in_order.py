@@ -56,7 +56,7 @@ def in_order(
     def made() -> Iterator[Item]:
         try:
             yield from items
-        except Exception as error:  # it comes again below, after the results of what was before it
+        except Exception as error:  # raised again below, after the results of the items before it
             errors.append(error)
 
     iterator = made()
@@ -71,7 +71,7 @@ def in_order(
 
 
 def _in_processes(items: Iterator[Item], work: Callable[[Item], Result], workers: int) -> Iterator[tuple[Item, Result]]:
-    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of ours hold
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks held by our threads
     waiting: deque[tuple[Item, Future[Result]]] = deque()
     with ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent) as pool:
         try:

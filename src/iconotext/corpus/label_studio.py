@@ -1,7 +1,7 @@
-"""Label Studio: links as tasks for people to correct, and what they annotated as documents with gold links.
+"""Label Studio: writes links as tasks for people to correct, and reads their annotations as gold links.
 
-A task has the text of a document and its pictures. A stretch of the text and a picture are regions, a link is a
-relation between the two. Label Studio counts in characters, as we do.
+A task has the text of a document and its pictures. A sentence and a picture are regions, a link is a relation between
+them. Both programs count characters in the same way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from iconotext.report.shown_relations import shown_relations
 from iconotext.types import Link, LinkedDocument
 
 KEY = "iconotext"
-"""Where the data of a task keeps the document."""
+"""Key of the document in the data of a task."""
 
 
 def labelling_config() -> str:
@@ -53,7 +53,7 @@ def labelling_config() -> str:
 
 
 def tasks_json(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
-    """The pieces of a list of tasks, as they come; what Label Studio imports."""
+    """Pieces of a JSON list of tasks, which Label Studio imports."""
     separator = "[\n"
     for linked in documents:
         yield separator + json_text(task(linked, folder))
@@ -64,16 +64,16 @@ def tasks_json(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[st
 def task(linked: LinkedDocument, folder: Path, said: Sequence[Link] | None = None) -> dict[str, Any]:
     """A document as a task, with its links as a prediction.
 
-    Pictures are in it, at most 900 pixels long; one that cannot be decoded is left out.
+    Pictures are included with a longer side of at most 900 pixels; those that cannot be decoded are left out.
 
     Args:
-        folder: Where the file of tasks will lie; the names of pictures start there.
-        said: Links that people gave, as an annotation beside the prediction; None for no annotation.
+        folder: Of the file of tasks; names of pictures are relative to it.
+        said: Links that people chose, as an annotation beside the prediction; None for no annotation.
     """
     document = linked.document
     images = tuple(replace(each, file=each.file if isinstance(each.file, Path) else None) for each in document.images)
     row = row_of(replace(document, images=images, links=None), folder)
-    text, spans = document_text(document_of(row, ImageFiles(folder, files=False)))  # as it is read again
+    text, spans = document_text(document_of(row, ImageFiles(folder, files=False)))  # the same as when it is read again
     pictures = {n: made for n, made in embed(document.images, range(len(document.images))).items() if made.uri}
     links = [link for link in linked.links if link.image in pictures]
     score = sum(link.confidence for link in links) / len(links) if links else 0.0
@@ -99,7 +99,7 @@ def task(linked: LinkedDocument, folder: Path, said: Sequence[Link] | None = Non
 def _result(
     links: Sequence[Link], text: str, spans: list[Span], pictures: Mapping[int, Embedded]
 ) -> list[dict[str, Any]]:
-    """Links as Label Studio writes them: sentences, pictures, and relations between the two."""
+    """Links in Label Studio's form: sentences, pictures, and relations between them."""
     regions = [_sentence(text, spans, number, links) for number in sorted({link.sentence for link in links})]
     regions += [
         {
@@ -173,7 +173,7 @@ class _Data(BaseModel):
 
 
 class Task(BaseModel):
-    """A task of an export; keys that are not named here are not looked at."""
+    """A task of an export; other keys are ignored."""
 
     data: _Data
     annotations: list[_Annotation] = []
@@ -185,17 +185,17 @@ Drop = Callable[[str, str, str], None]
 
 
 def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int, str]] | None:
-    """The document of an exported task, with the links that most of its annotators gave.
+    """The document of an exported task, with the links that most annotators chose.
 
     Args:
-        drop: Gets what is left out: rule, item, reason.
+        drop: Called for each item that is left out: rule, item, reason.
 
     Returns:
-        The row of a corpus, and by the number of a picture what the task shows of it, as a ``data:`` address; None
-        where nobody has annotated it.
+        The row of a corpus, and image number to the picture that the task shows, as a ``data:`` address; None if nobody
+        has annotated the task.
 
     Raises:
-        CorpusError: It is no task of ours.
+        CorpusError: Not a task that iconotext wrote.
     """
     try:
         task = Task.model_validate(value)
@@ -228,7 +228,7 @@ def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int,
 def _links(
     annotation: _Annotation, spans: list[Span], numbers: list[int], drop: Callable[[str], None]
 ) -> set[tuple[int, int]]:
-    """The links that one annotator gave; ``drop`` gets the names of the relations that are none."""
+    """The links of one annotator; ``drop`` gets the names of relations that are no links."""
     regions = {result.id: result for result in annotation.result if result.id is not None and result.type != "relation"}
     links: set[tuple[int, int]] = set()
     for relation in annotation.result:

@@ -1,4 +1,4 @@
-"""The documents of a corpus with the links that a model finds, as a format of others has them."""
+"""Adds a model's links to the documents of a corpus, in the form that other formats have."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def linked_corpus(documents: Iterable[Document], model: str, to: FormatName) -> Iterator[Document]:
-    """The documents with links of a model in place of their own.
+    """Replace the links of documents with a model's.
 
-    - ``mmc4`` has one sentence for each picture, the likeliest (``matched_text_index``, and its score in
+    - ``mmc4``: one sentence for each picture, the most likely (``matched_text_index``, with its score in
       ``matched_sim``), and in ``similarity_matrix`` the score of each picture with each sentence.
-    - ``obelics`` has no links, but an order: a picture stands before the paragraph of its likeliest sentence, and one
-      without links where it stood.
-    - All others have every link.
+    - ``obelics`` stores no links but an order: each picture is put before the paragraph of its most likely sentence; a
+      picture without links stays.
+    - All others: every link.
 
     Raises:
         IconotextError: There is no such model, or a document cannot be linked.
@@ -35,7 +35,7 @@ def linked_corpus(documents: Iterable[Document], model: str, to: FormatName) -> 
 
 
 def as_format_has_it(linked: LinkedDocument, to: FormatName) -> Document:
-    """A linked document as ``linked_corpus`` gives it."""
+    """A linked document in the form of ``linked_corpus``."""
     best = {image: links[0] for image, links in links_by_image(linked).items()}
     if to == "mmc4":
         return _for_mmc4(linked, best)
@@ -78,7 +78,7 @@ def _in_order(document: Document, best: dict[int, Link]) -> Document:
 
 
 def _begin(document: Document, sentence: int) -> int:
-    """The first sentence of the paragraph that a sentence stands in."""
+    """The first sentence of a sentence's paragraph."""
     block = document.sentences[sentence].block
     while sentence and block is not None and document.sentences[sentence - 1].block == block:
         sentence -= 1

@@ -1,4 +1,4 @@
-"""Sizes of the data sets of Hessel 2019: Table 1, and what the supplement (§1) says more exactly."""
+"""Sizes of the data sets of Hessel 2019: Table 1, with the supplement (§1) where it is more exact."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class PublishedSizes:
-    """What a paper says of a data set.
+    """The published sizes of a data set.
 
     Attributes:
-        documents: Of training, validation and test.
-        images: Different ones, to the nearest thousand.
-        density: Gold links over possible links, in percent; None where there are no gold links.
-        mean: Of sentences and images of a document; None where nothing is said.
-        rounding: To what the documents are rounded: 1000 where it says 22K.
+        documents: In training, validation and test.
+        images: Different images, to the nearest thousand.
+        density: Gold links over possible links, in percent; None without gold links.
+        mean: Mean number of sentences and images of a document; None if not given.
+        rounding: Unit to which the documents are rounded: 1000 for "22K".
     """
 
     documents: tuple[int, int, int]
@@ -41,4 +41,4 @@ PUBLISHED = TABLE_1 | {
     "DIY": replace(TABLE_1["DIY"], documents=(6_800, 1_000, 1_000), rounding=100),
     "RQA": replace(TABLE_1["RQA"], documents=(6_502, 946, 878), rounding=1, images=69_000),
 }
-"""With the supplement's figures where it is more exact, or contradicts the table (69K images of RQA, not 88K)."""
+"""With the supplement's figures where they are more exact, or contradict the table (69K images of RQA, not 88K)."""

@@ -1,4 +1,4 @@
-"""One document of a corpus as every format brings it to us, and all that can be wrong with it."""
+"""A row of a corpus: one document in the form common to all formats, with the checks of everything in it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Index = Annotated[StrictInt, Field(ge=0)]
 
 
 class Row(BaseModel):
-    """One document of a corpus, the columns of JSONL and Parquet. Make one with ``parse_row``, which checks more.
+    """One document of a corpus, with the columns of JSONL and Parquet. Use ``parse_row``, which checks more.
 
     Attributes:
         id: Unique in the corpus.
-        split: Part of the corpus; None where it has no parts.
+        split: Part of the corpus; None if it has no parts.
         sentences: Texts in reading order.
         images: Paths relative to the corpus file, or ids of rows in a table of features beside it.
-        links: [sentence, image] pairs; None where nobody knows them.
-        blocks: Per sentence, the paragraph or list item it stands in.
+        links: [sentence, image] pairs; None if unknown.
+        blocks: Per sentence, the number of its paragraph or list item.
         positions: Per image, the number of sentences before it.
         captions: Per image, text or None.
         alts: Per image, text or None.
-        relations: Coherence relations of a text–image pair.
+        relations: Coherence relations of a text-image pair.
         meta: Anything else. ``title``, ``language`` and ``sentence_kind`` (per sentence, a key of ``SENTENCE_KINDS``)
-            are understood.
+            are used.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -53,11 +53,11 @@ class Row(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that breaks the format of a corpus.
+    """A violation of a corpus's format.
 
     Attributes:
         place: Where in the file: ``line 3``, ``row 3``, ``train, document 3``.
-        field: Which field, with indices: ``links.0.1``; None where it is the place as a whole.
+        field: Which field, with indices: ``links.0.1``; None for the whole place.
     """
 
     place: str
@@ -74,14 +74,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a format found at one place of a file: a row, or problems, or both.
+    """The contents of one place of a file: a row, or problems, or both.
 
     Attributes:
         place: As in ``Problem``.
-        row: None where it cannot be made.
-        problems: All that are known; a row with problems is no good.
-        files: Of each image the bytes that lie in the row, None for one that has none there; () where none has.
-        number: Of the row that has those bytes, from 0.
+        row: None if it cannot be made.
+        problems: All that are known; a row with problems must not be used.
+        files: For each image its bytes inside the row, None if it has none there; () if no image has.
+        number: Of the row with these bytes, from 0.
     """
 
     place: str
@@ -92,14 +92,14 @@ class Record:
 
 
 Part = Callable[[], Iterator[Record]]
-"""Reads some neighbouring rows of a corpus. It can be sent to another process, and called more than once."""
+"""Reads some consecutive rows of a corpus. It can be sent to another process, and called repeatedly."""
 
 
 def parse_row(value: object, place: str) -> Record:
     """Check the columns of a document: their types, their lengths, the range of every index.
 
     Args:
-        value: What a file holds at the place, as Python has it after parsing.
+        value: The parsed contents of a place.
     """
     try:
         row = Row.model_validate(value)
@@ -110,12 +110,12 @@ def parse_row(value: object, place: str) -> Record:
 
 
 def parse_json_row(line: bytes, place: str) -> Record | None:
-    """Parse a line of JSON and check its columns as ``parse_row`` does, in a third of the time.
+    """Parse a line of JSON and check it like ``parse_row``, in a third of the time.
 
     Returns:
-        None where something is wrong with the JSON or with a type, or might be: the careful way finds out what.
+        None if anything in the JSON or its types may be wrong: then ``parse_row`` finds out what.
     """
-    if b"NaN" in line or b"Infinity" in line:  # pydantic would take them for numbers
+    if b"NaN" in line or b"Infinity" in line:  # pydantic would accept them as numbers
         return None
     try:
         row: Row = _PARSER.validate_json(line)
@@ -128,7 +128,7 @@ _PARSER = Row.__pydantic_validator__
 
 
 def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
-    """All that pydantic found wrong with a value."""
+    """All problems that pydantic found in a value."""
     return tuple(
         Problem(place, ".".join(map(str, found["loc"])) or None, found["msg"])
         for found in error.errors(include_url=False, include_context=False, include_input=False)
@@ -136,7 +136,7 @@ def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
 
 
 def _misfits(row: Row) -> Iterator[tuple[str, str]]:
-    """Field and message of everything in a row that is well typed and does not fit the rest."""
+    """Field and message of all well-typed values that do not fit the rest of the row."""
     n, m = len(row.sentences), len(row.images)
     for name, value, wanted in (
         ("blocks", row.blocks, n),
@@ -158,7 +158,7 @@ def _misfits(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _odd_meta(meta: dict[str, Any], n: int) -> Iterator[tuple[str, str]]:
-    """What is wrong with the entries of ``meta`` that are understood; n is the number of sentences."""
+    """Field and message of wrong entries of ``meta``; ``n`` is the number of sentences."""
     kinds = meta.get("sentence_kind")
     if kinds is not None and not (
         isinstance(kinds, list) and len(kinds) == n and all(isinstance(k, str) for k in kinds)
@@ -170,7 +170,7 @@ def _odd_meta(meta: dict[str, Any], n: int) -> Iterator[tuple[str, str]]:
 
 
 def _not_text(row: Row) -> Iterator[tuple[str, str]]:
-    """Texts that UTF-8 cannot hold: JSON lets half a surrogate pair through, and much breaks on it later."""
+    """Texts that UTF-8 cannot encode: JSON allows half a surrogate pair, and later steps would fail on it."""
     columns = {"id": [row.id], "sentences": row.sentences, "images": row.images}
     for name, texts in (columns | {"captions": row.captions or [], "alts": row.alts or []}).items():
         try:
@@ -181,7 +181,7 @@ def _not_text(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def json_of(row: Row, value: object) -> str:
-    """Something that is written for a row, as JSON; ``CorpusError``, with its name, where JSON cannot hold it."""
+    """A value of a row as JSON; ``CorpusError``, with the row's id, if JSON cannot hold it."""
     try:
         return dump_json(value)
     except ValueError as error:
@@ -189,13 +189,13 @@ def json_of(row: Row, value: object) -> str:
 
 
 class UniqueIds:
-    """Gives each document an id of its own, the same ones every time a file is read."""
+    """Makes ids unique, in the same way every time a file is read."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, int] = {}  # with the number that the next one of the name may try
+        self._taken: dict[str, int] = {}  # with the next number to try for this name
 
     def take(self, name: str) -> str:
-        """The name, with ``#2``, ``#3``, ... behind it where it is taken."""
+        """The name, with ``#2``, ``#3``, ... appended if it is taken."""
         number = self._taken.get(name)
         if number is None:
             self._taken[name] = 2

@@ -1,4 +1,4 @@
-"""Divide a corpus into train, validation and test such that they share no picture, not even over other documents."""
+"""Divides a corpus into train, validation and test so that they share no picture, not even through other documents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from iconotext.types import Document
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Which part of something goes into validation and test; the rest is for training.
+    """The shares of validation and test; the rest is for training.
 
     Raises:
-        SettingError: A share is below 0, or nothing is left to train on.
+        SettingError: A share is below 0, or nothing is left for training.
     """
 
     validation: float = 0.1
@@ -32,19 +32,19 @@ class Shares:
             )
 
     def counts(self, total: int) -> dict[Split, int]:
-        """How many of ``total`` go into validation and into test, to the nearest whole number."""
+        """How many of ``total`` are for validation and for test, rounded."""
         return {"validation": round(self.validation * total), "test": round(self.test * total)}
 
 
 PICTURES = 50
-"""Pictures that should validate: by fewer, one epoch can hardly be told from another."""
+"""Wanted number of validation pictures: with fewer, differences between epochs are hard to see."""
 
 
 def at_least_two(shares: Shares, count: int, images: int) -> Shares:
-    """Shares that give two documents to each split that is to have any, else one, while two are left to train on.
+    """Enlarge shares above 0 so that each split gets two documents, else one, while two are left for training.
 
-    A loss compares documents: a single one for validation has none to be compared with, and its loss is always 0.
-    Validation also gets the documents that have ``PICTURES`` on average, but no more than a quarter for that.
+    A loss compares documents: with a single validation document the loss is always 0. Validation also gets enough
+    documents for ``PICTURES`` on average, up to a quarter of all.
     """
     wanted = (shares.validation, shares.test)
     enough = min(-(-PICTURES * count // max(images, 1)), count // 4)
@@ -53,20 +53,20 @@ def at_least_two(shares: Shares, count: int, images: int) -> Shares:
             larger = [max(share, least / count) if share else 0 for share in wanted]
             if shares.validation and count - enough - round(larger[1] * count) >= 2:
                 larger[0] = max(larger[0], enough / count)
-            with suppress(SettingError):  # the other share is so large that there are none to train on
+            with suppress(SettingError):  # the other share leaves none for training
                 return replace(shares, validation=larger[0], test=larger[1])
     return shares
 
 
 def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """Choose a split for each document, read once, at random; documents that share a picture go together.
+    """Choose a random split for each document, iterated once; documents that share a picture get the same one.
 
-    Pictures are the same if they have the same bytes or, where there are no files, the same id. Of each document only
-    numbers are kept. Groups of documents that do not fit into what is left of a share go to training, so shares may
-    come out smaller than asked for.
+    Pictures are the same if they have the same bytes or, without files, the same id. Only numbers about each document
+    are kept. Groups of documents that do not fit into the rest of a share go to training, so validation and test may be
+    smaller than their shares.
 
     Raises:
-        CorpusError: There is no group of documents that is small enough for validation or test.
+        CorpusError: No group of documents is small enough for validation or test.
     """
     keys = ImageKeys()
     groups = connected([keys.of(image) for image in document.images] for document in documents)
@@ -74,7 +74,7 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
 
 
 def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """Choose splits as ``assign_splits`` does, given the number of the group of each document (``connected``)."""
+    """``assign_splits`` for known groups: ``group_of`` has the group number of each document (``connected``)."""
     groups = grouped(group_of)
     random.Random(f"split {seed}").shuffle(groups)
     wanted = shares.counts(len(group_of))
@@ -82,11 +82,11 @@ def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) ->
 
 
 def filled_splits(groups: Sequence[Sequence[int]], wanted: Mapping[Split, int], what: str, advice: str) -> list[Split]:
-    """The split of each thing: groups fill the splits in their order, as far as they fit, and the rest is for training.
+    """The split of each item: groups fill the splits in order, as far as they fit, and the rest is for training.
 
     Args:
-        what: The members of a group, for the error.
-        advice: What may help, likewise.
+        what: Name of a group's members, for the error.
+        advice: What may help, for the error.
 
     Raises:
         CorpusError: No group is small enough for a split.
@@ -109,13 +109,13 @@ def filled_splits(groups: Sequence[Sequence[int]], wanted: Mapping[Split, int], 
 
 
 def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """Give things without a split one, at random; those that have one keep it.
+    """Give items without a split a random one; the others keep theirs.
 
     Args:
-        shares: Of those without a split.
+        shares: Of the items without a split.
 
     Raises:
-        SettingError: All have a split.
+        SettingError: All items have a split.
     """
     free = array("q", (i for i, split in enumerate(splits) if split is None))
     if splits and not free:
@@ -131,15 +131,15 @@ def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) 
 
 
 def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
-    """For each thing the number of its group; things that have a key in common are in one, also over other things.
+    """The group number of each item; items that share a key are in one group, also through other items.
 
     Args:
-        keys: What each thing may have in common with others: texts, bytes, or tuples of them. Read once; of each key 16
-            bytes are kept, half of them its hash, which two of ten million have in common with a probability of 3 in a
+        keys: For each item, what it may share with others: texts, bytes, or tuples of them. Iterated once. 16 bytes are
+            kept for each key, half of them a hash; the probability that any two of ten million are equal is 3 in a
             million.
 
     Returns:
-        Numbers that are equal within a group and differ between groups: the number, from 0, of its first thing.
+        For each item the number, from 0, of the first item of its group.
     """
     import numpy as np
 
@@ -153,11 +153,11 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
     order = np.argsort(key, kind="stable")
     key, thing = key[order], np.frombuffer(things, np.int64)[order]
     same = key[1:] == key[:-1]
-    one, other = thing[:-1][same], thing[1:][same]  # neighbours among the things of a key
+    one, other = thing[:-1][same], thing[1:][same]  # neighbours among the items with a key
     group = np.arange(total)
     while (apart := group[one] != group[other]).any():
         one, other = one[apart], other[apart]
-        # of two groups that touch, the later one follows the earlier one, then all follow to the end
+        # of two connected groups, the later one points to the earlier one, then all follow to the end
         np.minimum.at(group, np.maximum(group[one], group[other]), np.minimum(group[one], group[other]))
         while ((further := group[group]) != group).any():
             group = further
@@ -166,10 +166,10 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
 
 
 def grouped(groups: Sequence[int]) -> list[list[int]]:
-    """The numbers of the things in each group, in order; the group of the first thing comes first.
+    """The numbers of the items in each group, in order; the group of the first item comes first.
 
     Args:
-        groups: Of each thing, as ``connected`` gives them.
+        groups: Group number of each item, from ``connected``.
     """
     found: dict[int, list[int]] = {}
     for number, group in enumerate(groups):

@@ -1,4 +1,4 @@
-"""What a corpus holds, in numbers: Table 1 of Hessel 2019, Tables 1 and 2 of Alikhani 2021, and a little more."""
+"""Counts what a corpus has: Table 1 of Hessel 2019, Tables 1 and 2 of Alikhani 2021, and a little more."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from iconotext.corpus.row import SPLITS, Row
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many of something the documents have.
+    """How many sentences, or images, documents have.
 
     Attributes:
-        median: 0 where there are no documents, as the others.
-        histogram: By number, ascending, how many documents have that many.
+        median: 0 without documents, like mean and maximum.
+        histogram: Size to number of documents of this size, ascending.
     """
 
     median: float
@@ -30,11 +30,11 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """How often a coherence relation was found.
+    """How often a coherence relation holds.
 
     Attributes:
-        yes: Documents that have it.
-        known: Documents of which somebody said whether they have it.
+        yes: Number of documents in which it holds.
+        known: Number of documents for which this was answered.
     """
 
     yes: int
@@ -42,23 +42,23 @@ class Answered:
 
     @property
     def rate(self) -> float | None:
-        """Positive rate, 0 to 1 (Alikhani 2021, Tables 1 and 2); None where nobody said."""
+        """Positive rate, 0 to 1 (Alikhani 2021, Tables 1 and 2); None without answers."""
         return self.yes / self.known if self.known else None
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusStats:
-    """Numbers of a corpus.
+    """The counts of a corpus.
 
     Attributes:
         sentences: n, per document.
         images: m, per document.
-        unique_images: Images with different paths or ids.
-        links: Gold links of the documents where they are known, a pair that is written twice counted once.
-        possible: Their pairs of a sentence and an image.
-        mean_density: Mean over those documents of links / pairs; None where there are none with pairs.
-        unknown: Documents whose links nobody knows.
-        relations: By coherence relation, in the order in which they first come; empty where no document has any.
+        unique_images: Number of images with different paths or ids.
+        links: Gold links in documents with known links, without repetitions.
+        possible: Pairs of a sentence and an image in these documents.
+        mean_density: Mean of links / pairs over these documents; None if none has pairs.
+        unknown: Number of documents with unknown links.
+        relations: Coherence relation to its counts, in order of appearance; empty without any.
     """
 
     splits: dict[str, int]
@@ -78,11 +78,11 @@ class CorpusStats:
 
     @property
     def density(self) -> float | None:
-        """Gold links / possible links over the whole corpus (Table 1), 0 to 1; None where no links are known."""
+        """Gold links / possible links over the whole corpus (Table 1), 0 to 1; None if no links are known."""
         return self.links / self.possible if self.possible else None
 
     def as_json(self) -> dict[str, Any]:
-        """The same as an object of JSON."""
+        """The counts as a JSON object."""
         return {
             "documents": self.documents,
             "splits": self.splits,
@@ -105,19 +105,19 @@ class CorpusStats:
 
 
 class Counting:
-    """Counts documents as they pass; what it keeps are sums, and 8 bytes of every image."""
+    """Counts documents one by one; keeps only sums, and 8 bytes for each image."""
 
     def __init__(self) -> None:
         self._splits: Counter[str] = Counter()
         self._sentences: Counter[int] = Counter()
         self._images: Counter[int] = Counter()
-        self._sources = array("q")  # Python's own keyed hashes: two of ten million are equal 3 times in a million
+        self._sources = array("q")  # Python's keyed hashes: any two of ten million agree 3 times in a million
         self._links = self._possible = self._unknown = self._known = 0
         self._densities = 0.0
         self._answers: dict[str, Counter[bool | None]] = {}
 
     def add(self, row: Row) -> None:
-        """One more document."""
+        """Count a document."""
         n, m = len(row.sentences), len(row.images)
         self._splits[row.split or "none"] += 1
         self._sentences[n] += 1
@@ -135,7 +135,7 @@ class Counting:
             self._known += 1
 
     def stats(self) -> CorpusStats:
-        """The numbers of the documents so far."""
+        """The counts so far."""
         import numpy as np
 
         return CorpusStats(
@@ -154,7 +154,7 @@ class Counting:
 
 
 def row_stats(rows: Iterable[Row]) -> CorpusStats:
-    """Count rows of a corpus; one is in memory at a time, and no image is looked for."""
+    """Count the rows of a corpus, one at a time, without looking for images."""
     counting = Counting()
     for row in rows:
         counting.add(row)
@@ -162,7 +162,7 @@ def row_stats(rows: Iterable[Row]) -> CorpusStats:
 
 
 def _sizes(counts: Counter[int]) -> Sizes:
-    """Median, mean and maximum of numbers that are given by how often each occurs; 0 for none."""
+    """Median, mean and maximum of numbers, given how often each occurs; 0 for none."""
     total = counts.total()
     if not total:
         return Sizes(0, 0, 0)
@@ -171,15 +171,15 @@ def _sizes(counts: Counter[int]) -> Sizes:
 
 
 BULK = 0.99
-"""Share of the documents that equal bins cover where the rest would stretch them far; one open bin holds the rest."""
+"""If the largest documents would stretch the bins, equal bins cover this share, and an open bin has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Sizes that are counted together.
+    """A range of sizes that are counted together.
 
     Attributes:
-        high: The largest; None for the last bin where it holds all that are larger.
+        high: The largest size; None for a last bin without an upper end.
     """
 
     low: int
@@ -195,16 +195,16 @@ class Bin:
 
 
 def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
-    """Bins of equal width 1, 2, 5, 10, 20, 50, ... from the smallest size to the largest, empty ones among them.
+    """Bins of equal width 1, 2, 5, 10, 20, 50, ... from the smallest size to the largest, including empty ones.
 
-    Where a hundredth of the documents would stretch the bins to twice the width or more, these share an open last bin.
+    If a hundredth of the documents would at least double the width of the bins, these are in an open last bin.
 
     Args:
-        histogram: By size (0 or more), how many documents have it.
+        histogram: Size (0 or more) to number of documents.
         at_most: Number of bins, at least 2.
 
     Returns:
-        In ascending order; [] for an empty histogram.
+        Ascending; [] for an empty histogram.
     """
     sizes = sorted(size for size, number in histogram.items() if number)
     if not sizes:

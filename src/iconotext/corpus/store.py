@@ -1,4 +1,4 @@
-"""Corpora on disk, whatever their format: read them one document at a time, and write them."""
+"""Reads and writes corpora of all formats, one document at a time."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ FormatName = Literal["jsonl", "parquet", "released", "mmc4", "obelics", "webdata
 
 
 class Writer(Protocol):
-    """Writes rows to a path and returns how many.
+    """Writes rows to a path and returns their number.
 
-    ``CorpusError`` where a row does not fit the format, ``OutputError`` where the file exists or cannot be written.
+    Raises ``CorpusError`` if a row does not fit the format, ``OutputError`` if the file exists or cannot be written.
     """
 
     def __call__(self, rows: Iterable[Row], path: Path, *, force: bool) -> int:
-        """Write them, whole or not at all."""
+        """Write the rows atomically."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A way to keep a corpus on disk.
+    """A file format for corpora.
 
     Attributes:
-        parts: What the file holds, in parts that other processes can read; ``CorpusError`` where it cannot be read.
-        write: The reverse; images and sentences in their order, one row in memory at a time.
-        keeps: Fields of a document that survive, besides sentences, images and id.
-        files: Whether the images it reads are files, not ids.
-        has_ids: Whether a document has an id of its own, so that two with the same are a mistake. Else the later ones
-            get ``#2``, ``#3``, ... behind it.
+        parts: Reads a file in parts, which other processes can read; ``CorpusError`` if it cannot be read.
+        write: Writes rows in order, one in memory at a time.
+        keeps: Fields of a document that the format stores, besides sentences, images and id.
+        files: Whether its images are files, not ids.
+        has_ids: Whether documents have ids, so that repeated ids are a mistake; else ``#2``, ``#3``, ... is appended to
+            repeated names.
     """
 
     parts: Callable[[Path], Iterator[Part]]
@@ -81,22 +81,22 @@ FORMATS: dict[FormatName, Format] = {
 
 
 def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = False) -> Iterator[Document]:
-    """Documents of a corpus in its order, one in memory at a time.
+    """Read the documents of a corpus in order, one in memory at a time.
 
-    An image may lie in its row (of a table), in a tar (the corpus itself, or one of its name beside it), or be a file:
-    its path is taken relative to the corpus. One that is not there gets a ``problem``, unless its features lie beside
-    the corpus (``features.npy``, ``id2row.json``).
+    An image may be inside its row (of a table), in a tar (the corpus itself, or a tar of its name beside it), or a
+    file, with a path relative to the corpus. A missing image gets a ``problem``, unless its features are beside the
+    corpus (``features.npy``, ``id2row.json``).
 
     Args:
         path: A file ``.jsonl`` (ours, or a shard of mmc4, also ``.jsonl.zip``) or ``.parquet`` (ours, or a table of
             OBELICS); a WebDataset ``.tar``; or the released format of Hessel 2019: a folder with ``docs.json``, or that
             file.
         split: Only the documents of this split: train, validation or test. All are checked nevertheless.
-        inside: Whether pictures outside the folder of the corpus count as not found. What a ``.tar`` names is only
-            looked for in it, whatever is said here.
+        inside: Whether pictures outside the folder of the corpus count as not found. The pictures of a ``.tar`` are
+            always taken from the tar itself.
 
     Raises:
-        CorpusError: The file is missing, or something in it breaks the format; names file, line and field.
+        CorpusError: The file is missing, or breaks the format; the message names file, line and field.
     """
     if split is not None and split not in SPLITS:
         raise CorpusError(f"split {split!r}: there are {', '.join(SPLITS)}")
@@ -107,14 +107,14 @@ def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = Fa
 
 
 def images_of(path: Path, *, inside: bool = False) -> ImageFiles:
-    """What finds the images of a corpus that do not lie in its rows; ``CorpusError`` where there is no corpus."""
+    """Finds the images of a corpus that are not inside its rows; ``CorpusError`` if there is no corpus."""
     name = format_of(path)
     reach: Reach = "tar" if name == "webdataset" else "folder" if inside else "anywhere"
     return ImageFiles(corpus_folder(path), files=FORMATS[name].files, tar=tar_beside(path), reach=reach)
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Rows of a corpus in its order, as ``read_corpus`` reads them, without a look at the images."""
+    """Read the rows of a corpus in order, like ``read_corpus``, without looking for images."""
     return (row for row, _ in _rows_with_files(path))
 
 
@@ -126,10 +126,10 @@ def _rows_with_files(path: Path) -> Iterator[tuple[Row, tuple[bytes | None, ...]
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Rows and problems of a corpus, ids that come twice among them.
+    """Read the rows and problems of a corpus, with a problem for each repeated id.
 
     Raises:
-        CorpusError: The file is missing, or so damaged that nothing after a place can be read.
+        CorpusError: The file is missing, or cannot be read any further.
     """
     format_ = FORMATS[format_of(path)]
     records = (record for part in format_.parts(path) for record in part())
@@ -144,7 +144,7 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def with_repeated_ids(records: Iterable[Record]) -> Iterator[Record]:
-    """The records, with a problem where one has the id of an earlier one."""
+    """Add a problem to each record with the id of an earlier one."""
     seen: dict[str, str] = {}
     for record in records:
         if record.row is not None:
@@ -156,35 +156,35 @@ def with_repeated_ids(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def repeated_id(place: str, name: str, first: str) -> Problem:
-    """That a document has the id of an earlier one, at the place ``first``."""
+    """The problem that a document has the id of the document at ``first``."""
     return Problem(place, "id", f"{name!r} is also the id of {first}")
 
 
 def count_documents(path: Path) -> int:
-    """Number of documents, bad ones too, found without looking into them; ``CorpusError`` for an unreadable file."""
+    """Number of documents, including bad ones, without parsing them; ``CorpusError`` for an unreadable file."""
     return FORMATS[format_of(path)].count(path)
 
 
 def write_corpus(
     documents: Iterable[Document], path: Path | str, *, force: bool = False, to: FormatName | None = None
 ) -> int:
-    """Write a corpus, whole or not at all; the number of documents.
+    """Write a corpus atomically; returns the number of documents.
 
     Args:
-        documents: May be a generator; some hundred documents are in memory at most.
-        path: A file, or for the released format a folder. Paths of images are written relative to where it lies.
-        to: Format; None: as the name of the path says, see ``target_format``.
+        documents: May be a generator; at most some hundred documents are in memory.
+        path: A file; for the released format a folder. Paths of images are written relative to it.
+        to: Format; None to choose by the name of the path, see ``target_format``.
 
     Raises:
         CorpusError: A document does not fit the format, or two have the same id.
-        OutputError: The file exists and ``force`` is not set, it cannot be written, or its name says no format.
+        OutputError: The file exists and ``force`` is not set, it cannot be written, or its name shows no format.
     """
     folder = _target(Path(path), to)[1].parent
     return write_rows((row_of(document, folder) for document in documents), path, force=force, to=to)
 
 
 def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to: FormatName | None = None) -> int:
-    """Write rows as ``write_corpus`` writes documents, with its errors; paths of images stay as the rows have them."""
+    """Write rows, like ``write_corpus`` with the same errors; paths of images are not changed."""
     name, target = _target(Path(path), to)
     return FORMATS[name].write(_unique(rows), target, force=force)
 
@@ -205,7 +205,7 @@ def _unique(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def format_of(path: Path) -> FormatName:
-    """The format of a corpus that is there; ``CorpusError`` where there is nothing to be read."""
+    """The format of an existing corpus; ``CorpusError`` if there is nothing to read."""
     if path.is_dir():
         if not (path / DOCUMENTS_FILE).is_file():
             raise CorpusError(f"{path}: {_no_corpus(path)}")
@@ -238,11 +238,11 @@ def _no_corpus(folder: Path) -> str:
 
 
 def target_format(path: Path) -> FormatName:
-    """The format that the name of a new corpus says: ``.jsonl``, ``.parquet``, else a folder for the released one.
+    """The format by the name of a new corpus: ``.jsonl``, ``.parquet``, else a folder for the released format.
 
     Raises:
-        OutputError: The name says none.
-        MissingPackageError: It is a table of Parquet, and what writes it is not installed.
+        OutputError: The name shows no format.
+        MissingPackageError: The format is Parquet, and the package that writes it is not installed.
     """
     match path.suffix.lower():
         case ".jsonl":
@@ -261,12 +261,12 @@ def target_format(path: Path) -> FormatName:
 
 
 def corpus_folder(path: Path) -> Path:
-    """The folder that paths of images start from, and where a table of features may lie."""
+    """The folder to which paths of images are relative, and which may have a table of features."""
     return path if path.is_dir() else path.parent
 
 
 def left_out(document: Document, to: FormatName) -> set[str]:
-    """Fields of a document that a format has no place for."""
+    """Fields of a document that a format cannot store."""
     meta = set(document.meta) - {"relations"}
     meta -= {"mmc4": {"mmc4", "image_info"}, "obelics": {"obelics"}}.get(to, set())
     has = {

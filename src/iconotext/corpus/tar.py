@@ -1,6 +1,6 @@
-"""Pictures and texts in a tar, as WebDataset and img2dataset write them, read where they lie.
+"""Reads pictures and texts in a tar from WebDataset or img2dataset, without unpacking it.
 
-Nothing is unpacked to disk: names are keys and no paths, and still those that lead out are refused.
+Nothing is written to disk, so names are only keys; names that lead out of the folder are refused all the same.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from iconotext.strict_json import parse_json
 from iconotext.types import Member
 
 LARGEST = 64 * 2**20
-"""Bytes of a member that is read at all: it lies in memory."""
+"""Largest member that is read, in bytes, since it is in memory."""
 
 MAX_MEMBERS = 1_000_000
-"""Members of a tar."""
+"""Largest number of members of a tar."""
 
 TEXTS = frozenset({"json", "txt", "cls", "md5", "npy", "npz", "pyd", "pth"})
 """Suffixes of members that are no pictures."""
 
 
 class Place(NamedTuple):
-    """Where a member lies in its tar, in bytes."""
+    """The position of a member in its tar, in bytes."""
 
     start: int
     size: int
@@ -36,15 +36,15 @@ class Tar:
     """The members of a tar by name.
 
     Args:
-        path: A tar that is not packed.
-        address: Of what it is a copy; None where it is none.
+        path: An uncompressed tar.
+        address: If it is a temporary copy, the address of the original; else None.
 
     Attributes:
-        refused: Why members were refused, and how many each.
-        problem: Why it cannot be read to its end; None where it can.
+        refused: Reasons for which members were refused, with counts.
+        problem: Why it cannot be read to its end; None if it can.
 
     Raises:
-        CorpusError: It cannot be read at all.
+        CorpusError: The tar cannot be read at all.
     """
 
     def __init__(self, path: Path, address: str | None = None) -> None:
@@ -63,12 +63,12 @@ class Tar:
             with tarfile.open(self.path, "r:") as tar:
                 end = -1
                 while (member := tar.next()) is not None:
-                    if member.size < 0 or member.offset_data <= end:  # would lead back, and round in a circle
+                    if member.size < 0 or member.offset_data <= end:  # would lead back, into an endless loop
                         raise CorpusError("a member of less than no bytes")
                     end = member.offset_data
                     if len(self._members) >= MAX_MEMBERS:
                         raise CorpusError(f"more than {MAX_MEMBERS:,} members")
-                    tar.members = []  # type: ignore[attr-defined]  # it would remember all of them, see its source
+                    tar.members = []  # type: ignore[attr-defined]  # else it would keep all of them
                     if member.isdir():
                         continue
                     if reason := self._refusal(member, size):
@@ -101,7 +101,7 @@ class Tar:
         return "a name that is there already" if str(path) in self._members else None
 
     def __contains__(self, name: object) -> bool:
-        """Whether a member has just this name."""
+        """Whether a member has exactly this name."""
         return name in self._members
 
     def __iter__(self) -> Iterator[str]:
@@ -109,7 +109,7 @@ class Tar:
         return iter(self._members)
 
     def find(self, source: str) -> str | None:
-        """The member that a document means: by its name, its name without folders, or the address it came from."""
+        """The member that a document refers to: by its name, its name without folders, or its original address."""
         if source in self._members:
             return source
         clean = str(PurePosixPath(source))
@@ -120,14 +120,14 @@ class Tar:
         return self._by_last.get(PurePosixPath(source).name)
 
     def member(self, name: str) -> Member:
-        """Where a member lies."""
+        """The place of a member."""
         return Member(self._address, *self._members[name])
 
     def read(self, name: str) -> bytes:
-        """The bytes of a member; ``CorpusError`` where the file has changed meanwhile."""
+        """The bytes of a member; ``CorpusError`` if the file has changed since."""
         start, size = self._members[name]
         try:
-            with open(self.path, "rb") as file:  # unbuffered, a network's file may give less than was asked for
+            with open(self.path, "rb") as file:  # unbuffered; on a network drive a read may give less than asked for
                 file.seek(start)
                 data = file.read(size)
         except OSError as error:
@@ -137,7 +137,7 @@ class Tar:
         return data
 
     def samples(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Neighbouring members of one name, which ends at the first dot: the name, and each member by what follows."""
+        """Groups of consecutive members with the same name up to the first dot: name, and suffix to member."""
         key, parts = None, dict[str, str]()
         for name in self._members:
             folder, last = str(PurePosixPath(name).parent), PurePosixPath(name).name
@@ -152,7 +152,7 @@ class Tar:
             yield key, parts
 
     def _addresses(self) -> dict[str, str]:
-        """The picture of each address, as img2dataset notes it in the ``.json`` beside each."""
+        """Address to picture, as img2dataset writes it into the ``.json`` beside each picture."""
         if self._by_address is None:
             self._by_address = {}
             for _, parts in self.samples():
@@ -169,7 +169,7 @@ class Tar:
 
 
 def tar_beside(corpus: Path) -> Path | None:
-    """The tar with the pictures of a corpus: ``00017.tar`` beside ``00017.jsonl.gz``, or the file itself."""
+    """The tar with the pictures of a corpus: ``00017.tar`` for ``00017.jsonl.gz``, or the corpus itself."""
     name = corpus.name.lower()
     for packed in (".gz", ".zst", ".zip"):
         name = name.removesuffix(packed)
@@ -181,5 +181,5 @@ def tar_beside(corpus: Path) -> Path | None:
 
 
 def is_picture(suffix: str) -> bool:
-    """Whether a member of this suffix may be a picture; ``0.jpg`` is the suffix of a sample's first."""
+    """Whether a member of this suffix may be a picture; ``0.jpg`` is the suffix of a sample's first picture."""
     return suffix.rpartition(".")[2].lower() not in TEXTS

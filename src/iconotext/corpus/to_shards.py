@@ -1,4 +1,4 @@
-"""A corpus as shards: tables of some hundred documents each, with every picture in the row of its document."""
+"""Writes a corpus as shards: tables of some hundred documents each, with the pictures inside the rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from iconotext.types import Document, Image
 from iconotext.write import open_atomic, reporting_full_disk
 
 DOCUMENTS = 1000
-"""Documents of a shard, unless something else is said."""
+"""Default number of documents in a shard."""
 
 BYTES_AT_ONCE = 64 * 2**20
 """Bytes of pictures that are in memory before they are written."""
@@ -32,11 +32,11 @@ ROWS_AT_ONCE = 256
 
 @dataclass
 class WrittenShards:
-    """What was written.
+    """The result of writing shards.
 
     Attributes:
-        pictures: That lie in the rows.
-        missing: Pictures that were not there, or could not be read: their rows have the name alone.
+        pictures: Number of pictures inside the rows.
+        missing: Number of pictures that do not exist or cannot be read; rows have only their names.
     """
 
     shards: int = 0
@@ -48,21 +48,21 @@ class WrittenShards:
 
 
 def write_shards(documents: Iterable[Document], folder: Path, *, size: int = DOCUMENTS) -> WrittenShards:
-    """Write ``00000.parquet``, ``00001.parquet`` and so on, whole or none of them.
+    """Write ``00000.parquet``, ``00001.parquet`` and so on, all or none of them.
 
-    A picture is ``{"bytes", "path"}``, as the Hugging Face library writes them. What leads out of the corpus's folder
-    is left out of its path: ``../../photos/a.jpg`` becomes ``photos/a.jpg``.
+    A picture is ``{"bytes", "path"}``, as in the Hugging Face library. Its path does not lead out of the corpus's
+    folder: ``../../photos/a.jpg`` becomes ``photos/a.jpg``.
 
     Args:
-        documents: May be a generator; those of a shard are not in memory together.
-        folder: A new one, or one with nothing in it.
-        size: Documents of a shard; the last one has the rest.
+        documents: May be a generator; the documents of a shard are not in memory together.
+        folder: A new or empty folder.
+        size: Documents in a shard; the last one may have fewer.
 
     Raises:
         CorpusError: There are no documents, or two have the same id.
-        OutputError: The folder has something in it, or cannot be written.
+        OutputError: The folder is not empty, or cannot be written.
         SettingError: ``size`` is less than 1.
-        MissingPackageError: There is no pyarrow.
+        MissingPackageError: pyarrow is not installed.
     """
     require("parquet", purpose=f"{folder}: tables of Parquet")
     if size < 1:
@@ -74,7 +74,7 @@ def write_shards(documents: Iterable[Document], folder: Path, *, size: int = DOC
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             work = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-            (shards := work / "shards").mkdir()  # with the rights of other folders, which the first has not
+            (shards := work / "shards").mkdir()  # with usual permissions, unlike a temporary folder
         except OSError as error:
             raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
         try:
@@ -97,7 +97,7 @@ def _write(documents: Iterator[Document], path: Path, done: WrittenShards) -> No
     import pyarrow.parquet as pq
 
     text, boolean = pa.string(), pa.bool_()
-    relation = pa.struct(list(zip(RELATION, (text, boolean), strict=True)))  # of maps the library knows nothing
+    relation = pa.struct(list(zip(RELATION, (text, boolean), strict=True)))  # the library does not support maps
     schema = schema_of(pa.struct([("bytes", pa.binary()), ("path", text)]), pa.list_(relation))
     with open_atomic(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         some: list[dict[str, Any]] = []
@@ -114,7 +114,7 @@ def _write(documents: Iterator[Document], path: Path, done: WrittenShards) -> No
 
 
 def _row(document: Document, done: WrittenShards) -> tuple[dict[str, Any], int]:
-    """The columns of a document, and how many bytes its pictures have."""
+    """The columns of a document, and the number of bytes of its pictures."""
     place = f"document {done.documents + 1}"
     if (first := done._ids.setdefault(document.id, place)) != place:
         raise CorpusError(str(repeated_id(place, document.id, first)))
@@ -139,12 +139,12 @@ def _bytes_of(image: Image) -> bytes | None:
 
 
 def _name(source: str, names: dict[str, str]) -> str:
-    """How a row calls a picture; those that would lead out get a name of their own within the folder.
+    """The name of a picture in its row; a name that would lead out is changed to one in the folder.
 
     Args:
-        names: What each name that was changed so stands for.
+        names: Changed name to original name.
     """
-    path = PureWindowsPath(source)  # both kinds of slashes
+    path = PureWindowsPath(source)  # accepts both kinds of slashes
     if named_by_address(source) or not (path.anchor or ".." in path.parts):
         return source
     inside = "/".join(part for part in path.parts if part not in (path.anchor, "..")) or "picture"

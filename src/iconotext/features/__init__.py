@@ -1,4 +1,4 @@
-"""Pictures and sentences to frozen arrays. Importing this is quick: backbones load PyTorch when they are used."""
+"""Turns pictures and sentences into frozen features. Importing this is fast: PyTorch is loaded when it is needed."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ __all__ = [
 
 
 def check_backbones(text: str | None, image: str | None) -> None:
-    """Raise at once what loading the backbones would raise where there are none of these names.
+    """Check names of backbones at once; raises what loading them would raise if they do not exist.
 
     Args:
         text: As for ``load_text_backbone``; None or ``words`` for none.
         image: As for ``load_image_backbone`` or ``load_regions``; None or ``pixels`` for none. Files of features are
-            left to those that read them.
+            not checked here.
 
     Raises:
         FeatureError: There is no such model.
@@ -63,10 +63,10 @@ def check_backbones(text: str | None, image: str | None) -> None:
 
 
 def load_text_backbone(name: str = "minilm") -> TextBackbone:
-    """A text encoder.
+    """Load a text encoder.
 
     Args:
-        name: ``minilm``, which comes with the program; else a sentence-transformers model, or the text side of a dual
+        name: ``minilm``, which is in the package; else a sentence-transformers model, or the text side of a dual
             encoder (CLIP, SigLIP): a folder, or a name on the Hugging Face hub, see ``find_model``.
 
     Raises:
@@ -86,10 +86,10 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
 
 
 def load_image_backbone(name: str = IMAGE_BACKBONES[0]) -> ImageBackbone:
-    """An image encoder.
+    """Load an image encoder.
 
     Args:
-        name: ``efficientnet-lite0``, which comes with the program; else a vision model for Hugging Face transformers:
+        name: ``efficientnet-lite0``, which is in the package; else a vision model for Hugging Face transformers:
             a folder, or a name on the hub, see ``find_model``.
 
     Raises:
@@ -106,18 +106,18 @@ def load_image_backbone(name: str = IMAGE_BACKBONES[0]) -> ImageBackbone:
 
 
 def load_dual_encoder(name: str, ours: Sequence[str] = ()) -> DualEncoder:
-    """A text and an image encoder of one space.
+    """Load a text and an image encoder that share a space.
 
     Args:
         name: A folder, or a name on the Hugging Face hub, see ``find_model``: a CLIP-like model for
             sentence-transformers (such as ``sentence-transformers/clip-ViT-B-32``) or for transformers (CLIP, SigLIP).
-        ours: Other names that stand where this one does, for the message.
+        ours: Other names that are possible here, for the error message.
 
     Raises:
-        FeatureError: There is no such model, or it cannot be loaded, or it has no two sides.
+        FeatureError: There is no such model, it cannot be loaded, or it does not have both sides.
     """
     folder = folder_of_model(name, ours)
-    if (folder / "modules.json").is_file():  # the layout of sentence-transformers
+    if (folder / "modules.json").is_file():  # the file layout of sentence-transformers
         from iconotext.features.sentence_transformer import load_clip_like
 
         return load_clip_like(name, folder)
@@ -127,16 +127,16 @@ def load_dual_encoder(name: str, ours: Sequence[str] = ()) -> DualEncoder:
 
 
 def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None = None) -> RegionSource:
-    """What there is to see in a picture, region by region.
+    """Load a source of image regions.
 
     Args:
         name: A file or folder of precomputed regions (``.tsv``, ``.h5``, ``.hdf5``, ``.lmdb``, a folder of ``.npz``);
             an object detector for Hugging Face transformers, a folder or a name on the hub; else an image backbone
             as for ``load_image_backbone``, of which the 6 × 6 cells of the last feature map are the regions.
-        cache: Where the regions are kept that a detector or backbone finds; files are read as they are.
+        cache: For the regions of a detector or backbone; files are read without it.
 
     Raises:
-        FeatureError: There is no such file or model, it cannot be read, or it tells no regions apart.
+        FeatureError: There is no such file or model, it cannot be read, or it has no regions.
     """
     from iconotext.features.regions.files import is_region_file, load_region_file
 

@@ -1,4 +1,4 @@
-"""What a pretrained backbone is to the rest of the program: something that turns texts or pictures into arrays."""
+"""The interface of pretrained backbones: they turn texts or pictures into arrays."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 REGIONS = 36
-"""Regions per image: a 6 × 6 grid, row by row from the top left."""
+"""Regions per image: a 6 x 6 grid, row by row from the top left."""
 
 Picture = Path | bytes
-"""An encoded picture, or where it is."""
+"""An encoded picture, or its file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,12 +28,12 @@ class ImageFeatures:
     """Frozen features of n pictures.
 
     Attributes:
-        pooled: (n, dim) float32, one vector a picture; length as the backbone gives it, 1 in a joint space.
-        probabilities: (n, C) float32, class probabilities; None where the backbone has no classifier.
-        regions: (n, 36, dim) float16, one vector for each cell of a 6 × 6 grid; None where not asked for.
+        pooled: (n, dim) float32, one vector per picture, of any length; of length 1 in a joint space.
+        probabilities: (n, C) float32, class probabilities; None without a classifier.
+        regions: (n, 36, dim) float16, one vector for each cell of a 6 x 6 grid; None if not asked for.
         region_classes: (n, 36) int16, the most probable class of each region; None without regions or classifier.
         region_scores: (n, 36) float16, its probability.
-        problems: Per picture, why it could not be read, None for a good one. Rows of a bad one are zero.
+        problems: Per picture, why it could not be read, None for a good one. The rows of a bad picture are zero.
     """
 
     pooled: FloatMatrix
@@ -52,13 +52,13 @@ class ImageFeatures:
         return len(self.pooled)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The arrays that are there, by the names of the attributes."""
+        """The arrays that are not None, by attribute name."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
         return {name: array for name, array in arrays.items() if array is not None}
 
 
 def blank_features(n: int, dim: int, *, classes: int = 0, regions: bool = False) -> ImageFeatures:
-    """Features of n pictures, all zero, with no problem: to be filled."""
+    """Features of n pictures, all zero, to be filled."""
     return ImageFeatures(
         pooled=np.zeros((n, dim), np.float32),
         probabilities=np.zeros((n, classes), np.float32) if classes else None,
@@ -70,14 +70,14 @@ def blank_features(n: int, dim: int, *, classes: int = 0, regions: bool = False)
 
 
 ARRAYS = ("pooled", "probabilities", "regions", "region_classes", "region_scores")
-"""The attributes of ``ImageFeatures`` that hold a row for each picture."""
+"""The attributes of ``ImageFeatures`` with a row for each picture."""
 
 Row = Mapping[str, "NDArray[Any]"]
-"""What there is of one text or picture: its arrays by their names, of a picture those of ``ImageFeatures``."""
+"""The arrays of one text or picture, by name; for a picture the names of ``ImageFeatures``."""
 
 
 def filled(blank: ImageFeatures, rows: Iterable[Row | str]) -> ImageFeatures:
-    """Fill features, in place, with a row for each picture, or why it could not be read."""
+    """Fill features in place, with a row for each picture, or with why it could not be read."""
     arrays: dict[str, NDArray[Any]] = blank.arrays()
     problems: list[str | None] = list(blank.problems)
     for number, row in enumerate(rows):
@@ -95,10 +95,10 @@ class TextBackbone:
 
     Attributes:
         name: Identifies weights and processing: equal names give equal features. Part of the key in the cache.
-        encode: From n texts to (n, dim) float32, in their order; rows of length 1, unless the backbone says otherwise.
-        language: The one language that it was trained on; None where that is not known, or there are several.
-        with_layers: The same vectors, and what the layers below make of the texts, in one pass of the network; None
-            where these are of no use.
+        encode: From n texts to (n, dim) float32, in order; unit vectors unless a backbone says otherwise.
+        language: The only language on which it was trained; None if unknown, or if there are several.
+        with_layers: Returns the same vectors, and the layers' outputs for the texts, in one pass; None if not
+            available.
     """
 
     name: str
@@ -109,13 +109,13 @@ class TextBackbone:
 
 
 class ImageEncode(Protocol):
-    """How an image backbone looks at pictures."""
+    """The encoding function of an image backbone."""
 
     def __call__(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
-        """Features in the order of the files; a picture that cannot be read has its problem there.
+        """Features in the order of the files; a picture that cannot be read has a problem.
 
         Raises:
-            FeatureError: Regions are asked of a backbone that has none.
+            FeatureError: Regions are wanted, and the backbone has none.
         """
 
 
@@ -136,12 +136,12 @@ class ImageBackbone:
 
 @dataclass(frozen=True, slots=True)
 class DualEncoder:
-    """A text and an image backbone that were trained together, as CLIP was: ``share_space`` holds for them."""
+    """A text and an image backbone that were trained together, like CLIP; ``share_space`` is True for them."""
 
     text: TextBackbone
     image: ImageBackbone
 
 
 def share_space(text: TextBackbone, image: ImageBackbone) -> bool:
-    """Whether the cosine of a text vector with an image vector means something as it is, without training."""
+    """Whether the cosine of a text vector with an image vector is meaningful without further training."""
     return text.name == image.name

@@ -1,4 +1,4 @@
-"""BERT's forward pass in plain PyTorch, with 8-bit weights and inputs of its matrix products.
+"""BERT's forward pass in plain PyTorch; weights and inputs of its matrix products are rounded to 8 bits.
 
 Reference: Devlin et al., NAACL 2019; names of the weights as in transformers.
 """
@@ -20,9 +20,9 @@ class Bert:
     """A BERT encoder.
 
     Attributes:
-        weights: By the names that transformers gives them, (outputs, inputs); ``embeddings.position`` holds what is
-            added to every token at a place. Where there is ``NAME.step`` and ``NAME.zero``, the input of NAME is
-            rounded to 8 bits, its numbers first multiplied by those of ``NAME.evening``.
+        weights: Name in transformers to (outputs, inputs); ``embeddings.position`` has the vectors added to tokens by
+            position. If ``NAME.step`` and ``NAME.zero`` exist, the input of layer NAME is first multiplied by
+            ``NAME.evening`` and then rounded to 8 bits.
     """
 
     weights: Mapping[str, Tensor]

@@ -1,9 +1,9 @@
-"""Features on disk, so that no picture and no sentence is encoded twice.
+"""A cache of features on disk, so that no picture or sentence is encoded twice.
 
-One SQLite file with a row for each content and backbone, which holds all arrays that were asked for together. Several
-processes may use it at once; one that is killed in the middle of writing loses what it was writing and nothing else. A
-cache never stops a run: what is damaged is set aside, and where it cannot write it only reads. It grows no larger than
-``cache_limit``: what was used longest ago goes first.
+One SQLite file with a row for each content and backbone, with all arrays that were asked for together. Several
+processes may use it at once; a process that is killed while writing loses only what it was writing. The cache never
+stops a run: a damaged file is set aside, and if it cannot be written it is only read. Its size is bounded by
+``cache_limit``: the entries used longest ago are removed first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
 
 USED = 86_400
-"""Seconds after which a row that is read is noted as used again: a note is a write."""
+"""A row's time of last use is updated only after this many seconds, since each update is a write."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS kinds (
@@ -59,20 +59,20 @@ _SELECT = "SELECT content, layout, checksum, data, id, used FROM features WHERE 
 _INSERT = """INSERT OR REPLACE INTO features (hash, kind, content, used, layout, checksum, data)
     VALUES (?, ?, ?, ?, ?, ?, ?)"""
 AT_ONCE = 500
-"""Rows in a query, of which SQLite takes at least 999, and rows that are removed in one go."""
+"""Rows in a query (SQLite allows at least 999 parameters), and rows that are removed at a time."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-OF_FILE = ("", "-wal", "-shm")  # what SQLite keeps beside the file belongs to it
+OF_FILE = ("", "-wal", "-shm")  # files that SQLite keeps beside the database
 
 
 class FeatureCache:
-    """Arrays on disk by content, backbone and kinds. Safe to use from several threads and processes.
+    """Arrays on disk by content, backbone and kinds of arrays. Safe for several threads and processes.
 
     Args:
-        path: The SQLite file, made with its folder when first used. By default the user's, see ``cache_file``.
-        limit: Bytes that the file may take; by default ``cache_limit``.
+        path: The SQLite file, created when first used. Default: the user's, see ``cache_file``.
+        limit: Maximum size in bytes; default ``cache_limit``.
 
     Raises:
-        SettingError: The default limit is no size.
+        SettingError: The default limit is not a size.
     """
 
     def __init__(self, path: Path | None = None, limit: int | None = None) -> None:
@@ -85,23 +85,23 @@ class FeatureCache:
         self._reads = self._writes = True
 
     def __reduce__(self) -> tuple[type[FeatureCache], tuple[Path, int]]:
-        return FeatureCache, (self.path, self.limit)  # workers open it for themselves
+        return FeatureCache, (self.path, self.limit)  # workers open it again
 
     def get(self, contents: Sequence[bytes], *, backbone: str, kinds: Sequence[str]) -> dict[bytes, Row]:
-        """By digest the arrays by name, read-only; what is missing or damaged is left out."""
+        """Digest to the arrays by name, read-only; missing or damaged entries are left out."""
         found: dict[bytes, Row] = {}
         names = tuple(kinds)
 
         def read(connection: sqlite3.Connection) -> None:
             number = self._number(connection, backbone, names)
             now, worn = int(time.time()), []
-            alike: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}  # unpacked together: most rows are
+            alike: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}  # unpacked together: most are
             for some in _several(contents) if number is not None else ():
                 rows = connection.execute(
                     f"{_SELECT}({','.join('?' * len(some))})", (number, *(_hash(number, content) for content in some))
                 )
                 for content, layout, checksum, data, row, used in rows:
-                    if zlib.crc32(data) == checksum:  # else a flipped bit within an array, which SQLite does not notice
+                    if zlib.crc32(data) == checksum:  # else a bit within an array flipped, which SQLite does not notice
                         alike.setdefault((layout, len(data)), []).append((content, data))
                     if now - used > USED:
                         worn.append((now, row))
@@ -117,7 +117,7 @@ class FeatureCache:
         return found
 
     def put(self, rows: Mapping[bytes, Row], *, backbone: str, kinds: Sequence[str]) -> None:
-        """Store arrays by digest and name; all of them are stored, or none. What was used longest ago makes room."""
+        """Store arrays by digest and name, all or none; the entries used longest ago are removed to make room."""
         if not self._writes or not rows:
             return
         now, names = int(time.time()), tuple(kinds)
@@ -137,26 +137,26 @@ class FeatureCache:
         self._guarded(write, writing=True)
 
     def close(self) -> None:
-        """Let go of the file; the next use opens it again."""
+        """Close the file; the next use opens it again."""
         with self._lock:
             self._drop()
 
     def _number(
         self, connection: sqlite3.Connection, backbone: str, kinds: tuple[str, ...], *, make: bool = False
     ) -> Any:
-        """The number of a kind; None where nothing of it was stored."""
+        """The number of a backbone's kind of arrays; None if nothing of it is stored."""
         name = backbone, "+".join(kinds)
         if name not in self._numbers:
             if make:
                 connection.execute("INSERT OR IGNORE INTO kinds (backbone, kinds) VALUES (?, ?)", name)
             row = connection.execute("SELECT number FROM kinds WHERE backbone = ? AND kinds = ?", name).fetchone()
-            if row is None or connection.in_transaction:  # what is not committed yet may never be
+            if row is None or connection.in_transaction:  # an uncommitted number may be rolled back
                 return row and row[0]
             self._numbers[name] = row[0]
         return self._numbers[name]
 
     def _guarded(self, work: Callable[[sqlite3.Connection], None], *, writing: bool) -> None:
-        """Do something with the database; what goes wrong there goes no further than the log."""
+        """Work on the database; errors are only logged."""
         with self._lock:
             try:
                 work(self._open())
@@ -175,7 +175,7 @@ class FeatureCache:
         if self._connection is not None and self._process == os.getpid():
             return self._connection
         self._numbers.clear()
-        self._connection = None  # after a fork the parent's connection must not even be closed
+        self._connection = None  # after a fork, the parent's connection must not even be closed
         self.path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
         try:
@@ -193,7 +193,7 @@ class FeatureCache:
         return connection
 
     def _open_read_only(self, error: sqlite3.Error) -> sqlite3.Connection:
-        """A cache that an administrator filled for all, or on a read-only disk."""
+        """Open a cache that an administrator filled for all users, or on a read-only disk."""
         connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?immutable=1", uri=True, check_same_thread=False)
         try:
             connection.execute("SELECT 1 FROM features LIMIT 1")
@@ -214,7 +214,7 @@ class FeatureCache:
         self._drop()
         aside = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         if _is_sound(self.path):
-            return  # another process has set it aside and begun a new one
+            return  # another process has set it aside and started a new one
         try:
             for suffix in OF_FILE:
                 with contextlib.suppress(FileNotFoundError):
@@ -233,10 +233,10 @@ class FeatureCache:
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Set a connection up, and the file if it is new.
+    """Configure a connection, and create the tables of a new file.
 
-    A reader never waits for a writer, and the file is whole whenever a process dies. NORMAL may lose the last
-    transactions to a power cut, which for a cache is cheaper than a sync for each.
+    Readers never wait for a writer, and the file stays intact if a process dies. NORMAL may lose the last transactions
+    in a power cut, which for a cache costs less than a sync for each.
     """
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -244,7 +244,7 @@ def prepare(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             break
         except sqlite3.OperationalError as error:
-            # Of two processes that begin a file at the same time SQLite refuses one at once, however patient it is.
+            # If two processes create the file at the same time, SQLite refuses one at once, despite its time-out.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
@@ -255,7 +255,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 def _is_damage(error: sqlite3.Error) -> bool:
     code = getattr(error, "sqlite_errorcode", 0) or 0
-    # A table of another make is no use either: some other program's file.
+    # A file with other tables belongs to another program.
     return code & 0xFF in _DAMAGED or "no such column" in str(error) or "has no column" in str(error)
 
 
@@ -280,11 +280,11 @@ def taken(connection: sqlite3.Connection) -> int:
 def removals(
     connection: sqlite3.Connection, *, to_bytes: int | None = None, before: float | None = None
 ) -> Iterator[int]:
-    """Remove what was used longest ago, some rows at a time; how many. Between two goes others may write.
+    """Remove the entries used longest ago, in steps between which others may write; yields their numbers.
 
     Args:
-        to_bytes: Of the file, in use; None removes for no size.
-        before: Seconds since 1970; what was used before goes.
+        to_bytes: Stop when the file uses at most this many bytes; None for no such limit.
+        before: Seconds since 1970; remove all entries last used before.
     """
     while True:
         excess = 0 if to_bytes is None else taken(connection) - to_bytes
@@ -307,6 +307,6 @@ def _several(contents: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _hash(number: int, content: bytes) -> int:
-    """What a row is found by. Of two contents with the same, one pair in 10^19, the later replaces the earlier."""
+    """The key of a row. If two contents collide, one pair in 10^19, the later replaces the earlier."""
     mixed = (int.from_bytes(content[:8], "big") + number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
     return mixed - 2**63

@@ -1,4 +1,4 @@
-"""Where the cache of features lies, and how large it may become."""
+"""The place of the feature cache, and its maximum size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from iconotext.errors import SettingError
 
 SIZE = "ICONOTEXT_CACHE_SIZE"
-"""The variable that says how large the file may become."""
+"""Environment variable with the maximum size of the file."""
 
 LIMIT = "2GB"
 
@@ -18,7 +18,7 @@ _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 def cache_folder() -> Path:
-    """Where this user's caches lie: $ICONOTEXT_CACHE, else the system's usual place."""
+    """The folder of this user's caches: $ICONOTEXT_CACHE, else the system's usual place."""
     if own := os.environ.get("ICONOTEXT_CACHE"):
         return Path(own)
     if cache_home := os.environ.get("XDG_CACHE_HOME"):
@@ -31,24 +31,24 @@ def cache_folder() -> Path:
 
 
 def cache_file() -> Path:
-    """This user's cache of features."""
-    return cache_folder() / "features-2.sqlite"  # the number is that of the tables
+    """The file of this user's feature cache."""
+    return cache_folder() / "features-2.sqlite"  # with the version of the tables
 
 
 def cache_limit() -> int:
-    """Bytes that the file may take.
+    """Maximum size of the file in bytes.
 
     Raises:
-        SettingError: ``ICONOTEXT_CACHE_SIZE`` is no size.
+        SettingError: ``ICONOTEXT_CACHE_SIZE`` is not a size.
     """
     return size_in_bytes(os.environ.get(SIZE) or LIMIT, SIZE)
 
 
 def size_in_bytes(text: str, name: str) -> int:
-    """A size such as 500MB.
+    """Bytes of a size such as 500MB.
 
     Raises:
-        SettingError: It is none; the message begins with the name of what was set.
+        SettingError: Not a size; the message begins with ``name``, the name of the setting.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
     if found is None or found[2] not in _UNITS:

@@ -1,4 +1,4 @@
-"""Backbones that look into the cache first; they are backbones themselves."""
+"""Wraps backbones so that they look into the cache first."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ T = TypeVar("T")
 ReadLayers: TypeAlias = Callable[[Sequence[str], "NDArray[np.float16]"], None]
 
 IMAGES = 256
-"""Images that are encoded before they are written, about what is lost when a run is killed."""
+"""Images that are encoded before they are written; about as many are lost when a run is killed."""
 
 TEXTS = 2048
 
 REGION_ARRAYS = {f"detected/{field.name}": field.name for field in fields(Regions)}
-"""The kinds under which the cache has the arrays of an image's regions, and their names."""
+"""Name of an array of regions in the cache, to its attribute of ``Regions``."""
 
 
 def cached_text(
     backbone: TextBackbone, cache: FeatureCache, *, kind: str = "text", read_layers: ReadLayers | None = None
 ) -> TextBackbone:
-    """The same backbone, encoding only texts that are not in the cache.
+    """The same backbone, which encodes only texts that are not in the cache.
 
     Args:
         backbone: The backbone.
-        cache: Has the texts.
-        kind: What the cache keeps their vectors as.
-        read_layers: Called with each text that is encoded and what the layers of the network made of it, if the
-            backbone tells: so that whoever reads them need not encode the text again.
+        cache: The cache of the texts' vectors.
+        kind: The kind under which the cache stores the vectors.
+        read_layers: Called with each text that is encoded and the layers' outputs, if the backbone provides them, so
+            that other users of the layers need not encode the text again.
     """
 
     def fresh(texts: list[str]) -> list[Row]:
@@ -67,7 +67,7 @@ def cached_text(
         for start in range(0, len(texts), TEXTS):
             some = texts[start : start + TEXTS]
             rows = _recall(cache, backbone.name, [kind], list(map(_text_digest, some)), some, fresh)
-            vectors[start : start + TEXTS] = [row[kind] for row in rows]  # type: ignore[index]  # a text always has one
+            vectors[start : start + TEXTS] = [row[kind] for row in rows]  # type: ignore[index]  # every text has a row
         return vectors
 
     return replace(backbone, encode=encode)
@@ -76,13 +76,13 @@ def cached_text(
 def keep_texts(
     cache: FeatureCache, texts: Sequence[str], vectors: FloatMatrix, *, backbone: str, kind: str = "text"
 ) -> None:
-    """Put the vectors of texts into the cache, as ``cached_text`` does: by the name of a backbone, as of a kind."""
+    """Put vectors of texts into the cache, under a backbone's name and a kind, for ``cached_text`` to find."""
     rows: dict[bytes, Row] = {_text_digest(text): {kind: vector} for text, vector in zip(texts, vectors, strict=True)}
     cache.put(rows, backbone=backbone, kinds=[kind])
 
 
 def knowing(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
-    """The same backbone with the vectors of some texts in memory, encoded at once and each once."""
+    """The same backbone with the vectors of these texts in memory, each encoded once, all in one batch."""
     rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     if not rows:
         return backbone
@@ -97,7 +97,7 @@ def knowing(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
 
 
 def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
-    """The same backbone, encoding only images that are not in the cache. Problems are not kept there."""
+    """The same backbone, which encodes only images that are not in the cache. Problems are not stored."""
 
     def encode(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
         def fresh(some: list[Picture]) -> list[Row | str]:
@@ -112,9 +112,9 @@ def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
 
 
 def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
-    """The same source, looking only at images that are not in the cache. Problems are not kept there.
+    """The same source, which encodes only images that are not in the cache. Problems are not stored.
 
-    For a source that looks at the images themselves: what it finds must not depend on their names.
+    Only for sources that look at the images: their results must not depend on the images' names.
     """
 
     def fresh(images: list[Image]) -> list[Row | str]:
@@ -132,7 +132,7 @@ def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
 
 
 def cached_lines(reader: LineReader, cache: FeatureCache) -> LineReader:
-    """The same reader, looking only at images that are not in the cache. Problems are not kept there."""
+    """The same reader, which reads only images that are not in the cache. Problems are not stored."""
 
     def fresh(files: list[Picture]) -> list[Row | str]:
         return [found if isinstance(found, str) else {"lines": _packed(found)} for found in reader.read(files)]
@@ -160,7 +160,7 @@ def _recalled(
     items: Sequence[T],
     fresh: Callable[[list[T]], Sequence[Row | str]],
 ) -> Iterator[Row | str]:
-    """What is kept of each picture, by the bytes of its file; see ``_recall``."""
+    """The stored or new row of each picture, keyed by the bytes of its file; see ``_recall``."""
     for start in range(0, len(files), IMAGES):
         some = slice(start, start + IMAGES)
         yield from _recall(cache, backbone, kinds, list(map(_digest, files[some])), items[some], fresh)
@@ -174,11 +174,11 @@ def _recall(
     items: Sequence[T],
     fresh: Callable[[list[T]], Sequence[Row | str]],
 ) -> list[Row | str]:
-    """What is kept of each of some texts or images, or its problem.
+    """The stored or new row of each text or image, or its problem.
 
     Args:
-        keys: Of each its digest; None for a file that cannot be read, of which the backbone will say why.
-        fresh: Called with those that are not in the cache, each digest once; gives what is to be kept, or problems.
+        keys: Digest of each item; None for a file that cannot be read, for which the backbone reports the reason.
+        fresh: Called with the items that are not in the cache, without repetitions; returns rows or problems.
     """
     names: list[bytes | int] = [number if key is None else key for number, key in enumerate(keys)]
     kept = cache.get(list({key for key in keys if key is not None}), backbone=backbone, kinds=kinds)
@@ -204,5 +204,5 @@ def _digest(file: Picture) -> bytes | None:
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").digest()
-    except (OSError, ValueError):  # the backbone will say what is wrong with it
+    except (OSError, ValueError):  # the backbone reports the reason
         return None

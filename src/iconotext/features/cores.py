@@ -1,7 +1,7 @@
-"""Work on every core of a CPU, a batch on each, instead of every core on one batch.
+"""Runs work on all CPU cores, one batch on each, instead of all cores on one batch.
 
-PyTorch's own way divides each operation among the cores, which then wait for each other after each of some hundred
-operations: on a machine that does other work besides, a network so runs several times slower than on one core alone.
+By default PyTorch divides each operation among the cores, which wait for each other after every operation. On a machine
+that is also doing other work, a network then runs several times slower than on a single core.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AHEAD = 2
-"""Items for each thread that are worked on or ready beyond the one in use; bounds memory, however many there are."""
+"""Items for each thread that are in work or finished, beyond the one in use; bounds memory."""
 
 
 THREADS = "ICONOTEXT_THREADS"
-"""The variable that says how many threads to use; ``--threads`` sets it."""
+"""Environment variable with the number of threads to use; ``--threads`` sets it."""
 
 OF_LIBRARIES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Variables by which libraries of arrays know how many threads to use: read once, when they are first imported. Left
-alone, each of several processes would use all cores, and its threads would wait for those of the others."""
+"""Variables with the number of threads for array libraries, read when these are first imported. If they are unset, each
+of several processes would use all cores, and their threads would wait for each other."""
 
 
 def usable_cores() -> int:
-    """Threads that this process should use: what was asked for, else the cores that are really free to it.
+    """Number of threads that this process should use: the number that was set, else the number of available cores.
 
-    These are the cores that it may run on, or fewer where its control group (a container, a batch system) has the time
-    of fewer.
+    Available are the cores on which it may run, or fewer if its control group (a container, a batch system) has a
+    smaller share of processor time.
 
     Raises:
         SettingError: ``ICONOTEXT_THREADS`` is not a number of threads.
@@ -57,10 +57,10 @@ def usable_cores() -> int:
 
 
 def thread_shares(processes: int) -> dict[str, str]:
-    """Variables that give each of some processes its share of the cores.
+    """Environment variables that give each of ``processes`` processes its share of the cores.
 
-    Its libraries get fewer threads where the user's own environment says so, and all of them alike: where one has more
-    threads than another, they wait for each other.
+    If the user's environment sets fewer threads for a library, all libraries get the smallest number: with different
+    numbers, their threads would wait for each other.
     """
     share = max(1, usable_cores() // processes)
     own = [int(value) for name in OF_LIBRARIES if (value := os.environ.get(name, "")).isdigit() and int(value)]
@@ -69,7 +69,7 @@ def thread_shares(processes: int) -> dict[str, str]:
 
 @contextmanager
 def environment(values: Mapping[str, str], *others: str) -> Iterator[None]:
-    """Other variables in the block, for what is started or imported there; they and ``others`` are put back."""
+    """Set environment variables in the block, for code that it starts or imports; restore them and ``others`` after."""
     before = {name: os.environ.get(name) for name in (*values, *others)}
     os.environ.update(values)
     try:
@@ -83,10 +83,10 @@ def environment(values: Mapping[str, str], *others: str) -> Iterator[None]:
 
 @cache
 def core_quota(root: Path = Path("/")) -> float | None:
-    """Of how many cores the control groups of this process have the time; None where they say nothing.
+    """Processor time that the control groups of this process have, in cores; None without a limit.
 
     Args:
-        root: Where ``/proc`` and ``/sys`` are.
+        root: Folder of ``/proc`` and ``/sys``.
     """
     try:
         groups = (root / "proc/self/cgroup").read_text().splitlines()
@@ -96,7 +96,7 @@ def core_quota(root: Path = Path("/")) -> float | None:
     for _, controllers, path in (line.split(":", 2) for line in groups if line.count(":") >= 2):
         if controllers and "cpu" not in controllers.split(","):
             continue
-        # Version 1 has a folder for each controller, and version 2 one for all, or one beside those of version 1.
+        # Version 1 has a folder for each controller; version 2 has one for all, or one beside those of version 1.
         for mounted in (controllers, "cpu") if controllers else ("", "unified"):
             top = root / "sys/fs/cgroup" / mounted
             group = top / path.lstrip("/")
@@ -105,7 +105,7 @@ def core_quota(root: Path = Path("/")) -> float | None:
 
 
 def _quota(group: Path) -> float | None:
-    """Processor time a second of one group, in seconds."""
+    """Processor time of one group per second, in seconds."""
     try:
         if (group / "cpu.max").is_file():
             quota, period = (group / "cpu.max").read_text().split()
@@ -119,12 +119,12 @@ def _quota(group: Path) -> float | None:
 def in_threads(
     work: Callable[[T], R], items: Iterable[T], *, threads: int | None = None, ahead: int | None = None
 ) -> Generator[R, None, None]:
-    """What ``work`` makes of each item, in order.
+    """Yield ``work(item)`` for each item, in order, computed on threads.
 
     Args:
-        items: Taken a little ahead of what is yielded.
-        threads: By default one a core.
-        ahead: Items that are worked on or ready; by default ``AHEAD`` for each thread beyond the one in use.
+        items: Taken a little ahead of the results.
+        threads: Default: one per core.
+        ahead: Number of items in work or finished; default ``AHEAD`` for each thread, beyond the one in use.
     """
     threads = threads or usable_cores()
     ahead = ahead or threads * (1 + AHEAD)
@@ -143,11 +143,11 @@ def in_threads(
 
 
 def on_cores(work: Callable[[T], R], items: Iterable[T], *, cores: int | None = None) -> Generator[R, None, None]:
-    """What ``work`` makes of each item, in order, computed by one thread a core, in each of which PyTorch uses one.
+    """Yield ``work(item)`` for each item, in order, computed by one thread per core; in each, PyTorch uses one thread.
 
     Args:
-        items: Taken a little ahead of what is yielded.
-        cores: By default all that the process may use.
+        items: Taken a little ahead of the results.
+        cores: Default: all that the process may use.
     """
     with _one_core_a_thread():
         yield from in_threads(work, items, threads=cores)
@@ -160,9 +160,9 @@ _threads_before: int | None = None
 
 @contextmanager
 def _one_core_a_thread() -> Iterator[None]:
-    """PyTorch's number of threads is that of the process: the first user lowers it, the last one puts it back.
+    """Let PyTorch use one thread: the first user lowers this number for the whole process, the last one restores it.
 
-    Nothing is done where PyTorch has not been imported.
+    Does nothing if PyTorch has not been imported.
     """
     global _users, _threads_before
     torch = sys.modules.get("torch")

@@ -1,4 +1,4 @@
-"""Pictures through a network: decoded on threads, a little ahead of the network that looks at them."""
+"""Runs pictures through a network; they are decoded on threads, a little ahead of the network."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image as Pillow
 
-P = TypeVar("P")  # one picture, ready for its network
-R = TypeVar("R")  # what the network makes of it
+P = TypeVar("P")  # one picture, as the network needs it
+R = TypeVar("R")  # the network's result for one picture
 
 AHEAD = 2
-"""Batches that are decoded or waiting while one is computed; what bounds memory, however many pictures there are."""
+"""Batches that are decoded or waiting while one is computed; bounds memory."""
 
 CPU_BATCH, GPU_BATCH = 16, 256
-"""Pictures in a batch: as many as keep the processor busy and memory small."""
+"""Pictures in a batch: enough to keep the processor busy, few enough to keep memory small."""
 
 CORE_BATCH = 8
-"""Pictures in a batch on one core, which still fits its caches: in one of 32 each takes 1.6 times as long."""
+"""Pictures in a batch on one core, which fits its caches: in a batch of 32 each picture takes 1.6 times as long."""
 
 
 def look_at(
@@ -41,17 +41,17 @@ def look_at(
     cores: bool = False,
     threads: int | None = None,
 ) -> Generator[R | str, None, None]:
-    """What a network makes of each picture, in order; of one that cannot be read, why.
+    """Yield the network's result for each picture, in order, or why the picture cannot be read.
 
     Args:
-        files: Encoded pictures or where they are.
-        prepare: From an RGB picture to what the network wants; runs on several threads.
-        network: From some of these to as many results.
+        files: Encoded pictures or their files.
+        prepare: From an RGB picture to the network's input; runs on several threads.
+        network: From a batch of inputs to as many results.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
         cores: Whether each batch is decoded and computed on one core, several at once. Else the network runs on this
-            thread, at most ``AHEAD`` batches behind those that decode: for a GPU, and for networks of which we do not
-            know better.
-        threads: Threads, by default one a core.
+            thread, at most ``AHEAD`` batches behind decoding: for a GPU, and for networks of which nothing better is
+            known.
+        threads: Default: one per core.
     """
     ready = partial(_prepared, prepare=prepare, at_least=at_least)
     starts = range(0, len(files), batch_size)
@@ -94,17 +94,17 @@ def network_backbone(
     cores: bool = False,
     on_cpu: Callable[[], bool] = lambda: not on_gpu(),
 ) -> ImageBackbone:
-    """An image backbone made of a network, whichever library runs it.
+    """Make an image backbone out of a network, whichever library runs it.
 
     Args:
         name: Identifies weights and processing.
-        prepare: From a picture to what the network wants.
-        network: From b of these, and whether regions are wanted, to arrays of b rows, named as in ``ImageFeatures``.
+        prepare: From a picture to the network's input.
+        network: From b inputs, and whether regions are wanted, to arrays of b rows, named as in ``ImageFeatures``.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
         classes: Names of its classes; None without a classifier.
-        has_regions: Whether it can tell regions apart.
-        cores: Whether on a CPU each batch has a core of its own; see ``look_at``.
-        on_cpu: Whether the network is on the CPU; asked when the first picture has to be encoded.
+        has_regions: Whether it can return regions.
+        cores: Whether on a CPU each batch is computed on one core; see ``look_at``.
+        on_cpu: Whether the network runs on the CPU; called when the first picture has to be encoded.
     """
 
     def encode(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:

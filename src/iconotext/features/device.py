@@ -1,4 +1,4 @@
-"""Where backbones compute."""
+"""The device on which backbones compute."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def best_device() -> torch.device:
 
 @contextmanager
 def looking(device: torch.device) -> Iterator[None]:
-    """No gradients, and all of float32.
+    """Run without gradients and in full float32.
 
-    A GPU's convolutions otherwise round to 10 bits (TF32), and what one machine puts into a shared cache would not be
-    what another computes.
+    A GPU's convolutions would otherwise round to 10 bits (TF32), and results in a shared cache would differ between
+    machines.
     """
     import torch
 

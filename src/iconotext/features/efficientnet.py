@@ -1,4 +1,4 @@
-"""The image backbone that comes with the program: EfficientNet-Lite0 trained on ImageNet, in 8 bits."""
+"""The image backbone in the package: EfficientNet-Lite0 trained on ImageNet, in 8 bits."""
 
 from __future__ import annotations
 
@@ -22,19 +22,17 @@ if TYPE_CHECKING:
 
 FOLDER = encoder_folder("efficientnet-lite0")
 NAME = "efficientnet-lite0-6c206460"
-"""With the beginning of a digest of the weights: equal names, equal features, whatever computes them."""
+"""Includes a digest of the weights: equal names mean equal features, whatever computes them."""
 
 DIM = 1280
 SIDE = 224
 
 
 def load_efficientnet() -> ImageBackbone:
-    """1280 numbers, 1000 ImageNet probabilities and 36 regions a picture.
+    """Load the backbone: 1280 features, 1000 ImageNet probabilities and 36 regions per picture.
 
-    The features of a picture depend neither on the number of cores nor on the pictures in the same batch.
-
-    The weights are loaded when the first picture has to be encoded, so that a run whose pictures are all in the cache
-    never pays for them.
+    The features of a picture depend neither on the number of cores nor on other pictures in its batch. The weights are
+    loaded when the first picture has to be encoded, so that runs with all pictures in the cache do not need them.
     """
     return network_backbone(
         f"{NAME}-whole",
@@ -51,10 +49,10 @@ def load_efficientnet() -> ImageBackbone:
 
 @cache
 def load_networks(runtime: str) -> tuple[Network, Network, bool]:
-    """From (b, 224, 224, 3) pixels to a grid (b, 7, 7, 1280); from (n, 1280) to (n, 1000); whether on the CPU.
+    """(b, 224, 224, 3) pixels to a (b, 7, 7, 1280) grid; (n, 1280) to (n, 1000) classes; whether on the CPU.
 
     Raises:
-        FeatureError: The files of the program are damaged.
+        FeatureError: Files of the package are damaged.
     """
     if runtime == "onnx":
         network, classifier = open_graph(FOLDER / "network.onnx"), open_graph(FOLDER / "classifier.onnx")
@@ -82,12 +80,12 @@ def load_networks(runtime: str) -> tuple[Network, Network, bool]:
 
 
 def prepare(image: Pillow.Image) -> NDArray[np.uint8]:
-    """An RGB picture as (224, 224, 3): all of it, squashed to a square.
+    """An RGB picture as (224, 224, 3): the whole picture, squashed to a square.
 
-    The network was trained on the middle 7/8 of squares. Squashing shows it what stands at the edges, too, and where
-    it was tried (figures of textbooks and build logs, Flickr8k) puts pictures nearer to their sentences.
+    The network was trained on the middle 7/8 of squares. Squashing also shows it the edges, and in experiments (figures
+    of textbooks and build logs, Flickr8k) brings pictures nearer to their sentences.
     """
-    # reducing_gap first shrinks large pictures by whole numbers: quick, and at 2 it changes values by about 1 of 255.
+    # reducing_gap first shrinks large pictures by integer factors: fast; at 2 it changes values by about 1 of 255.
     return np.asarray(image.resize((SIDE, SIDE), Resampling.BICUBIC, reducing_gap=2.0))
 
 
@@ -96,7 +94,7 @@ def _features(network: Network, classify: Network, pixels: NDArray[np.uint8], re
     pooled = grid.mean((1, 2))
     found: dict[str, NDArray[Any]] = {"pooled": pooled, "probabilities": classify(pooled)}
     if regions:
-        # Of 7 rows and columns, each cell of the 6 x 6 has two.
+        # Each cell of the 6 x 6 grid is the mean of two of the 7 rows and columns.
         rows = (grid[:, 1:] + grid[:, :-1]) / 2
         cells = (rows[:, :, 1:] + rows[:, :, :-1]) / 2
         probabilities = classify(cells.reshape(-1, DIM)).reshape(len(pixels), -1, found["probabilities"].shape[1])

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 in plain PyTorch: batch norms are folded into the convolutions, numbers rounded to 8 bits.
+"""EfficientNet-Lite0 in plain PyTorch; batch norms are folded into the convolutions, numbers rounded to 8 bits.
 
 Reference: https://github.com/tensorflow/tpu/tree/master/models/official/efficientnet/lite, EfficientNet (Tan and Le,
 ICML 2019) without squeeze-and-excitation and with ReLU6.
@@ -24,13 +24,13 @@ STAGES = (  # (blocks, kernel, stride of the first, expansion, channels)
     (1, 3, 1, 6, 320),
 )
 PIXELS = 127.0, 128.0
-"""A pixel stands for its value less the first, by the second."""
+"""Mean and scale: a pixel's value minus the first, divided by the second."""
 
 STEM, DIM, CLASSES = 32, 1280, 1000
 
 
 class Rounding(nn.Module):
-    """Rounds to 8 bits once it knows a step; until then, and while a network is trained along, it does nothing."""
+    """Rounds to 8 bits once it has a step; without one, and while a network is trained, it does nothing."""
 
     step: Tensor | None
     zero: Tensor | None
@@ -41,12 +41,12 @@ class Rounding(nn.Module):
         self.register_buffer("zero", None, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape to the same."""
+        """Any shape to the same shape."""
         return x if self.step is None or self.zero is None else rounded(x, self.step, self.zero)
 
 
 class SameConv(nn.Module):
-    """Convolution with bias, padded as TensorFlow does for inputs whose sides its stride divides."""
+    """Convolution with bias, padded like TensorFlow's for inputs whose sides are divisible by the stride."""
 
     def __init__(
         self, inputs: int, outputs: int, *, kernel: int, stride: int = 1, groups: int = 1, relu: bool = True
@@ -64,8 +64,8 @@ class SameConv(nn.Module):
         if self.before != self.after:
             x = functional.pad(x, (self.before, self.after, self.before, self.after))
         if self.conv.kernel_size == (1, 1):
-            # A matrix product over the channels, which lie next to each other: as a convolution the same takes PyTorch
-            # up to twice as long on one core, where it copies pixels to and fro.
+            # A matrix product over the channels, which are contiguous: as a convolution, PyTorch takes up to twice as
+            # long on one core, since it copies the pixels.
             weight = self.conv.weight.flatten(1)
             x = functional.linear(x.permute(0, 2, 3, 1), weight, self.conv.bias).permute(0, 3, 1, 2)
         else:
@@ -93,7 +93,7 @@ class Block(nn.Module):
 
 
 class EfficientNetLite0(nn.Module):
-    """From pixels to the last feature map; ``classify`` goes on from its cells or from their mean."""
+    """From pixels to the last feature map; ``classify`` takes its cells or their mean."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class EfficientNetLite0(nn.Module):
                 inputs = outputs
         self.blocks = nn.Sequential(*blocks)
         self.head = SameConv(inputs, DIM, kernel=1)
-        self.rounding = Rounding()  # of what the classifier is given
+        self.rounding = Rounding()  # of the classifier's input
         self.classifier = nn.Linear(DIM, CLASSES)
 
     def forward(self, pixels: Tensor) -> Tensor:
@@ -122,16 +122,16 @@ class EfficientNetLite0(nn.Module):
 
 
 def network_of(weights: Mapping[str, Tensor], *, rounding: bool = True) -> EfficientNetLite0:
-    """The network with pretrained weights, ready to look.
+    """The network with pretrained weights, ready for inference.
 
     Args:
-        weights: As ``eight_bits.load_weights`` gives them.
-        rounding: Whether what goes from layer to layer is rounded, too.
+        weights: From ``eight_bits.load_weights``.
+        rounding: Whether values between layers are rounded, too.
 
     Raises:
-        KeyError, RuntimeError: These are other weights.
+        KeyError, RuntimeError: The weights are of another network.
     """
-    with torch.device("meta"):  # spares filling 5 million weights with random numbers that are thrown away
+    with torch.device("meta"):  # saves filling 5 million weights with random numbers
         network = EfficientNetLite0()
     steps = {name: tensor for name, tensor in weights.items() if name.endswith((".step", ".zero"))}
     network.load_state_dict({name: tensor for name, tensor in weights.items() if name not in steps}, assign=True)
@@ -139,6 +139,6 @@ def network_of(weights: Mapping[str, Tensor], *, rounding: bool = True) -> Effic
         if rounding and isinstance(module, Rounding) and f"{name}.step" in steps:
             module.step, module.zero = steps[f"{name}.step"], steps[f"{name}.zero"]
     for parameter in network.parameters():
-        if parameter.ndim == 4:  # weights of convolutions: channels last, as the pixels come
+        if parameter.ndim == 4:  # convolution weights: channels last, like the pixels
             parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
     return network.eval().requires_grad_(False)

@@ -1,4 +1,4 @@
-"""Numbers of 8 bits as PyTorch computes with them: rounded, but kept as floating point."""
+"""8-bit numbers in PyTorch: rounded to 256 values, but stored as floating point."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from torch import Tensor
 
 
 def rounded(x: Tensor, step: Tensor, zero: Tensor) -> Tensor:
-    """Inputs rounded to one of 256 values: ``step`` times a whole number from ``-zero`` to ``255 - zero``."""
+    """Inputs rounded to one of 256 values: ``step`` times an integer from ``-zero`` to ``255 - zero``."""
     return torch.fake_quantize_per_tensor_affine(x, step, zero, 0, 255)
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
     """The weights of an encoder as real numbers, matrices as (outputs, inputs).
 
-    Whole numbers NAME are multiplied by NAME.step: one for each output of a matrix, convolution or bias, and for each
-    row of a table. The steps that inputs are rounded to stay as they are.
+    Integers NAME are multiplied by NAME.step, which has one value for each output of a matrix, convolution or bias, and
+    for each row of a table. The steps for rounding inputs are returned unchanged.
 
     Args:
-        path: A safetensors file as ``benchmarks/encoders.py`` writes it, matrices as (inputs, outputs).
+        path: A safetensors file from ``benchmarks/encoders.py``, with matrices as (inputs, outputs).
     """
     stored = load_file(path)
     found = {}

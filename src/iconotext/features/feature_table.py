@@ -1,4 +1,4 @@
-"""Features of a corpus's images in one table: ``features.npy``, with ``id2row.json`` beside it to find a row by id."""
+"""A table with the features of a corpus's images: ``features.npy``, with ``id2row.json`` beside it."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 TABLE_FILE = "features.npy"
 ROWS_FILE = "id2row.json"
-"""The names that the released code's README gives the two files."""
+"""Name of the second file; both names are those in the README of the released code."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """A row of numbers for each image, on disk; only the rows that are asked for are read.
+    """A row of numbers for each image, on disk; only the rows that are needed are read.
 
     Attributes:
         array: (rows, dim) float16, float32 or float64, memory-mapped.
-        row_of: Row of an image by its id, which is the ``source`` of the images in the corpus.
+        row_of: Id of an image (its ``source`` in the corpus) to its row.
     """
 
     path: Path
@@ -48,19 +48,19 @@ class FeatureTable:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of both files, 16 hexadecimal digits. Reads them when first asked for, a second a GB."""
+        """A digest of both files, 16 hexadecimal digits. Reads them when first needed, about a second per GB."""
         return digest_of(self.path, self.path.with_name(ROWS_FILE)).hex()[:16]
 
     def look_up(self, sources: Sequence[str]) -> tuple[NDArray[np.float32], tuple[str | None, ...]]:
-        """(n, dim) float32, the features of n images in their order, and why there are none of one, whose row is zero.
+        """(n, dim) float32 features of n images, and for each image None, or why it has none (its row is zero).
 
-        There are none of an image that is not in the table, or whose row holds something that is no finite number.
+        An image has none if it is not in the table, or if its row has a number that is not finite.
         """
         import numpy as np
 
         rows = np.array([self.row_of.get(source, -1) for source in sources], dtype=np.intp)
         found = np.zeros((len(rows), self.dim), np.float32)
-        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite, which is refused below
+        with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite, and is refused below
             found[rows >= 0] = self.array[rows[rows >= 0]]
         good = np.asarray(np.isfinite(found).all(axis=1))
         found[~good] = 0
@@ -78,11 +78,11 @@ def load_feature_table(path: Path) -> FeatureTable:
     """Open a table of features without reading it.
 
     Args:
-        path: The ``.npy`` file, (rows, dim) floating point; ``id2row.json`` lies beside it.
+        path: The ``.npy`` file, (rows, dim) floating point, with ``id2row.json`` beside it.
 
     Raises:
-        CorpusError: A file is missing or damaged, holds anything but a matrix of floating-point numbers (pickled
-            Python objects are never loaded), or the two do not fit.
+        CorpusError: A file is missing or damaged, is not a matrix of floating-point numbers (pickled Python objects are
+            never loaded), or the two files do not fit each other.
     """
     import numpy as np
 
@@ -110,10 +110,10 @@ def load_feature_table(path: Path) -> FeatureTable:
 
 
 def read_rows(path: Path) -> dict[str, int]:
-    """Row of every image in the table, by its id.
+    """Id of every image in the table to its row.
 
     Raises:
-        CorpusError: The file is missing, or holds anything but an object of rows, counted from 0.
+        CorpusError: The file is missing, or is not an object of rows, counted from 0.
     """
     try:
         return _ROWS.validate_python(parse_json(path.read_text(encoding="utf-8-sig")))
@@ -139,10 +139,10 @@ def write_feature_table(
 
     Args:
         sources: Ids of the images in the order of the rows.
-        chunks: (some, dim) each, together a row for each image; one is in memory at a time.
+        chunks: (some, dim) each, in all one row for each image; one chunk is in memory at a time.
 
     Raises:
-        CorpusError: The chunks do not hold a row of ``dim`` numbers for each image.
+        CorpusError: The chunks do not have a row of ``dim`` numbers for each image.
         OutputError: A file exists, or cannot be written.
     """
     import numpy as np
@@ -174,20 +174,20 @@ def write_rows(path: Path, rows: Mapping[str, int], *, force: bool = False) -> N
 def copy_feature_table(
     source: Path, target: Path, *, renamed: Mapping[str, str] | None = None, force: bool = False
 ) -> bool:
-    """Copy the table that lies in one folder into another, which then serves all corpora there.
+    """Copy the table of one folder into another, where it serves all corpora.
 
-    Where the same features are there already, they stay, and names of images that are new are added to theirs.
+    If the target has the same features already, they stay, and new names of images are added.
 
     Args:
         source: Folder that may have a table.
-        target: Folder that shall have it.
-        renamed: New ids of images whose id changes.
+        target: Folder to copy to.
+        renamed: Old id to new id, for images whose id changes.
 
     Returns:
-        Whether there was anything to copy: False too where both are the same folder.
+        Whether there was anything to copy; False if both are the same folder.
 
     Raises:
-        CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
+        CorpusError: Only one of the two files exists, or ``id2row.json`` is damaged.
         OutputError: The target has other features, or a file cannot be written.
     """
     known = _rows_to_copy(source, target)
@@ -199,7 +199,7 @@ def copy_feature_table(
     if kept is None or not (target / TABLE_FILE).is_file():
         with (source / TABLE_FILE).open("rb") as stream, open_atomic(target / TABLE_FILE, force=force) as file:
             shutil.copyfileobj(stream, file, 1 << 20)
-            if kept is None:  # who kills us now must not leave the names of other features with these
+            if kept is None:  # if killed now, the new features must not have the old names
                 (target / ROWS_FILE).unlink(missing_ok=True)
     rows = (kept or {}) | wanted
     if rows != kept or not (target / ROWS_FILE).is_file():
@@ -208,10 +208,10 @@ def copy_feature_table(
 
 
 def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
-    """Raise what ``copy_feature_table`` would raise, before the work after which features are copied.
+    """Raise what ``copy_feature_table`` would raise, before work that ends with copying.
 
     Raises:
-        CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
+        CorpusError: Only one of the two files exists, or ``id2row.json`` is damaged.
         OutputError: The target has other features.
     """
     known = _rows_to_copy(source, target)
@@ -220,10 +220,10 @@ def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
 
 
 def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
-    """Rows of the table in a folder, None where there is none to copy.
+    """Rows of the table in a folder; None if there is nothing to copy.
 
     Raises:
-        CorpusError: Only one of the two files is there, or ``id2row.json`` is damaged.
+        CorpusError: Only one of the two files exists, or ``id2row.json`` is damaged.
     """
     table, rows = source / TABLE_FILE, source / ROWS_FILE
     if target.resolve() == source.resolve() or not (table.is_file() or rows.is_file()):
@@ -234,7 +234,7 @@ def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
 
 
 def _rows_kept(source: Path, target: Path, wanted: Mapping[str, int], force: bool) -> dict[str, int] | None:
-    """Rows that the target has of the same table, none if it has no file of one; None where another is replaced.
+    """Rows that the target already has of the same table, empty if it has no table; None if another is replaced.
 
     Raises:
         OutputError: It has another table, and ``force`` is not set.
@@ -256,7 +256,7 @@ def _rows_kept(source: Path, target: Path, wanted: Mapping[str, int], force: boo
 
 
 def _same_bytes(one: Path, other: Path) -> bool:
-    """Whether two files have the same bytes."""
+    """Whether two files have equal contents."""
     filecmp.clear_cache()
     try:
         return other.is_file() and filecmp.cmp(one, other, shallow=False)

@@ -1,4 +1,4 @@
-"""Names for models that lie in a folder, such that other weights get another name."""
+"""Names for models in folders that change with the weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WEIGHTS_AND_SETTINGS = (
 
 
 def digest_of(*files: Path) -> bytes:
-    """A digest of all bytes of some files: about a second for 1 GB."""
+    """A digest of the contents of files: about a second for 1 GB."""
     digest = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:
@@ -29,7 +29,7 @@ def digest_of(*files: Path) -> bytes:
 def folder_name(folder: Path) -> str:
     """The folder's name and a digest of the files that decide what the model computes.
 
-    Reads all of them: a model that is trained on in the same folder must not be answered from the cache of the old one.
+    Reads all of them: after further training in the same folder, the cache of the old model must not be used.
     """
     digest = hashlib.sha256()
     for file in sorted({file for pattern in WEIGHTS_AND_SETTINGS for file in folder.glob(pattern)}):
@@ -40,10 +40,10 @@ def folder_name(folder: Path) -> str:
 
 
 def content_name(name: str) -> str:
-    """A name that changes with what it stands for: of a folder or a file with its digest, any other as it is."""
+    """A name that changes with the contents: for a folder or a file it includes a digest, others stay the same."""
     path = Path(name)
     if not path.exists():
         return name
-    # A model of ours has a recipe in its folder, a table of features the names of its rows beside it.
+    # A model of ours has a recipe in its folder; a table of features has the names of its rows beside it.
     files = sorted(path.glob("*.toml")) if path.is_dir() else [path, *sorted(path.parent.glob("*.json"))]
     return f"{folder_name(path) if path.is_dir() else path.name}@{digest_of(*files).hex()[:16]}"

@@ -1,4 +1,4 @@
-"""Vision models and dual encoders for Hugging Face transformers."""
+"""Vision models and dual encoders of Hugging Face transformers."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ TEXTS = 64
 """Texts in a batch."""
 
 _FIXED_LENGTH = frozenset({"siglip", "siglip2"})
-"""Model types whose text side was trained on texts padded to full length, without a mask over the padding."""
+"""Model types whose text side was trained on texts padded to full length, without masking the padding."""
 
 Network = Callable[["torch.Tensor", bool], dict[str, "torch.Tensor"]]
-"""From pixels and whether regions are wanted to tensors named as the attributes of ``ImageFeatures``."""
+"""From pixels, and whether regions are wanted, to tensors named like the attributes of ``ImageFeatures``."""
 
 
 def load_vision_model(name: str, folder: Path) -> ImageBackbone:
-    """A vision model by name and folder; of a dual encoder, the image side.
+    """Load a vision model by name and folder, or the image side of a dual encoder.
 
-    A classifier gives what its last layer sees, probabilities and class names. Other models give their pooled output,
-    or the class token where they pool with weights that were never trained.
+    A classifier gives the input of its last layer, probabilities and class names. Other models give their pooled
+    output, or the class token if their pooling weights were never trained.
 
     Raises:
-        FeatureError: It cannot be loaded, or is no vision model.
+        FeatureError: It cannot be loaded, or is not a vision model.
         MissingPackageError: It is a model of timm, and timm or torchvision is not installed.
     """
     with loading(name):
@@ -51,7 +51,7 @@ def load_vision_model(name: str, folder: Path) -> ImageBackbone:
         if hasattr(config, "vision_config"):
             return load_clip(name, folder).image
         classifies = any(kind.endswith("ForImageClassification") for kind in config.architectures or ())
-        if is_timm and not config.architectures:  # as timm itself saves models
+        if is_timm and not config.architectures:  # models saved by timm itself
             classifies = config.num_labels > 0
         model, missing = pretrained_model("AutoModelForImageClassification" if classifies else "AutoModel", folder)
         check_weights(name, [key for key in missing if classifies or "pooler" not in key])
@@ -62,7 +62,7 @@ def load_vision_model(name: str, folder: Path) -> ImageBackbone:
 
 
 def _is_timm(name: str, folder: Path) -> bool:
-    """Whether a folder holds a model of timm; raises where timm cannot be used here."""
+    """Whether a folder has a model of timm; raises if timm cannot be used here."""
     settings, _ = import_module("transformers").PreTrainedConfig.get_config_dict(folder, local_files_only=True)
     if settings.get("model_type") != "timm_wrapper":
         return False
@@ -78,10 +78,10 @@ def _is_timm(name: str, folder: Path) -> bool:
 
 
 def load_resnet(name: str, folder: Path) -> tuple[torch.nn.Module, int]:
-    """A ResNet to be trained on, on the CPU, and the channels of its last feature map.
+    """A ResNet for training, on the CPU, and the number of channels of its last feature map.
 
     Raises:
-        FeatureError: It cannot be loaded, or is no ResNet.
+        FeatureError: It cannot be loaded, or is not a ResNet.
     """
     with loading(name):
         config = pretrained("AutoConfig", folder)
@@ -94,10 +94,10 @@ def load_resnet(name: str, folder: Path) -> tuple[torch.nn.Module, int]:
 
 
 def load_clip(name: str, folder: Path) -> DualEncoder:
-    """Both sides of a dual encoder by name and folder.
+    """Load both sides of a dual encoder by name and folder.
 
     Raises:
-        FeatureError: It cannot be loaded, or has no two sides.
+        FeatureError: It cannot be loaded, or does not have both sides.
     """
     with loading(name):
         model = dual_model(name, folder)
@@ -116,7 +116,7 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
 
 
 def dual_model(name: str, folder: Path) -> Foreign:
-    """A model with two sides, as transformers has it; ``FeatureError`` for one without."""
+    """A two-sided model of transformers; ``FeatureError`` if it does not have both sides."""
     model, _ = pretrained_model("AutoModel", folder)
     if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
         raise FeatureError(f"{name}: has no text side and image side in one space: use a CLIP or SigLIP model")
@@ -124,12 +124,12 @@ def dual_model(name: str, folder: Path) -> Foreign:
 
 
 def prepared(processor: Foreign, picture: Pillow.Image) -> NDArray[Any]:
-    """What a model's own image processor makes of an RGB picture: (3, h, w) float32."""
+    """An RGB picture after a model's own image processor: (3, h, w) float32."""
     return np.asarray(processor(images=picture, return_tensors="pt")["pixel_values"][0], np.float32)
 
 
 def _image_backbone(network: Network, processor: Foreign, name: str, classes: tuple[str, ...] | None) -> ImageBackbone:
-    """A backbone out of a network and the model's own image processor."""
+    """A backbone made of a network and the model's own image processor."""
 
     def forward(pixels: list[NDArray[Any]], regions: bool) -> dict[str, NDArray[Any]]:
         import torch
@@ -144,7 +144,7 @@ def _image_backbone(network: Network, processor: Foreign, name: str, classes: tu
 
 
 class Tokens:
-    """Texts as a dual encoder's text side reads them."""
+    """The tokenizer of a dual encoder's text side."""
 
     def __init__(self, name: str, folder: Path) -> None:
         with loading(name):
@@ -154,7 +154,7 @@ class Tokens:
         self._fixed = config.model_type in _FIXED_LENGTH
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The token ids of each text, cut at what the model can read."""
+        """The token ids of each text, cut to the model's maximum length."""
         found: list[list[int]] = self._tokenizer(list(texts), truncation=True, max_length=self._longest)["input_ids"]
         return found
 
@@ -174,7 +174,7 @@ class Tokens:
 
 
 def _text_vectors(model: Foreign, tokens: Tokens, dim: int, texts: Sequence[str]) -> FloatMatrix:
-    """(n, dim) float32, rows of length 1, by the text side of a dual encoder."""
+    """(n, dim) float32 unit vectors from the text side of a dual encoder."""
     import torch
 
     vectors = np.zeros((len(texts), dim), np.float32)
@@ -189,7 +189,7 @@ def _text_vectors(model: Foreign, tokens: Tokens, dim: int, texts: Sequence[str]
 
 
 def _classifier(model: Foreign) -> Network:
-    """What a classifier's last layer sees, and what it says."""
+    """A network that returns a classifier's last-layer input, and its probabilities."""
     import torch
 
     layers = [
@@ -214,7 +214,7 @@ def _classifier(model: Foreign) -> Network:
             logits = logits_of(pixels)
             found = {"pooled": seen["pooled"].flatten(1), "probabilities": logits.softmax(-1)}
             cells = _cells(seen["map"]) if regions else None
-            # Only where the classifier sees a mean of the map do cells live in the space it can judge.
+            # Only if the classifier's input is the mean of the feature map can it classify single cells.
             if cells is not None and cells.shape[2] == layers[-1].in_features:
                 scores, classes = layers[-1](cells).softmax(-1).max(-1)
                 found |= {
@@ -246,7 +246,7 @@ def _encoder(model: Foreign, *, pooler: bool) -> Network:
 
 
 def _cells(last: torch.Tensor) -> torch.Tensor | None:
-    """A feature map (b, d, h, w), or tokens (b, extra + side², d), as (b, 36, d); None where tokens are no square."""
+    """A feature map (b, d, h, w), or tokens (b, extra + side², d), as (b, 36, d); None if tokens form no square."""
     from torch.nn import functional
 
     if last.ndim == 3:
@@ -257,10 +257,10 @@ def _cells(last: torch.Tensor) -> torch.Tensor | None:
     return functional.adaptive_avg_pool2d(last, 6).flatten(2).transpose(1, 2)
 
 
-_EXTRA_TOKENS = 5  # the class token and up to four registers stand before those of the patches
+_EXTRA_TOKENS = 5  # class token and up to four registers before the patch tokens
 
 
 def embedding_of(output: Foreign) -> torch.Tensor:
-    """What get_..._features gives: a tensor, and from transformers 5 on an object that holds it."""
+    """The tensor that get_..._features returns, from transformers 5 on as an attribute of an object."""
     embedding: torch.Tensor = output.pooler_output if hasattr(output, "pooler_output") else output
     return embedding

@@ -1,4 +1,4 @@
-"""The 1000 classes of ImageNet, by which most image classifiers name what they see."""
+"""The names of ImageNet's 1000 classes, which most image classifiers use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from importlib.resources import files
 
 @cache
 def imagenet_classes() -> tuple[str, ...]:
-    """A different name each, in the order of the usual classifiers."""
+    """Names, all different, in the order of the usual classifiers."""
     text = files("iconotext.features").joinpath("imagenet_classes.txt").read_text(encoding="utf-8")
     return tuple(text.splitlines())

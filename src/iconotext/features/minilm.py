@@ -1,4 +1,4 @@
-"""The text backbone that comes with the program: all-MiniLM-L6-v2 in 8 bits, a BERT with mean pooling."""
+"""The text backbone in the package: all-MiniLM-L6-v2 in 8 bits, a BERT with mean pooling."""
 
 from __future__ import annotations
 
@@ -22,44 +22,42 @@ if TYPE_CHECKING:
 
 FOLDER = encoder_folder("minilm")
 NAME = "minilm-6dbf529c"
-"""With the beginning of a digest of the weights: equal names, equal features, whatever computes them."""
+"""Includes a digest of the weights: equal names mean equal features, whatever computes them."""
 
 CLASS_VECTORS = FOLDER / "imagenet_classes.npy"
-"""(1000, dim) the names of ``imagenet_classes`` as these weights encode them."""
+"""(1000, dim) vectors of the names in ``imagenet_classes``, by these weights."""
 
 DIM, LAYERS, HEADS, EPSILON = 384, 6, 12, 1e-12
 LONGEST = 256
-"""Tokens of a text that are read."""
+"""Maximum number of tokens that are read of a text."""
 
 TOKENS = 384
-"""Tokens in a batch, padding included: they then fit a core's cache, and all cores work on a short document."""
+"""Tokens in a batch, with padding: they fit a core's cache, and a short document keeps all cores busy."""
 
 STEPS = ((64, 4), (128, 16), (LONGEST, 32))
-"""Texts up to so many tokens are padded to a multiple of the second number."""
+"""(length, multiple): texts of up to ``length`` tokens are padded to a multiple of ``multiple``."""
 
 
 class MiniLM:
-    """384 numbers a sentence, at most 256 tokens.
+    """Encodes texts of up to 256 tokens as vectors of 384 numbers.
 
-    The vector of a text does not depend on the texts in its batch: each is padded to a length of its own, and a batch
-    holds texts of one length.
-
-    The weights are loaded when the first text has to be encoded, so that a run whose texts are all in the cache never
-    pays for them.
+    The vector of a text does not depend on other texts in its batch: its padded length depends on itself alone, and a
+    batch has texts of one length. The weights are loaded when the first text has to be encoded, so that runs with all
+    texts in the cache do not need them.
     """
 
     name = NAME
     dim = DIM
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """(n, dim) float32, rows of length 1; texts are cut after the model's number of tokens."""
+        """(n, dim) float32 unit vectors; longer texts are cut after ``LONGEST`` tokens."""
         return self._encoded(texts, None)
 
     def with_layers(self, texts: Sequence[str]) -> tuple[FloatMatrix, NDArray[Any]]:
-        """The same, and the mean over each text's tokens of the embeddings and of every layer.
+        """The same vectors, and the mean over each text's tokens of the embeddings and of every layer.
 
         Returns:
-            (n, dim) float32; (n, (layers + 1) * dim) float16, enough for the cache.
+            (n, dim) float32; (n, (layers + 1) * dim) float16, which is precise enough for the cache.
         """
         layers = np.zeros((len(texts), (LAYERS + 1) * DIM), np.float16)
         return self._encoded(texts, layers), layers
@@ -69,7 +67,7 @@ class MiniLM:
         if not texts:
             return vectors
         network, cores = load_network(chosen_runtime())
-        # A tokenizer refuses half a surrogate pair.
+        # A tokenizer fails on half a surrogate pair.
         encodings = load_tokenizer().encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
 
         def work(batch: tuple[int, list[int]]) -> None:
@@ -86,7 +84,7 @@ class MiniLM:
 
 @cache
 def load_tokenizer() -> Tokenizer:
-    """Cuts after 256 tokens."""
+    """The tokenizer, which cuts texts after ``LONGEST`` tokens."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
@@ -97,10 +95,10 @@ def load_tokenizer() -> Tokenizer:
 
 @cache
 def load_network(runtime: str) -> tuple[Network, int | None]:
-    """From (n, t) tokens, and which of them are real, to the means of every layer; and on how many cores, None for all.
+    """The network, from (n, t) tokens and mask to the means of every layer; and its number of cores, None for all.
 
     Raises:
-        FeatureError: The files of the program are damaged.
+        FeatureError: Files of the package are damaged.
     """
     if runtime == "onnx":
         graph = open_graph(FOLDER / "network.onnx")
@@ -125,9 +123,9 @@ def load_network(runtime: str) -> tuple[Network, int | None]:
 
 
 def token_batches(lengths: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Rows in batches of one padded length, long texts first, each row once.
+    """Group rows into batches of one padded length, long texts first, each row once.
 
-    A padded length depends on nothing but a text's own. A batch has at most ``TOKENS`` tokens, or one text.
+    A padded length depends only on the text itself. A batch has at most ``TOKENS`` tokens, or one text.
     """
     padded = [next(-(-length // step) * step for most, step in STEPS if length <= most) for length in lengths]
     for length in sorted(set(padded), reverse=True):

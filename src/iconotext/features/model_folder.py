@@ -1,6 +1,6 @@
-"""Which folder the name of a model means: one of the user's, or one in the local cache of the Hugging Face hub.
+"""Finds the folder of a model by name: a folder of the user's, or one in the local cache of the Hugging Face hub.
 
-Only here a model is ever fetched, and only where that is allowed. What loads a model gets a folder, and no network.
+Models are downloaded only here, and only if allowed. The code that loads a model gets a folder, and no network.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from iconotext.errors import FeatureError
 TEXT_BACKBONES = ("minilm",)
 IMAGE_BACKBONES = ("efficientnet-lite0",)
 SHIPPED = ("default", "photographs")
-"""Trained models that come with the program."""
+"""Trained models in the package."""
 
 MODELS = (*SHIPPED, "no-training")
-"""What comes with the program."""
+"""All models that need no download."""
 
 PATIENCE = 10.0
-"""Seconds that the hub has for each answer."""
+"""Seconds to wait for each answer of the hub."""
 
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*.jinja"]
-"""What is fetched of a model: settings, words and weights; no code, and no weights in formats that can hold code."""
+"""Files of a model to download: settings, vocabulary and weights; no code, and no formats that can contain code."""
 
 OTHER_RUNTIMES = ["onnx/*", "openvino/*"]
 
 SHOWN = 5
-"""Models beside a mistyped folder that a message names."""
+"""Largest number of models that an error lists beside a mistyped folder."""
 
-_SIGNS = ("recipe.toml", "config.json", "modules.json", "weights.safetensors")  # one of them is in every model's folder
+_SIGNS = ("recipe.toml", "config.json", "modules.json", "weights.safetensors")  # every model's folder has one of them
 _HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?", re.ASCII)
 _allowed = ContextVar("models may be fetched", default=False)
 
 
 @contextmanager
 def downloads() -> Iterator[None]:
-    """Let models that are named in the body be fetched from the Hugging Face hub, where they are not here."""
+    """In the block, models that are named but missing are downloaded from the Hugging Face hub."""
     before = _allowed.set(True)
     try:
         yield
@@ -51,20 +51,20 @@ def downloads() -> Iterator[None]:
 
 
 def find_model(name: str, ours: Sequence[str] = ()) -> Path | None:
-    """The folder of a model; None for one of ``ours``, which come with the program. See ``folder_of_model``."""
+    """The folder of a model; None for a name in ``ours``, which need no folder. See ``folder_of_model``."""
     return None if name in ours else folder_of_model(name, ours)
 
 
 def folder_of_model(name: str, ours: Sequence[str] = ()) -> Path:
-    """The folder of a model by its name; quick, as nothing is loaded.
+    """The folder of a model by name; fast, since nothing is loaded.
 
     Args:
-        name: A folder, or a name on the Hugging Face hub. The latter is looked for in the hub's local cache; within
-            ``downloads()`` it is fetched.
-        ours: Names of models that come with the program, for the message.
+        name: A folder, or a name on the Hugging Face hub, which is looked up in the hub's local cache; in a
+            ``downloads()`` block it is downloaded if missing.
+        ours: Names of models in the package, for the error message.
 
     Raises:
-        FeatureError: There is no such model here (the message has the nearest names), or it cannot be fetched.
+        FeatureError: There is no such model here (the message suggests similar names), or the download fails.
     """
     path = Path(name)
     if name and path.is_dir():
@@ -81,19 +81,19 @@ def folder_of_model(name: str, ours: Sequence[str] = ()) -> Path:
 
 
 def revised_name(name: str, folder: Path) -> str:
-    """A name that other weights do not share: with a digest of the files, or with the revision on the hub."""
+    """A name that changes with the weights: includes a digest of the files, or the revision on the hub."""
     from iconotext.features.fingerprint import folder_name
 
     return folder_name(folder) if Path(name).is_dir() else f"{name}@{folder.name}"
 
 
 def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str = "") -> FeatureError:
-    """What to raise where there is no model of a name.
+    """The error for a name without a model.
 
     Args:
-        ours: Names that stand for models of the program.
-        hub: Whether it may be the name of a model on the Hugging Face hub.
-        nor: Where else it is not.
+        ours: Names of models in the package.
+        hub: Whether the name may be that of a model on the Hugging Face hub.
+        nor: Where else it was not found.
     """
     beside = _models_in(Path(name).parent)
     near = difflib.get_close_matches(name, [*ours, *beside])
@@ -105,7 +105,7 @@ def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str
 
 
 def _models_in(folder: Path) -> list[str]:
-    """The models in a folder, as a user would name them."""
+    """The models in a folder, as a user would write their names."""
     try:
         found = sorted(path for path in folder.iterdir() if path.is_dir())
     except OSError:
@@ -114,8 +114,8 @@ def _models_in(folder: Path) -> list[str]:
 
 
 def _cached(name: str) -> Path | None:
-    """The folder of a model in the hub's cache: its latest revision that was fetched."""
-    from huggingface_hub import constants  # a tenth of a second; what talks to the hub takes far longer to import
+    """The folder of a model in the hub's cache: its latest downloaded revision."""
+    from huggingface_hub import constants  # a tenth of a second; the modules that use the network take far longer
 
     folder = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
     try:
@@ -127,7 +127,7 @@ def _cached(name: str) -> Path | None:
 
 
 def _fetched(name: str, ours: Sequence[str]) -> Path:
-    """The folder of a model of the hub, fetched now or before."""
+    """The folder of a model of the hub, downloaded if necessary."""
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -135,15 +135,15 @@ def _fetched(name: str, ours: Sequence[str]) -> Path:
     if not sys.stderr.isatty():
         disable_progress_bars()
     try:
-        HfApi().model_info(name, timeout=PATIENCE)  # says at once whether there is a hub, and such a model
+        HfApi().model_info(name, timeout=PATIENCE)  # fails fast without a network, or without such a model
         return Path(
             snapshot_download(name, allow_patterns=FILES, ignore_patterns=OTHER_RUNTIMES, etag_timeout=PATIENCE)
         )
-    except RepositoryNotFoundError as error:  # a gated one that shows itself is one of these, too
+    except RepositoryNotFoundError as error:  # includes restricted models that are listed
         if isinstance(error, GatedRepoError):
             raise FeatureError(f"{name}: its makers give it only to those who ask them on its page") from error
         raise no_such_model(name, ours, nor=", nor is it on the Hugging Face hub") from error
-    except Exception as error:  # the libraries beneath have no common base for "no network"
+    except Exception as error:  # the libraries have no common base class for network errors
         if cached := _cached(name):
             return cached
         said = " ".join(str(error).split())[:200] or type(error).__name__
@@ -153,7 +153,7 @@ def _fetched(name: str, ours: Sequence[str]) -> Path:
 
 
 def is_dual_encoder(folder: Path) -> bool:
-    """Whether a folder holds a model of transformers with a text and an image side; nothing is loaded."""
+    """Whether a folder has a transformers model with a text and an image side; nothing is loaded."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

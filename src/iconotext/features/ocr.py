@@ -1,8 +1,8 @@
-"""The words in images: lines of text with their places, read by rapidocr, whose models come in its package.
+"""Reads the words in images, as lines of text with their boxes, with rapidocr and the models in its package.
 
-Detection finds where text stands, recognition reads each place. How long an image takes is bounded by the side at which
-text is looked for and by the length of what is read. Each image is read for itself on one core, so that the result
-depends on neither the other images nor the number of workers.
+Detection finds lines of text, recognition reads each. The time per image is bounded by the size at which text is
+detected and by the length of the text that is read. Each image is read on one core on its own, so that the result does
+not depend on other images or the number of workers.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
     from iconotext.types import Document
 
 LONGEST_SIDE = 2000
-"""Pixels; larger images are shrunk before anything is read in them."""
+"""Larger images are first reduced to this longer side in pixels."""
 
 DETECTION_SIDE = 736
-"""Pixels of the longer side at which text is looked for: enough for letters 12 pixels high in a screenshot of 1920 by
-1080, and 960 take half as long again."""
+"""Longer side in pixels at which text is detected: enough for letters of 12 pixels in a screenshot of 1920 x 1080; with
+960 it takes half as long again."""
 
 MOST_TEXT = 1000
-"""What is read of an image: the sum of the lines' widths in units of their heights, about four characters each, most
-certain lines first. A page of 50 long lines has 1,500; 1,000 take some six seconds of one core."""
+"""Limit on the text that is read in an image: total of width / height of the lines, about four characters per unit, the
+most certain lines first. A page of 50 long lines has 1,500; 1,000 take some six seconds on one core."""
 
 LEAST_CONFIDENCE = 0.6
-"""Lines of less confidence are mostly no text."""
+"""Lines of lower confidence are dropped, since most are no text."""
 
-_TELLING = re.compile(r"[^\W_]{2}")  # single letters and digits are marks on a drawing, or no text
-_UPRIGHT = 1.5  # of what is so much higher than wide, the letters lie on their side
+_TELLING = re.compile(r"[^\W_]{2}")  # single letters and digits are labels in a drawing, or no text
+_UPRIGHT = 1.5  # in boxes that are this much higher than wide, text is rotated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LineReader:
-    """What reads the text in images.
+    """Reads the text in images.
 
     Attributes:
-        name: Identifies models and processing: equal names give equal lines. Part of the key in the cache.
-        read: Images to the lines in each, in reading order, or why it cannot be decoded.
+        name: Identifies models and processing: equal names give equal lines. Part of the cache key.
+        read: From images to the lines of each, in reading order, or why it cannot be decoded.
     """
 
     name: str
@@ -60,7 +60,7 @@ class LineReader:
 
 
 def load_line_reader() -> LineReader:
-    """The reader of the extra ``ocr``; its models are loaded with the first image.
+    """The reader of the extra ``ocr``; its models are loaded at the first image.
 
     Raises:
         MissingPackageError: The extra is not installed.
@@ -75,7 +75,7 @@ def load_line_reader() -> LineReader:
 
 
 def with_lines(document: Document, reader: LineReader) -> Document:
-    """The document with the lines of its images, where it has none yet; an image that is broken has its ``problem``."""
+    """Add the lines of text in images that have none yet; a broken image gets a ``problem``."""
     wanted = [j for j, x in enumerate(document.images) if x.problem is None and x.file is not None and x.lines is None]
     images = list(document.images)
     for j, lines in zip(wanted, reader.read([images[j].file or b"" for j in wanted]), strict=True):
@@ -87,8 +87,8 @@ def with_lines(document: Document, reader: LineReader) -> Document:
 
 
 def _engines() -> tuple[Any, Any]:
-    """A detector and a recogniser. Two: whether one of them is switched off is state that threads would share."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else onnxruntime tells its makers; it looks when it is imported
+    """Two rapidocr objects, a detector and a recogniser: one object's switches would be shared between threads."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported; without it, it sends telemetry
     from rapidocr import RapidOCR
 
     threads = {f"EngineConfig.onnxruntime.{kind}_op_num_threads": 1 for kind in ("intra", "inter")}
@@ -116,7 +116,7 @@ def _read(file: Picture, detector: Any, recogniser: Any) -> tuple[TextLine, ...]
 
 
 def _line(image: Pillow.Image, corners: Any, sides: Any, recogniser: Any) -> TextLine:
-    """Read one quadrangle of an image."""
+    """Read one quadrilateral of an image."""
     width, height = (max(round(float(side)), 1) for side in sides[:2])
     top_left, top_right, bottom_right, bottom_left = corners
     outline = np.concatenate([top_left, bottom_left, bottom_right, top_right]).tolist()

@@ -1,4 +1,4 @@
-"""Several arrays as one piece of data."""
+"""Stores several arrays as one byte string."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def packed(arrays: Sequence[NDArray[Any]]) -> tuple[str, int, bytes]:
-    """What the arrays look like, a checksum, and all their numbers in C order."""
+    """The arrays' layout, a checksum, and their numbers in C order."""
     layout = ";".join(" ".join((array.dtype.str, *map(str, array.shape))) for array in arrays)
     data = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
     return layout, zlib.crc32(data), data
@@ -22,7 +22,7 @@ def packed(arrays: Sequence[NDArray[Any]]) -> tuple[str, int, bytes]:
 
 @lru_cache
 def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]]:
-    """Of each array its dtype and shape, how many numbers it has, and at which byte it begins."""
+    """For each array its dtype, shape, number of values, and first byte."""
     found, offset = [], 0
     for array in layout.split(";"):
         name, *lengths = array.split(" ")
@@ -34,7 +34,7 @@ def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]
 
 
 def unpacked(layout: str, several: Sequence[bytes]) -> Iterator[tuple[NDArray[Any], ...]]:
-    """The arrays of several pieces of data, all of one layout and length; read-only."""
+    """The arrays of several byte strings of equal layout and length; read-only."""
     together = np.frombuffer(b"".join(several), np.uint8).reshape(len(several), -1)
     columns = []
     for dtype, shape, count, offset in _places(layout):

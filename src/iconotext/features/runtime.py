@@ -1,4 +1,4 @@
-"""What computes the encoders that ship: onnxruntime, or PyTorch where there is a GPU for it."""
+"""Chooses what runs the encoders in the package: onnxruntime, or PyTorch if there is a GPU for it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ WEIGHTS = "weights.safetensors"
 
 
 def chosen_runtime() -> Literal["onnx", "torch"]:
-    """What ``ICONOTEXT_RUNTIME`` says; without it, ``torch`` where there is a GPU for it, else ``onnx``.
+    """The runtime that ``ICONOTEXT_RUNTIME`` names; by default ``torch`` if there is a GPU for it, else ``onnx``.
 
     Raises:
-        FeatureError: It names no runtime, or one that is not installed.
+        FeatureError: The variable names no runtime, or one that is not installed.
     """
     wanted = os.environ.get(VARIABLE) or "auto"
     if wanted not in RUNTIMES:
@@ -38,7 +38,7 @@ def chosen_runtime() -> Literal["onnx", "torch"]:
 
 @cache
 def _has_gpu() -> bool:
-    """Whether PyTorch finds a GPU; PyTorch is not imported where there is no driver for one."""
+    """Whether PyTorch finds a GPU; without a GPU driver PyTorch is not imported."""
     if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd"))) or find_spec("torch") is None:
         return False
     import torch
@@ -47,33 +47,33 @@ def _has_gpu() -> bool:
 
 
 def encoder_folder(name: str) -> Path:
-    """The folder of an encoder that ships."""
+    """The folder of an encoder in the package."""
     return Path(__file__).parents[1] / "models" / name
 
 
 def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
-    """A graph, to be called from any number of threads, each of which computes alone.
+    """Open an ONNX graph; it may be called from any number of threads, each of which computes alone.
 
     Args:
-        path: The file; its weights lie beside it.
+        path: The file, with its weights beside it.
 
     Returns:
-        From the graph's inputs, by their names, to its one output.
+        A function from the graph's inputs, by name, to its single output.
 
     Raises:
         FeatureError: The file is damaged.
     """
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # else onnxruntime tells its makers; it looks when it is imported
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported; without it, it sends telemetry
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.enable_cpu_mem_arena = False  # which keeps what the largest batch ever took, for each thread
+    options.enable_cpu_mem_arena = False  # it would keep the memory of the largest batch, for each thread
     options.log_severity_level = 3
     try:
         session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own, which have no common base
+    except Exception as error:  # onnxruntime's errors have no common base class
         said = " ".join(str(error).split())
         raise FeatureError(f"{path}: cannot be opened ({said}): install iconotext again") from error
 

@@ -1,4 +1,4 @@
-"""Any model for sentence-transformers: sentences, or sentences and pictures in one space as CLIP has them."""
+"""Models of sentence-transformers: for sentences, or for sentences and pictures in one space, like CLIP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def load_sentence_transformer(name: str, folder: Path) -> TextBackbone:
-    """The text side of a model by name and folder.
+    """Load a text encoder by name and folder.
 
     Raises:
         FeatureError: It cannot be loaded.
@@ -35,15 +35,15 @@ def load_sentence_transformer(name: str, folder: Path) -> TextBackbone:
 
 
 def load_clip_like(name: str, folder: Path) -> DualEncoder:
-    """Both sides of a model by name and folder.
+    """Load both sides of a dual encoder by name and folder.
 
     Raises:
-        FeatureError: It cannot be loaded, or does not take pictures.
+        FeatureError: It cannot be loaded, or does not accept pictures.
     """
     model, revised, dim = _load(name, folder)
     try:
         probe = _vectors(model, dim, [Pillow.new("RGB", (SIDE, SIDE))])
-    except Exception as error:  # a text model fails on a picture in its own way
+    except Exception as error:  # text models fail on a picture in different ways
         raise FeatureError(f"{name}: takes texts but no pictures: load it as a text backbone") from error
     if probe.shape != (1, dim):
         raise FeatureError(f"{name}: {probe.shape[1]} numbers for a picture, {dim} for a text: not one space")
@@ -67,12 +67,12 @@ def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
             trust_remote_code=False,
             model_kwargs={"use_safetensors": True},
         ).eval()
-        dim = model.encode(["probe"], show_progress_bar=False).shape[1]  # not every model knows it
+        dim = model.encode(["probe"], show_progress_bar=False).shape[1]  # not every model knows its dimension
         return model, revised_name(name, folder), int(dim)
 
 
 def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> FloatMatrix:
-    """(n, dim) float32, rows of length 1, of texts or pictures."""
+    """(n, dim) float32 unit vectors of texts or pictures."""
     if not inputs:
         return np.zeros((0, dim), np.float32)
     vectors = model.encode(
@@ -82,7 +82,7 @@ def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> Flo
 
 
 def _reduced(image: Pillow.Image) -> Pillow.Image:
-    """The picture, smaller if it is large: no usual model needs more."""
+    """The picture, reduced if it is large: usual models need no more."""
     shorter = min(image.size)
     if shorter <= SIDE:
         return image

@@ -1,4 +1,4 @@
-"""The two sides of a dual encoder of Hugging Face transformers, to be trained and to be written again."""
+"""The two sides of a dual encoder of Hugging Face transformers, for training and for saving."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _OTHER = {"text": ("vision_model", "visual_projection"), "image": ("text_model", "text_projection")}
-"""What a dual encoder consists of on the other side."""
+"""Names of the modules of the other side."""
 
 
 def load_tower(name: str, folder: Path, side: Literal["text", "image"]) -> tuple[Foreign, int]:
-    """One side of a dual encoder to be trained, on the CPU, and the length of its vectors.
+    """One side of a dual encoder for training, on the CPU, and the length of its vectors.
 
     Raises:
-        FeatureError: It cannot be loaded, or has no two sides.
+        FeatureError: It cannot be loaded, or does not have both sides.
     """
     with loading(name):
         model = dual_model(name, folder).to("cpu")
-        for other in (*_OTHER[side], "logit_scale", "logit_bias"):  # the objective has a scale and a bias of its own
+        for other in (*_OTHER[side], "logit_scale", "logit_bias"):  # training has its own scale and bias
             if hasattr(model, other):
                 delattr(model, other)
         with torch.inference_mode():
@@ -45,7 +45,7 @@ def load_tower(name: str, folder: Path, side: Literal["text", "image"]) -> tuple
 
 @cache
 def pixel_preparation(name: str) -> Callable[[Pillow.Image], NDArray[Any]]:
-    """What a model's own image processor makes of an RGB picture: (3, h, w) float32."""
+    """The model's own image processor: from an RGB picture to (3, h, w) float32."""
     with loading(name):
         return partial(prepared, pretrained("AutoImageProcessor", folder_of_model(name)))
 
@@ -53,11 +53,11 @@ def pixel_preparation(name: str) -> Callable[[Pillow.Image], NDArray[Any]]:
 def save_towers(
     target: Path, name: str, folder: Path, towers: Mapping[str, torch.Tensor], objective: Mapping[str, torch.Tensor]
 ) -> None:
-    """Write a dual encoder as transformers does, with its tokenizer and image processor.
+    """Write a dual encoder in the format of transformers, with its tokenizer and image processor.
 
     Args:
-        name: Of the dual encoder that training started from.
-        towers: Weights that training has changed, by the dual encoder's own names.
+        name: Of the dual encoder from which training started.
+        towers: Trained weights, by the names in the dual encoder.
         objective: ``log_scale`` and ``bias`` of training, which the dual encoder has, too.
     """
     with loading(name):

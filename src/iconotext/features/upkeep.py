@@ -1,7 +1,7 @@
-"""What the cache of features holds, and making it smaller.
+"""Shows what is in the feature cache, and makes it smaller.
 
-Nothing but what the program wrote is counted or removed: rows of its own table, and the files that it set aside because
-they were damaged. Another process may use the cache meanwhile; what it misses it encodes again.
+Only files and rows that iconotext wrote are counted or removed: rows of its own table, and damaged files that it set
+aside. Other processes may use the cache meanwhile; what they miss they encode again.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _ASIDE = re.compile(r"\.damaged-\d{8}-\d{6}-\d+(-wal|-shm)?")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Arrays of one backbone that are kept together.
+    """Arrays of one backbone that are stored together.
 
     Attributes:
-        entries: Of how many contents there are some.
-        bytes: What they take together, without what the database adds.
+        entries: Number of contents with such arrays.
+        bytes: Their total size, without overhead of the database.
     """
 
     backbone: str
@@ -38,12 +38,12 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What there is.
+    """The size and contents of the cache.
 
     Attributes:
-        bytes: What it and the files that were set aside take on disk; 0 if there are none.
-        limit: What it may take.
-        kinds: What is in it, the largest first.
+        bytes: Size on disk, with files that were set aside; 0 if there are none.
+        limit: Maximum size.
+        kinds: Its contents, largest first.
         damaged: Files that were set aside.
     """
 
@@ -56,12 +56,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What came of making the cache smaller.
+    """The result of pruning the cache.
 
     Attributes:
-        files: Damaged ones that went.
-        bytes_before: On disk.
-        bytes_after: On disk; while another process uses the cache, its file may shrink only later.
+        files: Damaged files that were removed.
+        bytes_before: Size on disk before.
+        bytes_after: Size on disk after; while another process uses the cache, its file may shrink only later.
     """
 
     entries: int
@@ -71,11 +71,11 @@ class Pruned:
 
 
 def cache_usage(path: Path | None = None) -> Usage:
-    """Look into the cache, by default the user's.
+    """Describe the cache, by default the user's.
 
     Raises:
-        FeatureError: The file is no cache of ours, damaged, or cannot be read.
-        SettingError: ``ICONOTEXT_CACHE_SIZE`` is no size.
+        FeatureError: The file is no cache of iconotext, is damaged, or cannot be read.
+        SettingError: ``ICONOTEXT_CACHE_SIZE`` is not a size.
     """
     path = path or cache_file()
     kinds: list[Kind] = []
@@ -90,15 +90,15 @@ def cache_usage(path: Path | None = None) -> Usage:
 
 
 def prune_cache(path: Path | None = None, *, older_than: float | None = None, to_bytes: int | None = None) -> Pruned:
-    """Remove entries, those that were used longest ago to begin with, and the files that were set aside as damaged.
+    """Remove entries, beginning with those used longest ago, and damaged files that were set aside.
 
     Args:
         path: The file, by default the user's cache.
-        older_than: Seconds; entries that were not used since go.
-        to_bytes: What the file may take on disk afterwards.
+        older_than: Seconds; entries not used since then are removed.
+        to_bytes: Maximum size of the file on disk afterwards.
 
     Raises:
-        FeatureError: The file is no cache of ours, damaged, or cannot be written.
+        FeatureError: The file is no cache of iconotext, is damaged, or cannot be written.
     """
     path = path or cache_file()
     size_before, removed = _bytes(path), 0
@@ -116,10 +116,10 @@ def prune_cache(path: Path | None = None, *, older_than: float | None = None, to
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a cache; other programs' files are left alone.
+    """Open a cache; files of other programs are not touched.
 
     Raises:
-        FeatureError: The file is no cache of ours, or what is done with it fails.
+        FeatureError: The file is no cache of iconotext, or work on it fails.
     """
     with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
         try:
@@ -133,7 +133,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _shrink(connection: sqlite3.Connection) -> None:
-    """Give the room back to the disk; where another process or a full disk is in the way, it is used again later."""
+    """Return free space to the disk; if another process or a full disk prevents that, the space is used again later."""
     with suppress(sqlite3.OperationalError):
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -156,6 +156,6 @@ def _bytes(path: Path) -> int:
     files = [*(Path(f"{path}{suffix}") for suffix in OF_FILE), *_damaged(path)]
     size = 0
     for file in files:
-        with suppress(FileNotFoundError):  # SQLite takes files away when the last process that uses them ends
+        with suppress(FileNotFoundError):  # SQLite deletes files when the last process closes them
             size += file.stat().st_size
     return size

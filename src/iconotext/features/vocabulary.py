@@ -1,4 +1,4 @@
-"""Words and their ids: what encoders that read words start from."""
+"""Vocabularies: words and their ids, for encoders that read words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def words_of(text: str) -> list[str]:
 
 
 class Vocabulary:
-    """Words in the order of their ids, 0 being the unknown word."""
+    """Words in the order of their ids; id 0 is the unknown word."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = tuple(words)
@@ -37,20 +37,20 @@ class Vocabulary:
         return self.numbers(words_of(text)[:max_tokens]) or [0]
 
     def numbers(self, words: Iterable[str]) -> list[int]:
-        """The id of each word, 0 of an unknown one."""
+        """The id of each word; 0 for an unknown one."""
         return [self._ids.get(word, 0) for word in words]
 
     def save(self, path: Path) -> None:
-        """Write one word a line."""
+        """Write one word per line."""
         write_text(path, (f"{word}\n" for word in self.words), force=True)
 
 
 def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
-    """The words that occur most often, at most ``max_words``; ties in alphabetical order.
+    """The ``max_words`` most frequent words; ties in alphabetical order.
 
     Args:
-        counts: How often each occurs.
-        besides: Texts, such as the names of concepts, whose words are all in the vocabulary in any case.
+        counts: Word to number of occurrences.
+        besides: Texts, such as names of concepts, whose words are always included.
     """
     frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:max_words]
     more = (word for text in besides for word in words_of(text))
@@ -58,10 +58,10 @@ def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequenc
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """Read what ``Vocabulary.save`` wrote.
+    """Read a file from ``Vocabulary.save``.
 
     Raises:
-        FeatureError: The file is missing or is no vocabulary.
+        FeatureError: The file is missing or is not a vocabulary.
     """
     try:
         return Vocabulary(path.read_text(encoding="utf-8").splitlines())

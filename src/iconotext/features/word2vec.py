@@ -1,4 +1,4 @@
-"""Word vectors that are learned from the texts at hand, by gensim's word2vec."""
+"""Learns word vectors from a corpus, with gensim's word2vec."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 WORD2VEC = "word2vec"
-"""Names it in a recipe instead of a file."""
+"""The name in a recipe, instead of a file, for learning word vectors."""
 
 WINDOW = 10
-"""Words to each side of a word that it is learned from (Alikhani 2021, appendix A)."""
+"""Size of the context on each side of a word (Alikhani 2021, appendix A)."""
 
 
 def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, seed: int) -> FloatMatrix:
-    """Train word2vec (CBOW, window 10, minimum frequency 1, as Alikhani 2021; the rest as gensim has it).
+    """Train word2vec (CBOW, window 10, minimum frequency 1, as in Alikhani 2021; else gensim's defaults).
 
-    On one thread, without which the vectors would differ from run to run.
+    It uses one thread, since with more the vectors would differ between runs.
 
     Args:
-        sentences: Word ids of each, 0 for an unknown word; gone through several times, so no generator.
-        seed: Of the vectors' start and of the negative samples.
+        sentences: Word ids of each sentence, 0 for an unknown word; iterated several times, so no generator.
+        seed: For the initial vectors and negative samples.
 
     Returns:
         (words, dim) float32, zeros for words that do not occur.
 
     Raises:
-        FeatureError: There is no word.
+        FeatureError: There are no words.
         MissingPackageError: gensim is not installed.
     """
     require("papers", "gensim", purpose='text.word_vectors = "word2vec"')
@@ -55,12 +55,12 @@ def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, 
     ).wv
     for word in trained.index_to_key:
         vectors[int(word)] = trained[word]
-    vectors[0] = 0  # what is unknown keeps its random start
+    vectors[0] = 0  # the unknown word keeps its random start
     return vectors
 
 
 class _Texts:
-    """The sentences as gensim wants them, made one at a time."""
+    """The sentences in gensim's form, made one at a time."""
 
     def __init__(self, sentences: Iterable[Sequence[int]]) -> None:
         self._sentences = sentences
@@ -70,5 +70,5 @@ class _Texts:
 
 
 def _digest(text: str) -> int:
-    """A number that is the same in every process, which that of ``hash`` is not."""
+    """A hash that is the same in every process, unlike ``hash``."""
     return zlib.crc32(text.encode())

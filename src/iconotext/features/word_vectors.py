@@ -1,4 +1,4 @@
-"""Word vectors that others trained: word2vec and GloVe files, and those of MiniLM, which comes with the program."""
+"""Pretrained word vectors: from word2vec and GloVe files, or from MiniLM in the package."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 BLOCK = 1 << 20
-"""Bytes of a binary file that are read at once."""
+"""Bytes of a binary file that are read at a time."""
 
 LONGEST = 10_000
-"""Numbers of a vector, and bytes of a word, beyond which a file is taken for something else."""
+"""Longest vector, and longest word in bytes; a file with longer ones is not a file of word vectors."""
 
 MINILM = "minilm"
-"""Names MiniLM instead of a file."""
+"""Name of MiniLM instead of a file."""
 
 Entry = tuple[str, "FloatMatrix"]
 
 
 def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> tuple[FloatMatrix, int]:
-    """Vectors of words.
+    """Load the vectors of some words.
 
     Args:
-        source: ``minilm``, or a file, of whose words only these are kept in memory: text (``.txt``, ``.vec``; GloVe's,
-            or word2vec's with its first line), or word2vec's binary (``.bin``); each also packed (``.gz``). A word is
-            also looked for with a capital and in capitals, as GoogleNews has it.
+        source: ``minilm``, or a file, of which only these words are kept in memory: text (``.txt``, ``.vec``, GloVe's,
+            or word2vec's with its first line), or word2vec's binary (``.bin``); each also compressed (``.gz``). A word
+            is also looked up capitalised and in capitals, as in GoogleNews.
         words: V words.
 
     Returns:
-        (V, dim) float32 with zeros where the file has no such word, and the number of words found.
+        (V, dim) float32, zeros for words that are not in the file, and the number of words found.
 
     Raises:
         FeatureError: The file cannot be read, has vectors of another length, or numbers that are not finite.
@@ -49,7 +49,7 @@ def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> 
         return _minilm_vectors(words, dim), len(words)
     path = Path(source)
     spellings: dict[str, int] = {}
-    for spelled in (str, str.capitalize, str.upper):  # a word's own spelling is never another's capitals
+    for spelled in (str, str.capitalize, str.upper):  # a word's own spelling always comes first
         for number, word in enumerate(words):
             spellings.setdefault(spelled(word), number)
     vectors = np.zeros((len(words), dim), np.float32)
@@ -71,9 +71,9 @@ def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> 
 
 
 def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbone:
-    """The mean of the vectors of a text's words; unlike those of other backbones, not brought to length 1.
+    """A backbone that gives the mean vector of a text's words, not scaled to length 1 as others do.
 
-    Words without a vector do not count, a text without any gives zeros.
+    Words without a vector are skipped; a text without any known word gives zeros.
 
     Args:
         source: word2vec or GloVe file, or ``minilm``.
@@ -97,12 +97,12 @@ def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbo
 
 
 def _minilm_vectors(words: Sequence[str], dim: int) -> FloatMatrix:
-    """(V, dim): MiniLM's vector of each word as if it were a sentence, less the mean, its main components.
+    """(V, dim): MiniLM's vector of each word as a sentence, centred, projected on the main components.
 
-    Their scale is such that their numbers have the mean square of word2vec's GoogleNews vectors, about 0.12².
+    They are scaled to the mean square of word2vec's GoogleNews vectors, about 0.12².
 
     Raises:
-        FeatureError: ``dim`` is more than MiniLM's, or than there are words.
+        FeatureError: ``dim`` is larger than MiniLM's vectors, or than the number of words.
     """
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
 
@@ -114,19 +114,19 @@ def _minilm_vectors(words: Sequence[str], dim: int) -> FloatMatrix:
         )
     vectors = backbone.encode(list(words))
     vectors = vectors - vectors.mean(0)
-    axes = np.linalg.svd(vectors.T.astype(np.float64) @ vectors)[0][:, :dim]  # of the covariance
-    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # whose signs are free
+    axes = np.linalg.svd(vectors.T.astype(np.float64) @ vectors)[0][:, :dim]  # of the covariance matrix
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), np.arange(dim)])  # make arbitrary signs deterministic
     projected = vectors @ axes.astype(np.float32)
     return np.asarray(projected * (0.12 / max(float(np.sqrt((projected**2).mean())), 1e-12)), np.float32)
 
 
 def _text(lines: Iterable[bytes], dim: int, wanted: Container[str]) -> Iterator[Entry]:
-    """Lines of a word and its numbers; a word may have spaces itself, as some of GloVe's do."""
+    """Read lines of a word and its numbers; some words of GloVe have spaces in them."""
     length = None
     for number, line in enumerate(lines, 1):
         parts = line.split()
         if not parts or (number == 1 and len(parts) == 2 and parts[1].isdigit() and int(parts[1]) > 1):
-            continue  # word2vec's first line: how many words, how long
+            continue  # word2vec's first line: number of words, length of vectors
         if length is None:
             length = len(parts) - 1
             _check(length, dim)
@@ -141,7 +141,7 @@ def _text(lines: Iterable[bytes], dim: int, wanted: Container[str]) -> Iterator[
 
 
 def _binary(file: BufferedIOBase, dim: int, wanted: Container[str]) -> Iterator[Entry]:
-    """The number of words and of dimensions; then each word, a space, and its numbers."""
+    """Read word2vec's binary format: number of words and dimensions; then each word, a space, and its numbers."""
     head = file.readline(LONGEST).split()
     if len(head) != 2 or not (head[0].isdigit() and head[1].isdigit()):
         raise ValueError("not a word2vec file: its first line is not two numbers")

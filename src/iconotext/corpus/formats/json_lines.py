@@ -1,4 +1,4 @@
-"""Lines of JSON, plain or packed, each parsed on its own: one bad line does not hide the next."""
+"""Lines of JSON, plain or compressed, each parsed on its own, so that a bad line does not affect the next."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from iconotext.strict_json import parse_json
 from iconotext.write import open_atomic
 
 LONGEST = 1 << 28
-"""Bytes of a line that is read at all; a file without line ends must not fill the memory."""
+"""Longest line that is read, in bytes, so that a file without line ends does not fill memory."""
 
 BLOCK = 1 << 20
-"""Bytes of the lines that are handed on together, about."""
+"""Approximate number of bytes of lines that are passed on together."""
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any, Problem | None]]:
-    """Number (from 1) and value, or problem, of each line that is not blank; ``CorpusError`` for an unreadable file."""
+    """Line number (from 1) and value, or problem, of each non-blank line; ``CorpusError`` for an unreadable file."""
     with lines_of(path) as lines:
         yield from parse_lines(1, lines)
 
 
 def parse_lines(first: int, lines: Iterable[bytes]) -> Iterator[tuple[int, Any, Problem | None]]:
-    """Number and value of each line that is not blank, or its problem; ``first`` is the number of the first line."""
+    """Line number and value, or problem, of each non-blank line; ``first`` is the number of the first line."""
     for number, line in enumerate(lines, start=first):
         if line.isspace():
             continue
@@ -48,10 +48,10 @@ def parse_lines(first: int, lines: Iterable[bytes]) -> Iterator[tuple[int, Any, 
 
 
 def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Lines, about a megabyte together, with the number of the first.
+    """Blocks of lines of about a megabyte, each with the number of its first line.
 
     Raises:
-        CorpusError: The file cannot be read; the lines before the place where that shows come first.
+        CorpusError: The file cannot be read; raised after the lines before the damage.
     """
     with lines_of(path) as lines:
         first, size = 1, 0
@@ -73,13 +73,13 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def count_lines(path: Path) -> int:
-    """Number of lines that are not blank; ``CorpusError`` where the file cannot be read."""
+    """Number of non-blank lines; ``CorpusError`` if the file cannot be read."""
     with lines_of(path) as lines:
         return sum(1 for line in lines if not line.isspace())
 
 
 def write_lines(lines: Iterable[str], path: Path, *, force: bool) -> int:
-    """Write lines; how many. ``OutputError`` where the file exists, or cannot be written."""
+    """Write lines; returns their number. ``OutputError`` if the file exists, or cannot be written."""
     number = 0
     with open_atomic(path, force=force) as file:
         for line in lines:
@@ -90,10 +90,10 @@ def write_lines(lines: Iterable[str], path: Path, *, force: bool) -> int:
 
 @contextmanager
 def lines_of(path: Path) -> Iterator[Iterator[bytes]]:
-    """The lines of a file, read as they are asked for: a ``.gz``, a ``.zst``, or a ``.zip`` that holds one file.
+    """The lines of a file, read as needed: plain, ``.gz``, ``.zst``, or a ``.zip`` with one file.
 
     Raises:
-        CorpusError: The file cannot be read, also where that shows only while it is read.
+        CorpusError: The file cannot be read; may be raised in the middle of the lines.
     """
     try:
         if path.suffix.lower() == ".zip":
@@ -126,7 +126,7 @@ def lines_of(path: Path) -> Iterator[Iterator[bytes]]:
 
 
 def _bounded(lines: IO[bytes], path: Path) -> Iterator[bytes]:
-    """The lines, none of them longer than ``LONGEST``."""
+    """The lines; ``CorpusError`` if one is longer than ``LONGEST``."""
     for number, line in enumerate(iter(partial(lines.readline, LONGEST + 1), b""), start=1):
         if len(line) > LONGEST:
             raise CorpusError(

@@ -1,4 +1,4 @@
-"""Walk through one large JSON object of arrays, as data sets come, with one element in memory at a time."""
+"""Reads one large JSON object of arrays, as data sets are published, with one element in memory at a time."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, NoReturn, TextIO
 from iconotext.errors import CorpusError
 
 PIECE = 1 << 16
-"""Characters read at first; doubled while an element does not fit."""
+"""Characters that are read at first; doubled until an element fits."""
 
 LONGEST_TOKEN = 16
-"""Characters of the longest number or word: so near to the end of what was read, more may belong to it."""
+"""Longest number or word, in characters: one that ends nearer to the end of the buffer may be incomplete."""
 
 
 @contextmanager
 def open_json(path: Path, about: str) -> Iterator[TextIO]:
-    """Open a JSON file to read it with ``lists`` within.
+    """Open a JSON file, to read it with ``lists`` in the block.
 
     Raises:
-        CorpusError: For what goes wrong within: it cannot be read, is no UTF-8, or not the JSON that it should be.
+        CorpusError: The file cannot be read, is not UTF-8, or not the expected JSON.
     """
     try:
         with path.open(encoding="utf-8-sig") as stream:
@@ -38,13 +38,13 @@ def open_json(path: Path, about: str) -> Iterator[TextIO]:
 
 
 def lists(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, Iterator[Any]]]:
-    """Keys of ``{"key": [value, value, ...], ...}``, as they come, each with its values, to be read before the next.
+    """Keys and values of ``{"key": [value, value, ...], ...}``; read the values of a key before the next key.
 
     Args:
-        others: Whether the object may also have values that are no arrays, which are passed over.
+        others: Whether values that are no arrays are allowed; they are skipped.
 
     Raises:
-        ValueError: It is not such an object; the message says after how many characters.
+        ValueError: Not such an object; the message gives the position in characters.
     """
     text = _Text(stream)
     for _ in text.items("{", "}"):
@@ -61,18 +61,18 @@ def lists(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, Iterat
 
 
 class _Text:
-    """The part of a file from where we stand, as much of it as was needed so far."""
+    """The part of a file from the current position, as far as it was needed."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._decoder = json.JSONDecoder(parse_constant=_not_a_number)
         self._text = ""
         self._at = 0
-        self._before = 0  # characters that are no longer in memory
+        self._before = 0  # characters before the buffer
         self._ended = False
 
     def items(self, first: str, last: str) -> Iterator[None]:
-        """Stop before each item between two brackets, which the caller then steps over."""
+        """Yield before each item between two brackets; the caller then reads the item."""
         self.take(first)
         while self.peek() != last:
             yield
@@ -83,7 +83,7 @@ class _Text:
         self.take(last)
 
     def peek(self) -> str:
-        """The next character that is no white space; empty at the end of the file."""
+        """The next character that is not white space; empty at the end of the file."""
         while True:
             while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
                 self._at += 1
@@ -93,14 +93,14 @@ class _Text:
                 return ""
 
     def take(self, character: str) -> None:
-        """Step over the next character, which must be this one."""
+        """Skip the next character, which must be this one."""
         found = self.peek()
         if found != character:
             self.fail(f"{character!r} is needed" + (f", not {found!r}" if found else "; the file ends here"))
         self._at += 1
 
     def value(self) -> Any:
-        """Step over the next value and return it."""
+        """Read the next value."""
         self.peek()
         size = PIECE
         while True:
@@ -124,15 +124,15 @@ class _Text:
             return value
 
     def fail(self, message: str) -> NoReturn:
-        """Say what is wrong where we stand."""
+        """Raise ``ValueError`` with the current position."""
         raise ValueError(f"{message} (after {self._before + self._at} characters)")
 
     def _more(self, size: int) -> bool:
-        """Read on, and forget what lies behind us."""
+        """Read more, and drop what is before the current position; False at the end of the file."""
         if self._ended:
             return False
         piece = self._stream.read(size)
-        if not piece:  # nothing is moved: places that are known in the text still hold
+        if not piece:  # the buffer has not moved, so positions in it are still valid
             self._ended = True
             return False
         self._before += self._at
@@ -145,14 +145,14 @@ def _not_a_number(name: str) -> NoReturn:
 
 
 def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tuple[str, int, Any]]:
-    """Key, index (from 0) and value of every element of some lists of a file, as they come.
+    """Key, index (from 0) and value of every element of some lists in a file.
 
     Args:
-        keys: Of the lists; whatever else the object has is skipped. The first must be there, if only empty.
+        keys: Of the lists; others are skipped. The first one must exist, even if empty.
         about: What the file is and where it comes from, for the error.
 
     Raises:
-        CorpusError: The file cannot be read, is no such object, or ends too early.
+        CorpusError: The file cannot be read, is not such an object, or ends too early.
     """
     needed, seen = next(iter(keys)), False
     with open_json(path, about) as stream:
@@ -166,10 +166,10 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
 
 
 def source_file(folder: Path, names: Collection[str], about: str) -> Path:
-    """A file in a folder, or else in the folders in it: the nearest one counts, then the first name.
+    """A file in a folder or its subfolders: the nearest one, then the first of ``names``.
 
     Raises:
-        CorpusError: It is not there; says what it is and where it comes from.
+        CorpusError: It does not exist; the message says what it is and where it comes from.
     """
     if not folder.is_dir():
         raise CorpusError(f"{folder}: not a folder; name the one that has {next(iter(names))}: {about}")

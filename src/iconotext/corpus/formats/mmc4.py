@@ -1,6 +1,6 @@
-"""Shards of Multimodal C4 (Zhu et al. 2023): JSON lines, sentences and images with the sentence each was matched to.
+"""Shards of Multimodal C4 (Zhu et al. 2023): JSON lines with sentences, images, and the sentence matched to each image.
 
-The links are the data set's own guesses, an assignment over CLIP similarities, and not those of any author.
+The links are the data set's own, an assignment by CLIP similarities, and not an author's.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row,
 from iconotext.errors import CorpusError
 
 KEYS = ("image_info", "text_list")
-"""Keys by which a line is known to come from a shard."""
+"""Keys that show that a line is from a shard of mmc4."""
 
 
 class ImageInfo(BaseModel):
-    """An image of a shard; other keys are kept as they are."""
+    """An image in a shard; other keys are kept unchanged."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -33,7 +33,7 @@ class ImageInfo(BaseModel):
 
 
 class Shard(BaseModel):
-    """A line of a shard; other keys are kept as they are."""
+    """A line of a shard; other keys are kept unchanged."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -44,30 +44,30 @@ class Shard(BaseModel):
 
 
 def looks_like_mmc4(value: object) -> bool:
-    """Whether a line comes from a shard."""
+    """Whether a line is from a shard of mmc4."""
     return isinstance(value, dict) and all(key in value for key in KEYS)
 
 
 def mmc4_parts(path: Path) -> Iterator[Part]:
     """The lines, in parts of about a megabyte.
 
-    The id is the address of the page. Images are looked for beside the shard, or in the folder ``SHARD_images`` where
-    the data set's own download script puts them. ``meta["mmc4"]`` keeps all other keys of the line,
-    ``meta["image_info"]`` those of each image. A document has links where at least one of its images has a
-    ``matched_text_index``; there null and -1 mean none.
+    The id is the address of the page. Images are beside the shard, or in the folder ``SHARD_images`` where the data
+    set's own download script puts them. ``meta["mmc4"]`` has all other keys of the line, ``meta["image_info"]`` those
+    of each image. A document has links if at least one of its images has a ``matched_text_index``; in such a document
+    null and -1 mean none.
     """
     folder = _folder(path)
     return (partial(_records, first, lines, folder) for first, lines in line_blocks(path))
 
 
 def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write a shard; return the number of documents. What ``mmc4_parts`` keeps in ``meta`` is written back.
+    """Write a shard, including what ``mmc4_parts`` keeps in ``meta``; returns the number of documents.
 
-    Images are named as the rows name them, whatever their names were in a shard that they come from: from where the
-    shard lies, or from the folder ``SHARD_images`` beside it, if that is there, since ``mmc4_parts`` looks there.
+    Images are named as in the rows, not as in an earlier shard: relative to the shard, or to the folder
+    ``SHARD_images`` beside it, if that exists, since ``mmc4_parts`` looks there.
 
     Raises:
-        CorpusError: An image has several links, or a row holds what JSON cannot.
+        CorpusError: An image has several links, or a row has a value that JSON cannot hold.
         OutputError: The file exists, or cannot be written.
     """
     home, folder = path.parent.resolve(), _folder(path)
@@ -75,13 +75,13 @@ def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 
 def images_folder(path: Path) -> Path:
-    """The folder beside a shard that the data set's own download script puts its images into."""
+    """The folder beside a shard into which the data set's own download script puts its images."""
     shard = path.name.removesuffix(path.suffix if path.suffix in (".zip", ".gz", ".zst") else "").removesuffix(".jsonl")
     return path.with_name(f"{shard}_images")
 
 
 def _folder(path: Path) -> str:
-    """What the names of a shard's images begin with: the folder that they were fetched into, if it is there."""
+    """Prefix of the names of a shard's images: the folder into which they were downloaded, if it exists."""
     folder = images_folder(path)
     return f"{folder.name}/" if folder.is_dir() else ""
 
@@ -145,12 +145,12 @@ def _written(row: Row, home: Path, folder: str) -> dict[str, Any]:
 
 
 def _path_of(name: str, folder: str) -> str:
-    """Where an image of a shard lies, from where the shard does; addresses and absolute paths stay as they are."""
+    """Path of an image relative to the shard; addresses and absolute paths are unchanged."""
     return name if named_by_address(name) else posixpath.join(folder, name)
 
 
 def _name_of(path: str, home: Path, folder: str) -> str:
-    """The name from which ``_path_of`` makes this path, or one to the same file."""
+    """The inverse of ``_path_of``: a name that leads to the same file."""
     if not folder or named_by_address(path) or posixpath.isabs(path):
         return path
     inside = path.removeprefix(folder)

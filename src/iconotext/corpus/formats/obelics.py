@@ -1,9 +1,9 @@
 """Tables of OBELICS (Laurençon et al. 2023): web pages as lists where pieces of text and addresses of images alternate.
 
-``images`` and ``texts`` are equally long, and of each place one of them has a value. A piece of text is paragraphs with
-an empty line between them. ``metadata`` is a text of JSON: a list with an object for each image, null at the places of
-texts; ``general_metadata`` is one of an object, with the address of the page in ``url``. Nobody says which sentence an
-image belongs to.
+``images`` and ``texts`` are equally long, and at each index one of them has a value. A piece of text has paragraphs
+separated by empty lines. ``metadata`` is JSON: a list with an object for each image, null at the indices of texts;
+``general_metadata`` is a JSON object, with the address of the page in ``url``. There are no links of images with
+sentences.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from iconotext.strict_json import parse_json
 COLUMNS = ("images", "metadata", "general_metadata", "texts")
 
 NEXT_DOCUMENT = "END_OF_DOCUMENT_TOKEN_TO_BE_REPLACED"
-"""Stands in a text where another document begins on the page, at "read more" links."""
+"""Marker in a text before another document on the same page, at "read more" links."""
 
 LANGUAGE = "en"
 PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
 def has_obelics_columns(names: Iterable[str]) -> bool:
-    """Whether a table with these columns is one of OBELICS, and none of our own."""
+    """Whether a table has the columns of OBELICS and is not in our own format."""
     return {"images", "texts"} <= set(names) and "sentences" not in names
 
 
 def obelics_parts(path: Path) -> Iterator[Part]:
-    """The rows, in parts of a row group each.
+    """The rows, in parts of one row group each.
 
-    The id is the address of the page. A paragraph is a block, and its sentences are split by the rules of English.
-    ``meta["obelics"]`` keeps ``general`` metadata, that of each image in ``images``, and in ``ends`` the numbers of
-    sentences before which another document begins. Other columns are not read.
+    The id is the address of the page. A paragraph is a block, divided into sentences by the rules of English.
+    ``meta["obelics"]`` has the ``general`` metadata, the metadata of each image in ``images``, and in ``ends`` the
+    numbers of sentences before which another document begins. Other columns are not read.
 
     Raises:
-        CorpusError: The file cannot be read, or has not these columns.
+        CorpusError: The file cannot be read, or lacks these columns.
     """
     names = table_columns(path)
     for name in ("images", "texts"):
@@ -54,7 +54,7 @@ def obelics_parts(path: Path) -> Iterator[Part]:
 
 
 def _parsed(text: object) -> object:
-    """The value of a text of JSON; None for an empty one."""
+    """Parse JSON; None for an empty text."""
     return parse_json(text) if isinstance(text, str) and text else text or None
 
 
@@ -97,7 +97,7 @@ def _record(values: dict[str, Any], place: str) -> Record:
 
 
 class _Page:
-    """Sentences and images of a page, in their order."""
+    """Sentences and images of a page, in order."""
 
     def __init__(self) -> None:
         self.sentences: list[str] = []
@@ -131,11 +131,11 @@ class _Page:
 
 
 def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write a table as OBELICS has it; return the number of rows.
+    """Write a table in the format of OBELICS; returns the number of rows.
 
-    Sentences of a block become a paragraph; without blocks each is one. An image stands where its position says; one
-    without stands before the first sentence it is linked to, or at the end. What ``obelics_parts`` keeps in ``meta`` is
-    written back.
+    The sentences of a block become a paragraph; without blocks each sentence is one. An image is placed at its
+    position; without position, before its first linked sentence, or at the end. What ``obelics_parts`` keeps in
+    ``meta`` is written too.
     """
     import pyarrow as pa
 
@@ -182,7 +182,7 @@ def _written(row: Row) -> dict[str, Any]:
 
 
 def _positions(row: Row) -> list[int]:
-    """Where images stand that have no positions: before the first sentence that each is linked to."""
+    """Positions of images without one: before the first sentence to which each is linked."""
     first = [len(row.sentences)] * len(row.images)
     for sentence, image in row.links or ():
         first[image] = min(first[image], sentence)
@@ -190,7 +190,7 @@ def _positions(row: Row) -> list[int]:
 
 
 def _text(row: Row, numbers: range, ends: list[Any]) -> str:
-    """Some sentences as paragraphs, with the mark where another document begins."""
+    """Sentences as paragraphs, with the marker where another document begins."""
     blocks = row.blocks if row.blocks is not None else list(range(len(row.sentences)))
     marks = {end for end in ends if isinstance(end, int)}
     paragraphs: list[str] = []
@@ -203,7 +203,7 @@ def _text(row: Row, numbers: range, ends: list[Any]) -> str:
 
 
 def _misfits(columns: Columns) -> Iterator[tuple[str, str]]:
-    """Field and message of everything that does not fit the rest."""
+    """Field and message of all values that do not fit the rest."""
     n, m = len(columns.texts), len(columns.images)
     if n != m:
         yield "texts", f"texts has {n} entries where images has {m}"

@@ -1,4 +1,4 @@
-"""The columns of our JSON lines as a Parquet table; ``meta`` is a text of JSON there."""
+"""A Parquet table with the columns of our JSON lines; ``meta`` is JSON text."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from iconotext.strict_json import parse_json
 REQUIRED = ("id", "sentences", "images")
 
 RELATION = ["relation", "holds"]
-"""The fields of a relation in a table whose relations are no map."""
+"""The fields of a relation, in tables whose relations are no map."""
 
 
 def parquet_parts(path: Path) -> Iterator[Part]:
-    """The rows, in parts of a row group each.
+    """The rows, in parts of one row group each.
 
     Raises:
-        CorpusError: The file cannot be read, or its columns are not those of a corpus; names the column.
+        CorpusError: The file cannot be read, or lacks the columns of a corpus; the message names the column.
     """
     _check_columns(table_columns(path), path)
     return table_parts(path, _record)
 
 
 def write_parquet(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write a table; return the number of rows."""
+    """Write a table; returns the number of rows."""
     import pyarrow as pa
 
     return write_table(((row.id, values_of(row)) for row in rows), schema_of(pa.string()), path, force=force)
 
 
 def schema_of(image: Any, relations: Any = None) -> Any:
-    """The columns of a table whose images, and relations (None: a map), are of these types of pyarrow."""
+    """The schema of a table whose images, and relations (None for a map), have these pyarrow types."""
     import pyarrow as pa
 
     text, texts, numbers = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
@@ -69,7 +69,7 @@ def _check_columns(columns: list[str], path: Path) -> None:
 
 
 def _record(values: dict[str, Any], place: str) -> Record:
-    """Parse a row, with nulls taken as what is not said, and ``meta`` and ``relations`` in the forms Parquet has."""
+    """Parse a row; null counts as a missing field, and ``meta`` and ``relations`` have their Parquet forms."""
     values = {name: value for name, value in values.items() if value is not None}
     meta = values.get("meta")
     if isinstance(meta, str):
@@ -86,7 +86,7 @@ def _record(values: dict[str, Any], place: str) -> Record:
 
 
 def values_of(row: Row) -> dict[str, Any]:
-    """The columns of a row; ``CorpusError`` where JSON cannot hold its ``meta``."""
+    """The columns of a row; ``CorpusError`` if JSON cannot hold its ``meta``."""
     values = {name: getattr(row, name) for name in Row.model_fields}
     relations = None if row.relations is None else list(row.relations.items())
     return values | {"meta": json_of(row, row.meta) if row.meta else None, "relations": relations}

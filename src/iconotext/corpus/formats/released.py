@@ -1,9 +1,9 @@
-"""The format of the code that Hessel 2019 released: ``docs.json``, with features of the images in a table beside it.
+"""The format of the code released with Hessel 2019: ``docs.json``, with a table of image features beside it.
 
 ``docs.json`` is one object with the keys train, val and test. Each has a list of documents
-``[images, sentences, metadata]``, where an image is ``[id, label]`` with the number of the sentence it belongs to, and
-a sentence ``[text, label]`` with the number of the image. A label is -1 for none, null where the corpus has no labels.
-The data sets of the paper label the images only; metadata is the name of a document, or anything.
+``[images, sentences, metadata]``. An image is ``[id, label]``, where the label is the number of its sentence; a
+sentence is ``[text, label]``, where the label is the number of its image. A label is -1 for none, null if the corpus
+has no labels. The paper's data sets have labels of images only; metadata is the name of a document, or anything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DOCUMENTS_FILE = "docs.json"
 FORMAT = 'the released format, {"train": [...], "val": [...], "test": [...]}'
 
 TOGETHER = 100
-"""Documents of a part."""
+"""Documents in a part."""
 
 SPLIT_OF_KEY: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
 
@@ -44,18 +44,18 @@ _PARTS = ("images", "sentences", "metadata")
 
 
 def documents_file(path: Path) -> Path:
-    """The file of documents: the path itself where it ends in ``.json``, else in the folder it names."""
+    """The file of documents: the path itself if it ends in ``.json``, else the file in that folder."""
     return path if path.suffix.lower() == ".json" and not path.is_dir() else path / DOCUMENTS_FILE
 
 
 def released_parts(path: Path) -> Iterator[Part]:
-    """The documents in the order of the file, some at a time.
+    """The documents in the order of the file, in parts.
 
-    The metadata is a document's id where it is a text; else the split and a number are. What else the metadata says is
+    If the metadata is a text, it is the document's id; else the id is made of split and number, and the metadata is
     kept as ``meta["metadata"]``.
 
     Raises:
-        CorpusError: The file cannot be read, or is no object of the three lists.
+        CorpusError: The file cannot be read, or is not an object with the three lists.
     """
     file, error = documents_file(path), None
     found = _elements(file)
@@ -76,17 +76,17 @@ def released_parts(path: Path) -> Iterator[Part]:
 
 
 def count_released(path: Path) -> int:
-    """Number of documents; ``CorpusError`` where the file cannot be read, or is no object of lists."""
+    """Number of documents; ``CorpusError`` if the file cannot be read, or is not an object of lists."""
     return sum(1 for _ in _elements(documents_file(path)))
 
 
 def write_released(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write ``docs.json``; return the number of documents.
+    """Write ``docs.json``; returns the number of documents.
 
-    The file holds one split after the other: the documents of each wait in a temporary file, not in memory.
+    The file has one split after the other; the documents of each are collected in a temporary file, not in memory.
 
     Raises:
-        CorpusError: A document has no split, or links that the format cannot hold.
+        CorpusError: A document has no split, or links that the format cannot store.
         OutputError: The file exists, or cannot be written.
     """
     file = documents_file(path)
@@ -147,7 +147,7 @@ def _record(value: object, place: str, split: Split, index: int) -> Record:
 
 
 def _links(of_sentences: list[int | None], of_images: list[int | None]) -> list[tuple[int, int]] | None:
-    """The links that either end names; None where no end says anything, -1 neither."""
+    """The links named by either end; None if no label is given. A label of -1 names none."""
     if all(label is None for label in (*of_sentences, *of_images)):
         return None
     found = {(sentence, image) for image, sentence in enumerate(of_images) if sentence is not None and sentence >= 0}
@@ -156,7 +156,7 @@ def _links(of_sentences: list[int | None], of_images: list[int | None]) -> list[
 
 
 def _named(problem: Problem) -> Problem:
-    """The problem with the number of a part replaced by its name."""
+    """The problem, with the number of a part replaced by its name."""
     if problem.field is None:
         return problem
     first, dot, rest = problem.field.partition(".")
@@ -185,16 +185,16 @@ Labels = list[int | None]
 
 
 def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[Labels, Labels] | None:
-    """Let one end of every link name the other.
+    """Distribute links over labels, so that each link is named by its sentence or by its image.
 
     As many links as possible are named by their images, as in the data sets of Hessel 2019.
 
     Returns:
-        For each image the sentence, and for each sentence the image that it names, None for none; None where it is
-        impossible, since every end can name only one.
+        For each image its sentence, and for each sentence its image, None for none; None if that is impossible, since
+        each can name only one.
     """
     pairs = sorted(set(links))
-    named_by: dict[int, int] = {}  # end (sentences have numbers from m on) to the link that it names
+    named_by: dict[int, int] = {}  # end (sentences have numbers from m on) to its link
     for link, (_, image) in enumerate(pairs):
         named_by.setdefault(image, link)
     ends = [(image, m + sentence) for sentence, image in pairs]
@@ -206,10 +206,10 @@ def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[Label
 
 
 def _find_end(link: int, ends: list[tuple[int, int]], named_by: dict[int, int]) -> bool:
-    """Give a link one of its ends, where others can move to theirs; an end that has a link keeps having one."""
-    came: dict[int, tuple[int, int | None]] = {}  # end to the link that wants it, and the end that this link leaves
+    """Assign a link to one of its ends, if necessary moving other links to their other ends."""
+    came: dict[int, tuple[int, int | None]] = {}  # end to the link that wants it, and that link's former end
     wanted: list[tuple[int, int | None]] = [(link, None)]
-    for wants, left in wanted:  # grows while it is walked
+    for wants, left in wanted:  # grows during the iteration
         for end in ends[wants]:
             if end in came:
                 continue

@@ -1,4 +1,4 @@
-"""Tables of Parquet: rows out of them in parts, and rows into them, a few hundred in memory at a time."""
+"""Reads and writes Parquet tables, a few hundred rows in memory at a time."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ ROWS_AT_ONCE = 256
 """Rows in memory while reading or writing; a long document is about 30 kB."""
 
 ROWS_IN_GROUP = 4096
-"""Rows of a row group, about 50 MB: what another program has to read at least."""
+"""Rows in a row group, about 50 MB: the least that another program has to read."""
 
 RecordOf = Callable[[dict[str, Any], str], Record]
-"""What is made of a row: of its columns, and its place."""
+"""Makes a record of a row's columns and its place."""
 
 
 def table_parts(path: Path, record: RecordOf, columns: Sequence[str] | None = None) -> Iterator[Part]:
-    """Parts of a table, a row group each.
+    """Parts of a table, one row group each.
 
     Args:
         record: A function of a module.
-        columns: Those that are read; None: all.
+        columns: Columns to read; None for all.
     """
     with _opened(path) as table:
         sizes = [table.metadata.row_group(i).num_rows for i in range(table.num_row_groups)]
@@ -39,23 +39,23 @@ def table_parts(path: Path, record: RecordOf, columns: Sequence[str] | None = No
 
 
 def table_columns(path: Path) -> list[str]:
-    """Names of the columns, in their order; ``CorpusError`` where the file cannot be read."""
+    """Names of the columns, in order; ``CorpusError`` if the file cannot be read."""
     with _opened(path) as table:
         names: list[str] = table.schema_arrow.names
     return names
 
 
 def count_rows(path: Path) -> int:
-    """Number of rows; ``CorpusError`` where the file cannot be read."""
+    """Number of rows; ``CorpusError`` if the file cannot be read."""
     with _opened(path) as table:
         return int(table.metadata.num_rows)
 
 
 def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: Path, *, force: bool) -> int:
-    """Write documents, their ids (for errors) and columns, as a table; the number of rows.
+    """Write documents as a table: their ids (for errors) and columns. Returns the number of rows.
 
     Raises:
-        CorpusError: A row holds what the table cannot.
+        CorpusError: A row has a value that the table cannot hold.
         OutputError: The file exists, or cannot be written.
     """
     import pyarrow as pa
@@ -65,7 +65,7 @@ def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: P
     with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         while True:
             group: list[Any] = []
-            # Python objects are large: they become columns before there are many.
+            # Python objects are large: convert them to columns in small batches.
             for size in [ROWS_AT_ONCE] * (ROWS_IN_GROUP // ROWS_AT_ONCE):
                 if some := list(islice(iterator, size)):
                     group.append(_columns(some, schema))
@@ -77,7 +77,7 @@ def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: P
 
 
 def write_tuples(rows: Iterable[tuple[Any, ...]], schema: Any, path: Path, *, at_once: int) -> None:
-    """Write rows, so many at a time, in place of a table that is there; ``OutputError`` where it cannot be written."""
+    """Write rows, ``at_once`` at a time, replacing an existing table; ``OutputError`` if it cannot be written."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -114,14 +114,14 @@ def _records(path: Path, group: int, before: int, record: RecordOf, columns: Seq
 
 
 def table_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Some columns of all rows; ``CorpusError`` where the file cannot be read."""
+    """Some columns of all rows; ``CorpusError`` if the file cannot be read."""
     with _opened(path) as table:
         for batch in table.iter_batches(batch_size=ROWS_IN_GROUP, columns=columns):
             yield from batch.to_pylist()
 
 
 def files_of_row(file: Any, row: int) -> tuple[bytes | None, ...]:
-    """The bytes of the images that lie in a row, from 0, of an open file; () where there is no such row."""
+    """The bytes of the images inside a row (from 0) of an open file; () if there is no such row."""
     with _opened(file) as table:
         group = 0
         while group < table.num_row_groups and row >= (rows := table.metadata.row_group(group).num_rows):
@@ -136,10 +136,9 @@ def files_of_row(file: Any, row: int) -> tuple[bytes | None, ...]:
 
 
 def _without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes | None, ...]]:
-    """The columns with the names of the images, and the bytes of these where they lie in the row.
+    """The columns with the names of images, and the bytes of the images inside the row.
 
-    That is where an image is ``{"bytes", "path"}``, as the Hugging Face library writes them; one without a path is
-    named by its number.
+    Such an image is ``{"bytes", "path"}``, as in the Hugging Face library; without a path its name is its number.
     """
     images = values.get("images")
     if not isinstance(images, list) or not any(isinstance(each, dict) for each in images):
@@ -155,7 +154,7 @@ def _without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes 
 
 @contextmanager
 def _opened(path: Any) -> Iterator[Any]:
-    """The opened table of a path or an open file; what pyarrow raises while it is read becomes a CorpusError."""
+    """The open table of a path or file object; errors of pyarrow while reading become ``CorpusError``."""
     require("parquet", purpose=f"{path}: a table of Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq

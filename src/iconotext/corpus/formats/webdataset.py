@@ -15,17 +15,17 @@ from iconotext.strict_json import parse_json
 
 
 def sample_parts(path: Path) -> Iterator[Part]:
-    """The samples, in one part; see ``sample_records``. Their pictures are members of the tar itself."""
+    """The samples, in one part; see ``sample_records``. Their pictures are members of the same tar."""
     yield partial(_records_to_the_end, path)
 
 
 def count_samples(path: Path) -> int:
-    """Number of samples, good or bad; ``CorpusError`` for an unreadable file."""
+    """Number of samples, including bad ones; ``CorpusError`` for an unreadable file."""
     return sum(1 for _ in Tar(path).samples())
 
 
 def write_samples(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Raise ``OutputError``: such tars are only read."""
+    """Raise ``OutputError``: such tars can only be read."""
     raise OutputError(f"{path}: no samples are written into a tar; name a file .jsonl or .parquet")
 
 
@@ -39,10 +39,9 @@ def _records_to_the_end(path: Path) -> Iterator[Record]:
 def sample_records(tar: Tar) -> Iterator[Record]:
     """A record for each sample.
 
-    ``.json`` may be a row of our corpora, in which ``id`` and ``images`` may be left out; else the sentences are those
-    of the ``.txt``. ``images`` are names of members, or what follows the sample's own name (``0.jpg``); without them
-    they are the pictures of the sample, in the order of the archive. What a row has no field for (``url``,
-    ``caption``) stands in ``meta.sample``.
+    ``.json`` may be a row of our corpora, without ``id`` and ``images`` if wanted; else the sentences are in ``.txt``.
+    ``images`` are names of members, or suffixes of the sample's own name (``0.jpg``); without them, the pictures of the
+    sample are used in the order of the archive. Keys that are no columns (``url``, ``caption``) are in ``meta.sample``.
     """
     for number, (key, parts) in enumerate(tar.samples(), 1):
         place = f"sample {number}, {key}"

@@ -1,7 +1,7 @@
-"""The last layer of the detector that made a file of regions: what each region shows, where the file does not say it.
+"""Names the regions in a file with the last layer of the detector that made it, if the file does not name them.
 
-The first release of bottom-up features has six columns and no objects. Its features are what its classifier reads, so
-the classifier's weights are all that is needed to name the regions as the detector did.
+The first release of bottom-up features has six columns and no objects. Its features are the input of the detector's
+classifier, so the classifier's weights are enough to name the regions as the detector did.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Classifier:
     bias: NDArray[np.float32]
 
     def named(self, table: RegionTable) -> RegionTable:
-        """A file that also says what its regions show."""
+        """Wrap a file of regions so that it also names them."""
 
         def read(ids: Sequence[str]) -> Iterator[Stored]:
             return (stored if says_concepts(stored) else self._named(stored) for stored in table.read(ids))
@@ -46,30 +46,30 @@ class Classifier:
         return replace(table, read=read, digest=digest)
 
     def _named(self, stored: Stored) -> Stored:
-        """The arrays of an image, with the probabilities of its regions' classes."""
+        """The arrays of an image, with class probabilities of its regions."""
         features = first_array(stored, FEATURES)
         if features is None or features.ndim != 2 or not features.size:
             return stored
         if features.shape[1] != self.weight.shape[1]:
-            features = features.T  # MCAN's files have a column for each region
+            features = features.T  # MCAN's files have a column per region
         if features.shape[1] != self.weight.shape[1]:
             raise FeatureError(f"{self.path}: is for features of length {self.weight.shape[1]}, not {len(features)}")
-        with np.errstate(invalid="ignore", over="ignore"):  # who reads the features says that they are not finite
+        with np.errstate(invalid="ignore", over="ignore"):  # reported when the features are read
             logits = features.astype(np.float32) @ self.weight.T + self.bias
             exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
             return {**stored, PROBABILITIES[0]: exponents / exponents.sum(axis=1, keepdims=True)}
 
 
 def says_concepts(stored: Stored) -> bool:
-    """Whether a file says of an image what its regions show."""
+    """Whether a file names the regions of an image."""
     return first_array(stored, (*OBJECTS, *PROBABILITIES)) is not None
 
 
 def load_classifier(path: Path, names: int) -> Classifier:
-    """Read the weights.
+    """Read the weights of a classifier.
 
     Raises:
-        FeatureError: It cannot be read, or is not for so many concepts.
+        FeatureError: The file cannot be read, or does not have ``names`` classes.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -1,4 +1,4 @@
-"""Object detectors for Hugging Face transformers: a region is what one of the model's queries has found."""
+"""Object detectors of Hugging Face transformers; a region is the object found by one of the model's queries."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from PIL import Image as Pillow
 
 AT_MOST = 36
-"""Regions of a picture: as many as Li 2021 and the fixed bottom-up features (Anderson 2018) have."""
+"""Maximum number of regions per picture, as in Li 2021 and the fixed bottom-up features (Anderson 2018)."""
 
 SURE = 0.2
-"""Probability from which a query counts as having found something, as for the adaptive bottom-up features. Where none
-is so sure the best one stands for the picture: a picture without regions could not be linked at all."""
+"""Probability from which a query counts as an object, as for the adaptive bottom-up features. If none reaches it, the
+best query is taken: a picture without regions could not be linked."""
 
 IMAGES = 8
-"""In a batch: detectors look at pictures of up to 800 × 1333 pixels."""
+"""Pictures in a batch: detectors read up to 800 x 1333 pixels."""
 
 UNLIMITED = 1 << 20
-"""Shorter side in pixels that pictures keep which are not resized."""
+"""Shorter side in pixels for pictures that are not resized."""
 
 LARGEST = 16_000_000
-"""Pixels of a picture that is not resized."""
+"""Maximum number of pixels of a picture that is not resized."""
 
 CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
 
@@ -46,10 +46,10 @@ class Detector:
     """A detector of the DETR family.
 
     Args:
-        model: It gives ``logits``, ``pred_boxes`` and ``last_hidden_state``.
-        processor: Makes pixels of a picture, as the network wants to see them.
-        name: Names it in messages.
-        concepts: How many classes it knows.
+        model: Returns ``logits``, ``pred_boxes`` and ``last_hidden_state``.
+        processor: Turns a picture into the network's input.
+        name: For error messages.
+        concepts: Number of classes.
     """
 
     def __init__(self, model: Foreign, processor: Foreign, name: str, concepts: int) -> None:
@@ -62,12 +62,12 @@ class Detector:
         self.dim = int(self._look([self._pixels(_grey())])[0].features.shape[1])
 
     def regions(self, images: Sequence[Image]) -> list[Regions | str]:
-        """Look at pictures; see ``RegionSource``."""
+        """The regions of pictures; see ``RegionSource``."""
         files = [image.file or b"" for image in images]
         return list(look_at(files, self._pixels, self._seen, at_least=self._at_least, batch_size=IMAGES))
 
     def _seen(self, pictures: list[NDArray[np.float32]]) -> list[Regions]:
-        """The regions of pictures; those of one size are looked at together, so that nothing is padded."""
+        """The regions of pictures; those of equal size form a batch, so that nothing is padded."""
         alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for number, pixels in enumerate(pictures):
             alike[pixels.shape].append(number)
@@ -77,7 +77,7 @@ class Detector:
         return [found[number] for number in range(len(pictures))]
 
     def _pixels(self, picture: Pillow.Image) -> NDArray[np.float32]:
-        """(3, height, width). Nothing is padded, or what is found would depend on the other pictures of a batch."""
+        """(3, height, width), without padding, so that results do not depend on other pictures in a batch."""
         if not self._processor.do_resize and picture.width * picture.height > LARGEST:
             raise ImageError(
                 f"{picture.width} × {picture.height}: too large for a detector that takes pictures as they are"
@@ -86,14 +86,14 @@ class Detector:
         return np.asarray(made["pixel_values"][0], np.float32)
 
     def _look(self, pixels: Sequence[NDArray[np.float32]]) -> list[Regions]:
-        """The regions of pictures of one size."""
+        """The regions of pictures of equal size."""
         import torch
 
         with looking(best_device()):
             output = self._model(pixel_values=torch.from_numpy(np.stack(pixels)).to(best_device()))
             probabilities = self._probabilities(output.logits)
             scores, concepts = probabilities.max(-1)  # (b, queries)
-            # YOLOS has its queries after the picture's patches, the others have nothing else.
+            # YOLOS has its queries after the picture's patches; the others have only queries.
             hidden = output.last_hidden_state[:, -scores.shape[1] :]
             if hidden.shape[:2] != scores.shape:
                 raise FeatureError(
@@ -111,7 +111,7 @@ class Detector:
         return [Regions(*arrays)[:count] for arrays, count in zip(every, counts.tolist(), strict=True)]
 
     def _probabilities(self, logits: torch.Tensor) -> torch.Tensor:
-        """(b, queries, classes). DETR and YOLOS have a class for no object, the last; others judge each class alone."""
+        """(b, queries, classes). In DETR and YOLOS the last class is "no object"; others score each class by itself."""
         if logits.shape[-1] == self._concepts + 1:
             return logits.float().softmax(-1)[..., :-1]
         if not getattr(self._model.config, "use_focal_loss", True):  # RT-DETR and its kin can be trained either way
@@ -120,7 +120,7 @@ class Detector:
 
 
 def load_detector(name: str, folder: Path) -> RegionSource:
-    """A detector by name and folder.
+    """Load a detector by name and folder.
 
     Raises:
         FeatureError: It cannot be loaded, or is no detector of the DETR family.
@@ -138,10 +138,10 @@ def load_detector(name: str, folder: Path) -> RegionSource:
 
 
 def is_detector(folder: Path) -> bool:
-    """Whether a model was made to detect objects, from its settings alone.
+    """Whether a model is an object detector, by its configuration alone.
 
     Raises:
-        FeatureError: Its settings are damaged.
+        FeatureError: Its configuration is damaged.
     """
     path = folder / CONFIG
     try:
@@ -153,7 +153,7 @@ def is_detector(folder: Path) -> bool:
 
 
 def _picked(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """(b, k, d) of (b, queries, d), by the (b, k) numbers of queries."""
+    """(b, k, d) out of (b, queries, d), by (b, k) numbers of queries."""
     return values.gather(1, rows[..., None].expand(-1, -1, values.shape[-1]))
 
 

@@ -1,4 +1,4 @@
-"""Regions that another program has computed, in the layouts in which bottom-up features are published."""
+"""Reads precomputed regions, in the file layouts in which bottom-up features are published."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from iconotext.types import Image
 logger = logging.getLogger(__name__)
 
 CONCEPTS, VOCABULARY = "concepts.txt", "objects_vocab.txt"
-"""Names of concepts: after the name of the regions, or as the first release calls those of Visual Genome."""
+"""Files with the names of concepts: suffix after the regions' name; and the first release's name for Visual Genome."""
 
 _TSV = re.compile(r"\.tsv(\.\d+)?$")  # published in parts as .tsv.0, .tsv.1
 _OPENERS = {_TSV: open_tsv, re.compile(r"\.(h5|hdf5)$"): open_hdf5, re.compile(r"\.lmdb$"): open_lmdb}
-"""What opens a file, by the end of its name."""
+"""Pattern of a file's name to the function that opens it."""
 
 _COCO_NUMBER = re.compile(r"(?:^|[^0-9])([0-9]{12})$|^([0-9]+)$")
-"""The number of an image in its name: all of it, or as COCO writes it. Fewer digits after other letters would make a
-``figure-3.png`` the third picture of a file that has nothing to do with it."""
+"""The number of an image in its name: the whole name, or COCO's twelve digits. With fewer digits, ``figure-3.png``
+would count as the third picture of an unrelated file."""
 
 
 class RegionFiles:
     """Regions from one or more files.
 
     Args:
-        path: What was asked for.
+        path: The file or folder as the user named it.
         tables: The files.
-        concepts: Names of what the detector can see, None where they are not known.
+        concepts: Names of the detector's classes; None if unknown.
 
     Attributes:
-        concepts: The same; None too where the files do not say which of them a region shows.
+        concepts: The same; also None if the files do not say which concept a region shows.
     """
 
     def __init__(self, path: Path, tables: Sequence[RegionTable], concepts: tuple[str, ...] | None) -> None:
         self._path = path
         self._tables = tables
         self.concepts = concepts
-        self._place_of: dict[str, tuple[int, int]] = {}  # of an image: number of its table, number in it
+        self._place_of: dict[str, tuple[int, int]] = {}  # image id to table and number in the table
         for number, table in enumerate(tables):
             if twice := self._place_of.keys() & set(table.ids):
                 other = tables[self._place_of[min(twice)][0]].path
@@ -62,18 +62,18 @@ class RegionFiles:
 
     @property
     def name(self) -> str:
-        """Name of the file and a digest of what is in it, a second a GB."""
+        """Name of the file and a digest of its contents; takes about a second per GB."""
         digest = hashlib.sha256(repr(self.concepts).encode("utf-8", "surrogatepass"))
         for table in self._tables:
             digest.update(table.digest())
         return f"{self._path.resolve().name}@{digest.hexdigest()[:16]}"
 
     def regions(self, images: Sequence[Image]) -> list[Regions | str]:
-        """The regions of some images, found by their ``source``.
+        """The regions of images, found by their ``source``.
 
         Raises:
-            FeatureError: More than one image of the file may be meant, or two different ones mean the same, or the
-                file is damaged.
+            FeatureError: An image matches several entries of the file, two different images match the same entry, or
+                the file is damaged.
         """
         found = [self._find(image.source) for image in images]
         _check_names([image.source for image in images], found)
@@ -84,7 +84,7 @@ class RegionFiles:
         return [missing if image is None else row_of.get(image, missing) for image in found]
 
     def _rows(self, ids: Sequence[str]) -> Iterator[tuple[str, Regions]]:
-        """The images by id, which come in the order of the files."""
+        """Id and regions of images, in the order of the files."""
         for number, group in groupby(ids, key=lambda image: self._place_of[image][0]):
             table, some = self._tables[number], list(group)
             for image, stored in zip(some, table.read(some), strict=True):
@@ -95,7 +95,7 @@ class RegionFiles:
                 yield image, row
 
     def _probe(self) -> int:
-        """Length of a feature vector, of the first image that has a region; says what is not read there."""
+        """Length of a feature vector, from the first image with a region; logs which arrays are not read."""
         for table in self._tables:
             for image, stored in zip(table.ids, table.read(list(table.ids)), strict=True):
                 row = region_row(stored, self.concepts, f"{table.path}, image {image}")
@@ -112,13 +112,13 @@ class RegionFiles:
         raise FeatureError(f"{self._path}: has no region of any picture")
 
     def _find(self, source: str) -> str | None:
-        """The id of an image by its address in the document."""
+        """The id of an image in the files, by its address in the document."""
         if source in self._place_of:
             return source
         name = _file_name(source)
         stem = os.path.splitext(name)[0]
         number = _COCO_NUMBER.search(stem)
-        # UNITER writes names in small letters.
+        # UNITER writes names in lower case.
         forms = {name, stem, stem.lower(), *([(number[1] or number[2]).lstrip("0")] if number else [])}
         found = sorted(forms & self._place_of.keys())
         if len(found) > 1:
@@ -129,7 +129,7 @@ class RegionFiles:
 
 
 def _check_names(sources: Sequence[str], found: Sequence[str | None]) -> None:
-    """Images of different names must not become one."""
+    """Raise ``FeatureError`` if images with different names have the same entry."""
     source_of: dict[str, str] = {}
     for source, image in zip(sources, found, strict=True):
         other = source_of.setdefault(image, source) if image is not None else source
@@ -142,24 +142,24 @@ def _file_name(source: str) -> str:
 
 
 def is_region_file(path: Path) -> bool:
-    """Whether this is a file of regions by its suffix, or a folder that holds some."""
+    """Whether a path is a file of regions, by its suffix, or a folder with such files."""
     try:
         return _has_suffix(path) or (path.is_dir() and bool(_inside(path)))
-    except OSError:  # whoever opens it will say what is wrong
+    except OSError:  # opening it will report the problem
         return False
 
 
 def load_region_file(path: Path) -> RegionSource:
-    """Precomputed regions.
+    """Open precomputed regions.
 
     Args:
         path: A file ``.tsv`` (``.tsv.0``), ``.h5``, ``.hdf5`` or ``.lmdb``; the folder of an LMDB; or a folder with
-            ``.npz`` files, or with several of the others. Names of concepts lie beside it in ``NAME.concepts.txt`` or
-            ``objects_vocab.txt``, one a line; where the file does not say which of them a region shows, the detector's
-            last layer may lie there in ``NAME.classifier.safetensors`` or ``classifier.safetensors``.
+            ``.npz`` files, or with several of the others. Names of concepts may be beside it in ``NAME.concepts.txt``
+            or ``objects_vocab.txt``, one per line. If the file does not say which concept a region shows, the
+            detector's last layer may be beside it in ``NAME.classifier.safetensors`` or ``classifier.safetensors``.
 
     Raises:
-        FeatureError: It is missing, damaged, of no known layout, or needs a package that is not installed.
+        FeatureError: It is missing, damaged, of unknown layout, or needs a package that is not installed.
     """
     with _readable(path):
         files = [path] if _has_suffix(path) or not path.is_dir() else _inside(path)
@@ -173,7 +173,7 @@ def load_region_file(path: Path) -> RegionSource:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Say in one line why a file cannot be read."""
+    """Report in one line why a file cannot be read."""
     try:
         yield
     except OSError as error:
@@ -181,7 +181,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _open_table(path: Path) -> RegionTable:
-    """One file, or folder of NPZ files, by its kind."""
+    """Open one file, or a folder of NPZ files."""
     if not path.exists():
         raise FeatureError(f"{path}: not found")
     for suffix, opener in _OPENERS.items():
@@ -199,7 +199,7 @@ def _has_suffix(path: Path) -> bool:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The tables in a folder: itself, for an LMDB and for NPZ files."""
+    """The tables in a folder; for an LMDB or NPZ files the folder itself."""
     names = os.listdir(folder)
     if DATA in names or any(name.endswith(".npz") for name in names):
         return [folder]
@@ -207,12 +207,12 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def files_beside(path: Path) -> list[Path]:
-    """Files that say more of a file or folder of regions, if they are there: concepts, their classifier, ids."""
+    """Existing files beside regions that belong to them: concepts, classifier, ids."""
     return [*_places(path, CONCEPTS, VOCABULARY), *_places(path, CLASSIFIER), ids_file(path)]
 
 
 def _places(path: Path, own: str, shared: str | None = None) -> list[Path]:
-    """Where a file beside regions may lie: with their name, in their folder, or for all of a folder."""
+    """Where a file that belongs to regions may be: with their name, in their folder, or for a whole folder."""
     shared = shared or own
     stem = path.name if path.is_dir() else Path(_TSV.sub("", path.name)).stem
     inside = [path / shared] if path.is_dir() else []

@@ -1,4 +1,4 @@
-"""Regions without a detector: the cells of a grid over the picture."""
+"""Regions without a detector: the cells of a grid."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from iconotext.types import Image
 
 GRID = 6
-"""Cells on each side of the grid that stands for detected objects."""
+"""Cells on each side of the grid."""
 
 
 def grid_regions(backbone: ImageBackbone) -> RegionSource:
-    """The 6 × 6 cells of an image backbone's last feature map, each named by the classifier applied to it."""
+    """The 6 x 6 cells of an image backbone's last feature map, each named by the backbone's classifier."""
 
     def regions(images: Sequence[Image]) -> list[Regions | str]:
         found = backbone.encode([image.file or b"" for image in images], regions=True)

@@ -1,8 +1,8 @@
 """Regions in HDF5 files: the arrays of the bottom-up VQA programs, or a group for each picture.
 
-The VQA programs (Hu 2017; BAN, Kim 2018) keep ``image_features`` of (pictures, 36, dim), or of (all regions, dim) with
-``pos_boxes`` (pictures, 2) for where those of a picture begin and end; their ids they pickle into another file, which
-is never read: ids come from the HDF5 file, or from a JSON file beside it.
+The VQA programs (Hu 2017; BAN, Kim 2018) have ``image_features`` of shape (pictures, 36, dim), or (all regions, dim)
+with ``pos_boxes`` (pictures, 2), begin and end of each picture's regions. They pickle ids into another file, which is
+never read: ids come from the HDF5 file, or from a JSON file beside it.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ BOUNDS = "pos_boxes"
 
 
 def ids_file(path: Path) -> Path:
-    """Where the ids of a file lie that has none in it: ``train36.ids.json`` beside ``train36.hdf5``."""
+    """File with the ids for a file without ids: ``train36.ids.json`` beside ``train36.hdf5``."""
     return path.with_suffix(".ids.json")
 
 
 def open_hdf5(path: Path) -> RegionTable:
-    """Find out which layout it is and which pictures there are.
+    """Find the layout and the pictures of a file.
 
     Raises:
-        FeatureError: It is no HDF5 file, of no known layout, without ids, or ``h5py`` is not installed.
+        FeatureError: Not an HDF5 file, of unknown layout, without ids, or ``h5py`` is not installed.
     """
     digest = partial(digest_of, *filter(Path.is_file, (path, ids_file(path))))
     with _opened(path) as file:
@@ -68,7 +68,7 @@ def open_hdf5(path: Path) -> RegionTable:
 
 
 def _numbered(file: Node, name: str, path: Path) -> dict[str, int]:
-    """Rows by the ids that the file has itself."""
+    """Id to row, from the file itself."""
     node = _node(file, name, path)
     numbers = getattr(node, "dtype", np.dtype(object)).kind in "iu"
     if len(_shape(node)) != 1 or not (numbers or import_module("h5py").check_string_dtype(node.dtype)):
@@ -81,7 +81,7 @@ def _numbered(file: Node, name: str, path: Path) -> dict[str, int]:
 
 
 def _listed(path: Path) -> dict[str, int]:
-    """Rows by the ids in the JSON file: an object of rows, or a list in their order."""
+    """Id to row, from the JSON file: an object of rows, or a list in their order."""
     beside = ids_file(path)
     try:
         listed = parse_json(beside.read_text(encoding="utf-8-sig"))
@@ -121,7 +121,7 @@ def _read_rows(path: Path, rows: Mapping[str, int], ids: Sequence[str]) -> Itera
 
 
 def _bounds(file: Node, row: int, where: str) -> slice:
-    """Where the regions of a picture are."""
+    """The rows of a picture's regions."""
     bounds = _numbers(_node(file, BOUNDS, where), row, where)
     if bounds is None or bounds.shape != (2,) or bounds.dtype.kind not in "iu" or not 0 <= bounds[0] <= bounds[1]:
         raise FeatureError(f"{where}: {BOUNDS} must be where its regions begin and end")
@@ -129,7 +129,7 @@ def _bounds(file: Node, row: int, where: str) -> slice:
 
 
 def _numbers(node: Node, part: tuple[()] | int | slice, where: str) -> NDArray[Any] | None:
-    """Some of a dataset; None where it is no array of numbers, which is not read."""
+    """A part of a dataset; None if it is not an array of numbers."""
     shape = _shape(node)
     length = shape[0] if shape else 0
     if isinstance(part, slice) and part.stop > length:
@@ -148,12 +148,12 @@ def _numbers(node: Node, part: tuple[()] | int | slice, where: str) -> NDArray[A
 
 
 def _shape(node: Node) -> tuple[int, ...]:
-    """The shape of a dataset; () for a group and for a dataset without any values."""
+    """The shape of a dataset; () for a group, and for a dataset without values."""
     return getattr(node, "shape", None) or ()
 
 
 def _node(parent: Node, name: str, where: object) -> Node:
-    """A group or dataset that lies in this file: links may lead anywhere."""
+    """A group or dataset that is in this file; links are refused, since they may lead anywhere."""
     h5py = import_module("h5py")
     node = parent.get(name) if isinstance(parent.get(name, getlink=True), h5py.HardLink) else None
     if node is None or (isinstance(node, h5py.Dataset) and (node.is_virtual or node.external)):

@@ -1,6 +1,6 @@
-"""Regions in an LMDB as UNITER has it: by picture, arrays of msgpack-numpy, or an NPZ file where it was compressed.
+"""Regions in an LMDB like UNITER's: for each picture, arrays of msgpack-numpy, or a compressed NPZ file.
 
-Other programs (ViLBERT, MMF) keep pickled Python objects in theirs, which are never read.
+Other programs (ViLBERT, MMF) store pickled Python objects, which are never read.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _ZIP, _PICKLE = b"PK", b"\x80"
 
 
 def open_lmdb(path: Path) -> RegionTable:
-    """Find the pictures of a folder with a ``data.mdb``, or of such a file by itself.
+    """Find the pictures in a folder with a ``data.mdb``, or in such a file.
 
-    Their ids are the keys, without the ``.npz`` of the files that UNITER made its database of.
+    Their ids are the keys, without the suffix ``.npz`` that UNITER's keys have.
 
     Raises:
-        FeatureError: It is no LMDB, two keys mean the same picture, or ``lmdb`` is not installed.
+        FeatureError: Not an LMDB, two keys mean the same picture, or ``lmdb`` is not installed.
     """
     keys: dict[str, bytes] = {}
     with _opened(path) as entries:
@@ -62,12 +62,12 @@ def _read(path: Path, keys: Mapping[str, bytes], ids: Sequence[str]) -> Iterator
 def _arrays(value: bytes, where: str) -> Stored:
     if value.startswith(_ZIP):
         return npz_arrays(io.BytesIO(value), where)
-    if value.startswith(_PICKLE) and len(value) > 1:  # alone it is an empty map of msgpack
+    if value.startswith(_PICKLE) and len(value) > 1:  # the byte alone is an empty map of msgpack
         raise FeatureError(f"{where}: is a pickled Python object, which is never read; convert it to NPZ or HDF5")
     try:
-        # Lengths beyond those of the value itself are refused by msgpack.
+        # msgpack refuses lengths beyond the value's own.
         entry = import_module("msgpack").unpackb(value, raw=False)
-    except Exception as error:  # its errors have no common base
+    except Exception as error:  # its errors have no common base class
         raise FeatureError(f"{where}: not msgpack ({error}): cut off, damaged or of another layout") from error
     if not isinstance(entry, dict):
         raise FeatureError(f"{where}: holds {type(entry).__name__}, expected arrays by name")
@@ -75,14 +75,14 @@ def _arrays(value: bytes, where: str) -> Stored:
 
 
 def _array(packed: Any, where: str) -> np.ndarray[Any, np.dtype[Any]] | None:
-    """An array as msgpack-numpy packs it; None for Python objects."""
+    """An array packed by msgpack-numpy; None for Python objects."""
     fields = packed if isinstance(packed, dict) else {}
     fields = {key.decode("ascii", "replace") if isinstance(key, bytes) else key: value for key, value in fields.items()}
     kind, shape, data = fields.get("type"), fields.get("shape", ()), fields.get("data")
     if fields.get("kind") in (b"O", "O") or kind in ("|O", "O"):
         return None
     try:
-        if not isinstance(kind, str | bytes):  # NumPy takes None for float64
+        if not isinstance(kind, str | bytes):  # NumPy would take None for float64
             raise TypeError(kind)
         dtype = np.dtype(str(kind, "ascii") if isinstance(kind, bytes) else kind)
         return plain_array(data if isinstance(data, bytes) else b"", dtype, [*map(int, shape)], where)
@@ -91,12 +91,12 @@ def _array(packed: Any, where: str) -> np.ndarray[Any, np.dtype[Any]] | None:
 
 
 _lock = threading.Lock()
-"""A process may have a database open only once: threads take turns."""
+"""A process may open a database only once, so threads take turns."""
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """A transaction on the database, which nobody writes to meanwhile."""
+    """A read transaction on the database."""
     require("papers", "lmdb", "msgpack", purpose=f"reading {path}")
     lmdb = import_module("lmdb")
     try:

@@ -1,7 +1,7 @@
-"""Regions in NPZ files, one a picture: the layouts of the PyTorch ports of bottom-up attention, of MCAN and UNITER.
+"""Regions in NPZ files, one per picture: layouts of the PyTorch ports of bottom-up attention, of MCAN and UNITER.
 
-NumPy's own reader is not used: it trusts the sizes that a file declares. Python objects in a file (the ports keep a
-dictionary ``info`` that way) are never unpickled.
+NumPy's own reader is not used, since it trusts the sizes that a file declares. Python objects in a file (the ports
+store a dictionary ``info``) are never unpickled.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MEMBERS = 1_000
-"""Arrays in a file; published ones have up to ten."""
+"""Maximum number of arrays in a file; published ones have up to ten."""
 
 PICKLED = "info"
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError, KeyError)
 
 
 def open_npz_folder(path: Path) -> RegionTable:
-    """Find the files in a folder and the folders in it; they are named after their pictures.
+    """Find the NPZ files in a folder and below; they are named after their pictures.
 
     Raises:
-        FeatureError: Two of them in different folders have the same name.
+        FeatureError: Two files in different folders have the same name.
     """
     files: dict[str, Path] = {}
     for file in sorted(path.rglob("*.npz")):
@@ -51,7 +51,7 @@ def _read(files: Mapping[str, Path], ids: Sequence[str]) -> Iterator[Stored]:
 
 
 def _digest(files: Mapping[str, Path]) -> bytes:
-    """A digest of the checksums that every file has of its arrays: no array is unpacked."""
+    """A digest of the checksums that each file has of its arrays, so that nothing is decompressed."""
     digest = hashlib.sha256()
     for image, path in files.items():
         with path.open("rb") as file, _opened(file, str(path)) as archive:
@@ -61,10 +61,10 @@ def _digest(files: Mapping[str, Path]) -> bytes:
 
 
 def npz_arrays(file: BinaryIO, where: str) -> Stored:
-    """The arrays of an NPZ file that have a known name.
+    """The arrays of an NPZ file that have known names.
 
     Raises:
-        FeatureError: It is no NPZ file, damaged, or unpacks to more than a picture can have.
+        FeatureError: Not an NPZ file, damaged, or larger when decompressed than a picture's regions can be.
     """
     stored: dict[str, NDArray[Any] | None] = {}
     with _opened(file, where) as archive:
@@ -93,7 +93,7 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> by
     if info.file_size <= LARGEST:
         try:
             with archive.open(info) as stream:
-                data = stream.read(LARGEST + 1)  # whatever the directory declares
+                data = stream.read(LARGEST + 1)  # whatever size the directory declares
         except _DAMAGE as error:
             raise FeatureError(f"{where}: {info.filename} in it is damaged ({error})") from error
         if len(data) <= LARGEST:

@@ -1,4 +1,4 @@
-"""Regions of pictures, and the concepts seen in them: what Li 2021 reads instead of one vector a picture."""
+"""Regions of pictures and their concepts: the input of Li 2021 instead of one vector per picture."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Regions:
     Attributes:
         features: (R, dim) float16.
         boxes: (R, 4) float32: left, top, right, bottom, as shares of width and height from the top left corner.
-        concepts: (R,) int32, which of the source's concepts is seen there; -1 where none is known.
-        scores: (R,) float32, how sure the source is of the region, 0 to 1; 0 where that is not known.
+        concepts: (R,) int32, number of the source's concept that the region shows; -1 if unknown.
+        scores: (R,) float32, confidence of the region, 0 to 1; 0 if unknown.
     """
 
     features: NDArray[np.float16]
@@ -45,7 +45,7 @@ class Regions:
 
 
 def strongest(regions: Regions, at_most: int | None) -> Regions:
-    """The regions of an image with the highest scores, in the order in which they stand; of equal ones the first."""
+    """The ``at_most`` regions of an image with the highest scores, in their original order; ties go to the first."""
     if at_most is None or len(regions) <= at_most:
         return regions
     return regions[np.sort(np.argsort(-regions.scores, kind="stable")[:at_most])]
@@ -53,12 +53,12 @@ def strongest(regions: Regions, at_most: int | None) -> Regions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionSource:
-    """Something that knows the regions of images: a grid, a detector, a file that another program has written.
+    """A source of image regions: a grid, a detector, or a file of another program.
 
     Attributes:
         name: Identifies weights and processing: equal names give equal regions.
-        concepts: What can be seen in a region, by number; None where the source names nothing.
-        regions: From some images to the regions of each, one or more, or why it has none.
+        concepts: Names of the concepts, by number; None if regions have none.
+        regions: From images to the regions of each, one or more, or why it has none.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""One image's regions out of a file: arrays under the names of any published layout, checked and brought to ours."""
+"""Checks one image's regions from a file in any published layout, and converts them to ``Regions``."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BACKGROUND = "__background__"
-"""Name that the original detector gives to nothing in particular, where a list of names has it."""
+"""Name of the background class in lists of the original detector's classes."""
 
 
 def region_row(stored: Stored, names: Sequence[str] | None, where: str) -> Regions:
-    """Check what a file says of one image.
+    """Check and convert the arrays of one image.
 
     Args:
-        names: Of the concepts, None where they are not known: then no region has one.
-        where: File and image, for messages.
+        names: Of the concepts; None if unknown, then no region has one.
+        where: File and image, for error messages.
 
     Raises:
-        FeatureError: An array is missing, of another kind or size than the others, or holds numbers that cannot be.
+        FeatureError: An array is missing, of a wrong kind or size, or has impossible numbers.
     """
     boxes = _boxes(stored, where)
     features = _features(stored, len(boxes), where)
@@ -45,12 +45,12 @@ def _features(stored: Stored, total: int, where: str) -> NDArray[np.float16]:
     if features is None:
         raise FeatureError(f"{where}: has no features, which would be called {' or '.join(table.FEATURES)}")
     if features.ndim == 2 and len(features) != total and features.shape[1] == total:
-        features = features.T  # MCAN's files have a column for each region
+        features = features.T  # MCAN's files have a column per region
     fits = features.ndim == 2 and len(features) == total and (features.shape[1] > 0 or not total)
     if features.dtype.kind != "f" or not fits:
         wanted = f"floating-point numbers of shape ({total}, dim) are needed"
         raise FeatureError(f"{where}: features are {_kind(features)}; {wanted}")
-    with np.errstate(over="ignore"):  # what float16 cannot hold becomes infinite
+    with np.errstate(over="ignore"):  # numbers beyond float16 become infinite
         halves = features.astype(np.float16)
     if not np.isfinite(halves).all():
         raise FeatureError(f"{where}: features are not all finite numbers up to 65,504; compute them again")
@@ -85,7 +85,7 @@ def _boxes(stored: Stored, where: str) -> NDArray[np.float32]:
 def _concepts(
     stored: Stored, names: Sequence[str] | None, total: int, where: str
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Which concept, -1 where that is not known, and how sure the detector was, 0 where that is not."""
+    """The concept of each region, -1 if unknown, and the detector's confidence, 0 if unknown."""
     objects, probabilities, scores = (
         table.first_array(stored, known) for known in (table.OBJECTS, table.PROBABILITIES, table.CONFIDENCES)
     )
@@ -94,13 +94,13 @@ def _concepts(
             raise FeatureError(
                 f"{where}: probabilities are {_kind(probabilities)}, which does not fit {len(names)} names of concepts"
             )
-        probabilities = probabilities[:, probabilities.shape[1] - len(names) :]  # the first may be the background
+        probabilities = probabilities[:, probabilities.shape[1] - len(names) :]  # the first class may be the background
         objects, scores = probabilities.argmax(1), probabilities.max(1, initial=0)
     if scores is None:
         scores = np.full(total, 0 if names is None or objects is None else 1, np.float32)
     if scores.dtype.kind != "f" or scores.shape != (total,) or not ((scores >= 0) & (scores < 1.001)).all():
         raise FeatureError(f"{where}: confidences are {_kind(scores)}; {total} numbers from 0 to 1 are needed")
-    sure = scores.astype(np.float32).clip(0, 1)  # a softmax may round to a little more than 1
+    sure = scores.astype(np.float32).clip(0, 1)  # a softmax may round to slightly more than 1
     if names is None or objects is None:
         return np.full(total, -1, np.int32), sure
     if objects.dtype.kind not in "iu" or objects.shape != (total,):

@@ -1,4 +1,4 @@
-"""A file of regions, whatever its layout, and the names under which programs keep their arrays."""
+"""A file of regions in any layout, and the names that programs give to the arrays in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FEATURES = ("features", "x", "image_features")
 SHARES = ("norm_bb", "spatial_features")
-"""Boxes as shares of width and height, with width and height of the box (and its area) in further columns."""
+"""Boxes as shares of width and height; further columns have width and height of the box (and its area)."""
 BOXES = ("boxes", "bbox", "image_bb")
 OBJECTS = ("objects_id", "objects", "object_ids")
 CONFIDENCES = ("objects_conf", "conf", "scores")
@@ -27,31 +27,31 @@ WIDTH = ("image_w", "img_w", "image_width", "img_width", "width")
 HEIGHT = ("image_h", "img_h", "image_height", "img_height", "height")
 
 OF_IMAGE = frozenset((*COUNT, *WIDTH, *HEIGHT))
-"""One number an image; all others have a row for each region."""
+"""One number per image; all others have a row per region."""
 
 KNOWN = OF_IMAGE | {*FEATURES, *SHARES, *BOXES, *OBJECTS, *CONFIDENCES, *PROBABILITIES}
-"""Everything that is read; whatever else a file holds (attributes, relations) is passed over."""
+"""All names that are read; others (attributes, relations) are ignored."""
 
 LARGEST = 1 << 28
-"""Bytes of one array of one image; 1,000 regions of 2,048 numbers are 8 MB. What claims to be larger is damaged."""
+"""Maximum size of one image's array in bytes; 1,000 regions of 2,048 numbers are 8 MB. Larger ones are damaged."""
 
 Stored = Mapping[str, "NDArray[Any] | None"]
-"""Arrays of one image by their names in the file; None for one that is a pickled Python object, never read."""
+"""Name to array, of one image; None for a pickled Python object, which is never read."""
 
 
 def first_array(stored: Stored, names: Sequence[str]) -> NDArray[Any] | None:
-    """The array that an image has under the first of some names, None where it has it under none."""
+    """The image's array under the first of ``names`` that it has; None if it has none of them."""
     return next((array for name in names if (array := stored.get(name)) is not None), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionTable:
-    """A file, or a folder of files, of one layout; opened anew for each reading.
+    """A file or folder in one layout; opened again for each reading.
 
     Attributes:
-        read: The arrays of some images in their order, one image in memory at a time. Raises FeatureError where the
-            file is damaged, or has changed since it was opened.
-        digest: What other contents do not share.
+        read: The arrays of some images, in order, one image in memory at a time. Raises ``FeatureError`` if the file is
+            damaged, or has changed since it was opened.
+        digest: Changes with the contents.
     """
 
     path: Path
@@ -61,10 +61,10 @@ class RegionTable:
 
 
 def plain_array(data: bytes | memoryview, dtype: np.dtype[Any], shape: Sequence[int], where: str) -> NDArray[Any]:
-    """An array from its bytes, if they are as many as type and shape say, and nothing but numbers.
+    """An array from its bytes, checked against dtype and shape; only numbers are allowed.
 
     Raises:
-        FeatureError: They are not.
+        FeatureError: They do not fit.
     """
     numbers = dtype.kind in "fiub" and not dtype.hasobject
     if not numbers or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):

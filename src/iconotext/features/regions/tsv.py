@@ -1,4 +1,4 @@
-"""Regions in tab-separated files with base64: the layout in which bottom-up features were first published.
+"""Regions in tab-separated files with base64: the first published layout of bottom-up features.
 
 Three programs write it, none with a header line: Anderson 2018 (6 columns), ViLBERT (7: probabilities of all classes
 besides), and LXMERT (10: numbers and confidences of objects and attributes). Numbers are little-endian.
@@ -27,15 +27,14 @@ _LXMERT = (
     *("num_boxes", "boxes", "features"),
 )
 COLUMNS: Mapping[int, tuple[str, ...]] = {len(names): names for names in (_ANDERSON, (*_ANDERSON, "cls_prob"), _LXMERT)}
-"""Names of the columns by their number."""
+"""Number of columns to their names."""
 
 
 def open_tsv(path: Path) -> RegionTable:
     """Find the line of every picture, reading the file once without decoding it.
 
     Raises:
-        FeatureError: A line has another number of columns than the first or is longer than any can be, or a picture
-            has two of them.
+        FeatureError: A line has another number of columns than the first or is too long, or a picture has two lines.
     """
     offsets: dict[str, int] = {}
     columns = offset = number = 0
@@ -72,7 +71,7 @@ def _read(path: Path, offsets: Mapping[str, int], ids: Sequence[str]) -> Iterato
 
 def _id(field: bytes) -> str:
     text = field.decode("utf-8", "replace")
-    if len(text) > 1 and text[0] == text[-1] == '"':  # as Python's csv writes one that has a quotation mark in it
+    if len(text) > 1 and text[0] == text[-1] == '"':  # as Python's csv writes a value with a quotation mark in it
         return text[1:-1].replace('""', '"')
     return text
 
@@ -93,7 +92,7 @@ def _arrays(columns: Mapping[str, bytes], where: str) -> Stored:
             continue
         try:
             data = binascii.a2b_base64(field, strict_mode=True)
-        except ValueError as error:  # binascii.Error is one
+        except ValueError as error:  # includes binascii.Error
             raise FeatureError(f"{where}: {name} are not base64 ({error}): cut off or damaged") from error
         dtype = np.dtype("<i8" if name == "objects_id" else "<f4")
         size, rest = divmod(len(data), dtype.itemsize * max(regions, 1))
