@@ -140,9 +140,9 @@ MADE = (
 def test_promises_in_words():
     assert [line.replace("\u00a0", " ") for line in promise_lines(MADE)] == [
         "Right document: no promise, no decoys: link several documents",
-        "Right paragraph: 3 of 12 pictures of this run, at most 10 % of them lead to a wrong paragraph "
+        "Right paragraph: 3 of 12 pictures linked together, at most 10 % of them lead to a wrong paragraph "
         "(promise from 412 calibration figures)",
-        "Right sentence: 0 of 12 pictures of this run, none is sure enough (promise from 412 calibration figures); "
+        "Right sentence: 0 of 12 pictures linked together, none is sure enough (promise from 412 calibration figures); "
         "2 not tested, not enough calibration data of this kind (fr)",
     ]
 
@@ -150,7 +150,7 @@ def test_promises_in_words():
 def test_a_promise_of_several_collections_says_so():
     (line,) = promise_lines([Promise("document", 0.1, 30, 20, 30, collections=2)])
     assert line.replace("\u00a0", " ") == (
-        "Right document: 20 of 30 pictures of this run, at most 10 % of them belong to another document, "
+        "Right document: 20 of 30 pictures linked together, at most 10 % of them belong to another document, "
         "all collections together (promise from 30 decoys)"
     )
 

@@ -73,12 +73,14 @@ def test_a_zip_is_dropped_with_the_pointer(visit, running, tmp_path):
 def test_open_a_path_and_be_told_of_a_wrong_one(visit, running):
     came = visit(running[0])
     came.page.fill("#path", "../elsewhere")
-    came.page.click("text=Open >> nth=-1")
+    came.page.click("#open button >> nth=0")
     came.page.wait_for_selector(".status.bad")
     came.page.fill("#path", "trip/article.md")
     came.page.keyboard.press("Enter")
     came.page.wait_for_selector("text=article.md")
     came.wrong.clear()  # the browser says of a wrong path that it is not there
+    came.page.click("text=Open all")
+    came.page.wait_for_selector(f".card >> nth=0 >> text={running[1].name}")
 
 
 def test_review_undo_export_evaluate(visit, running, tmp_path):

@@ -206,7 +206,7 @@ def test_scores_by_hand():
     match = match_of(GOOD, 2.5, 1.0, stems_of_words("The dog's run in the SNOW"), has, every=False)
     assert (match.level, match.picture, match.text, match.words) == ("good", True, False, ("dog", "SNOW"))
     assert match.why == "picture, words: dog SNOW"
-    assert match_of(GOOD - 0.1, 0, 0, stems_of_words("cats"), has, every=False).why == "nothing clear"
+    assert match_of(GOOD - 0.1, 0, 0, stems_of_words("cats"), has, every=False).why == "no clear reason"
     assert asked_words("the of") == ""
 
 

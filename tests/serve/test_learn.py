@@ -96,8 +96,12 @@ def test_a_document_whose_file_changed_is_linked_again(server, opened):
     file.write_text(text("Short", 1) + "\nOne more sentence.\n")
     assert any(s["text"] == "One more sentence." for s in server.ask("GET", f"/v1/documents/{b}").json["sentences"])
     wait_for(lambda: server.ask("GET", f"/v1/documents/{b}/review").json["sentences"][-1][0] == "One more sentence.")
-    (picture,) = [p for p in server.ask("GET", f"{home}/review").json["pictures"] if p["document"] == b]
-    assert picture["verdicts"] == {}  # it was said of another text
+
+    def verdicts():
+        (picture,) = [p for p in server.ask("GET", f"{home}/review").json["pictures"] if p["document"] == b]
+        return picture["verdicts"]
+
+    wait_for(lambda: verdicts() == {})  # it was said of another text
 
 
 def test_a_document_is_read_by_other_settings(server, opened):
@@ -138,7 +142,7 @@ def test_what_people_said_promises_paragraphs_of_the_others(server, tmp_path):
     # None of ten was wrong: p = 1/11 for each of the two that are left, and 1/11 <= 0.1.
     page, data = shown(server, found[-1]["id"], "max_false=0.1")
     assert [link[:2] for link in data["links"]] == [[likeliest[found[-1]["id"]], 0]]
-    assert "Right paragraph: 2 of 2 pictures of this run, at most 10\u00a0% of them" in page, page[:9000]
+    assert "Right paragraph: 2 of 2 pictures linked together, at most 10\u00a0% of them" in page, page[:9000]
     # With wrong ones among them that are as sure, nothing can be promised.
     for each in found[:10]:
         said = {"document": each["id"], "picture": 0, "sentences": [], "reviewer": "Ada"}

@@ -11,7 +11,7 @@ from iconotext.errors import SettingError
 from iconotext.serve.records import Picture
 from iconotext.serve.store import Store
 
-KNOWN = {"title": "A", "sentences": 5, "links": 2, "digest": "one"}
+KNOWN = {"title": "A", "sentences": 5, "links": 2, "missing": 0, "digest": "one"}
 
 
 @pytest.fixture

@@ -203,8 +203,11 @@ def _show(output: str, done: dict[str, Any], what: str) -> None:
     from iconotext.scale.manifest import MANIFESTS
     from iconotext.scale.store import joined
 
-    before = done["shards"] - done["made"]
-    say(f"{output}: {counted(done['shards'], 'shard')}, {done['made']:,} made now, {before:,} there before")
+    before, unread = done["shards"] - done["made"], len(done["unread"])
+    say(
+        f"{output}: {counted(done['shards'], 'shard')}, {done['made']:,} made now, {before:,} there before"
+        + f"; {unread:,} of them empty, since nothing could be read" * bool(unread)
+    )
     for name in ("documents", "images"):
         found = dict(done[name])
         read = found.pop("read", 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iconotext.errors import LibraryError
+from iconotext.extras import require
 from iconotext.library.store import LEDGER, TABLE
 
 _END = b"LANC"
@@ -16,7 +17,9 @@ def check_new(path: Path) -> None:
 
     Raises:
         LibraryError: It has other files.
+        MissingPackageError: What keeps a library is not installed.
     """
+    require("library", purpose="a library of pictures")
     ours = (f"{TABLE}.lance", LEDGER, ".iconotext-")
     try:
         others = [entry.name for entry in path.iterdir() if not entry.name.startswith(ours)] if path.exists() else []

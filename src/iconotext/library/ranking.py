@@ -71,7 +71,7 @@ class Match:
     def why(self) -> str:
         """The reasons in plain words."""
         seen = [name for name, named in (("picture", self.picture), ("text", self.text)) if named]
-        return ", ".join(seen + [f"words: {' '.join(self.words)}"][: bool(self.words)]) or "nothing clear"
+        return ", ".join(seen + [f"words: {' '.join(self.words)}"][: bool(self.words)]) or "no clear reason"
 
 
 def asked_words(sentence: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -211,6 +212,12 @@ def search(
 def has_good_match(results: Sequence[Result]) -> bool:
     """Whether a result is a good match; always True for a search by picture, where this is unknown."""
     return any(result.match is None or result.match.level != "weak" for result in results)
+
+
+def firm_results(results: Sequence[Result]) -> int:
+    """How many results stand before the weak matches at the end; all of them where none matches well."""
+    weak = takewhile(lambda result: result.match is not None and result.match.level == "weak", reversed(results))
+    return len(results) - sum(1 for _ in weak) or len(results)
 
 
 def searchable_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:

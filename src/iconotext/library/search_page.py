@@ -15,12 +15,12 @@ from iconotext.library.commit import THUMBNAIL
 from iconotext.library.content import member_content
 from iconotext.library.filters import Filters
 from iconotext.library.items import from_here
-from iconotext.library.search import Query, Result, has_good_match
+from iconotext.library.search import Query, Result, firm_results, has_good_match
 from iconotext.library.store import Library
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.relations import RELATIONS, short_name
 from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
-from iconotext.report.page import filled
+from iconotext.report.page import breakable, filled
 from iconotext.types import Image
 from iconotext.write import write_text
 
@@ -51,6 +51,8 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
         filters=_filters(query.filters),
         library=readable(library.path.resolve().name),
         good=has_good_match(results),
+        firm=firm_results(results),
+        breakable=breakable,
         cards=[
             card(
                 result,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import jinja2
-
+    from markupsafe import Markup
 
 PACKAGE = "iconotext.report"
 """Where the template lies that every page extends, ``page.html``, and the styles that all pages share."""
@@ -55,6 +55,13 @@ def policy_hash(text: str) -> str:
 def policy_of(page: str) -> str:
     """The content security policy that a page names in its head, for a server to send along."""
     return page.split('<meta http-equiv="Content-Security-Policy" content="', 1)[1].split('"', 1)[0]
+
+
+def breakable(name: str) -> Markup:
+    """A name of a file, which may go on in the next line after each of its signs."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"([_/.-]+)", r"\1<wbr>", str(escape(name))))
 
 
 @cache

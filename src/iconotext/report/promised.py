@@ -34,7 +34,7 @@ def _line(promise: Promise) -> str:
 
 
 def _said(promise: Promise) -> str:
-    kept = f"{promise.kept:,} of {counted(promise.tested, 'picture')} of this run"
+    kept = f"{promise.kept:,} of {counted(promise.tested, 'picture')} linked together"
     wrong = f"at most {percent(promise.max_false)} of them {_WRONG[promise.claim][1]}"
     wrong += ", all collections together" * (promise.collections > 1)
     return f"Right {promise.claim}: {kept}, {wrong if promise.kept else 'none is sure enough'}"

@@ -50,7 +50,10 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
             if each.address.endswith(SUFFIXES) and not _is_ours(each.address[start:].replace("\\", "/"))
         ]
         if not inside:
-            raise CorpusError(f"{address}: no shard is there; their names end in {', '.join(SUFFIXES)}")
+            raise CorpusError(
+                f"{address}: no shard is there; their names end in {', '.join(SUFFIXES)}. `iconotext "
+                "corpus build` makes a corpus of documents, and `iconotext corpus convert` shards of that"
+            )
         found += [(each, _stem(each.address[start:].replace("\\", "/"))) for each in inside]
     texts = {_key(file) for file, _ in found if not file.address.endswith(".tar")}
     shards: dict[str, Shard] = {}

@@ -44,6 +44,7 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
     return CollectionOut(
         id=collection.id,
         name=collection.name,
+        dropped=collection.own,
         state=_state(store, collection, entries),
         problem=collection.problem,
         habit=collection.habit,
@@ -57,6 +58,7 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
                 sentences=entry.sentences,
                 pictures=counts.get(entry.id, 0),
                 links=entry.links,
+                missing=entry.missing,
                 changed=len(_moved(entry, judged)),
             )
             for entry in entries

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 
 from iconotext import __version__
 from iconotext.errors import SettingError
-from iconotext.serve import alt_text, api, collections, pages, search, study, work
+from iconotext.serve import alt_text, api, collections, models, pages, search, study, work
 from iconotext.serve.access import Access
 from iconotext.serve.events import Events
 from iconotext.serve.follow import Follower
@@ -84,8 +84,6 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
         app.include_router(search.routes(jobs, settings.library))
     app.include_router(alt_text.routes(jobs))
     if settings.models is not None:
-        from iconotext.serve import models  # needs what training needs
-
         app.include_router(models.routes(jobs))
     if settings.study:
         app.include_router(study.routes(jobs))
@@ -132,8 +130,6 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
     if settings.library is not None:
         search.check_library(settings.library)
     if settings.models is not None or settings.corpus is not None:
-        from iconotext.serve import models
-
         models.check_models(settings)
     with (
         open_data(settings) as store,

@@ -14,7 +14,7 @@ from fastapi import APIRouter, HTTPException
 from fastapi.responses import HTMLResponse, Response
 
 from iconotext.errors import CorpusError, IconotextError, SettingError
-from iconotext.report.page import policy_of
+from iconotext.report.page import breakable, policy_of
 from iconotext.serve import model_work
 from iconotext.serve.collections import problems
 from iconotext.serve.evaluations import Evaluations
@@ -143,6 +143,7 @@ def routes(jobs: Jobs) -> APIRouter:
         task = task_of(model)
         found = evaluations.kept(task) if task else None
         rows = ranked(found["rows"]) if found else []
+        listed = min(LISTED, (len(rows) + 1) // 2)
         others = [each.name for each in model_folders(root) if each.state == "trained" and each.name != name]
         return page(
             "model.html",
@@ -156,9 +157,10 @@ def routes(jobs: Jobs) -> APIRouter:
             found=found,
             key=task and task.key,
             measuring=evaluations.measuring(task) if task else None,
-            hardest=rows[:LISTED],
-            easiest=rows[: -LISTED - 1 : -1],
+            hardest=rows[:listed],
+            easiest=rows[: -listed - 1 : -1],
             others=others,
+            breakable=breakable,
             now=time.time(),
         )
 

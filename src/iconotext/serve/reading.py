@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +19,9 @@ from iconotext.types import Document
 
 if TYPE_CHECKING:
     from iconotext.serve.work import Place
+
+HINT = re.compile(r"[;:] [^;:]*\b[a-z_]+=(?:\.\.\.|True).*$")
+"""The end of a message that names an argument of a function: who reads a page can give none."""
 
 KEPT = 16
 """Documents that a process keeps as they were read, for when somebody asks for a page that was weighed again."""
@@ -56,6 +61,8 @@ def _read(place: Place, own: File) -> Read:
     except OSError as error:
         raise DocumentError(f"{path.name}: cannot be read: {error.strerror}") from error
     (document,) = read_documents(path, settings, within=Path(place.within), identifier=place.name)
+    images = (replace(image, problem=image.problem and HINT.sub("", image.problem)) for image in document.images)
+    document = replace(document, images=tuple(images))
     return Read(document, sha256, (own, *files_now(_picture_files(document, path, Path(place.within)))))
 
 

@@ -40,6 +40,7 @@ class Entry:
     Attributes:
         number: Its place there, from 0.
         name: Unique there.
+        missing: Its pictures that were not found or cannot be read.
         digest: Of its sentences and pictures; verdicts about a version with another digest do not count.
         round: The ``round`` of its collection when it was linked.
         changed: Pictures whose likeliest sentence changed after people's verdicts, in JSON: number, sentence before,
@@ -56,6 +57,7 @@ class Entry:
     title: str | None
     sentences: int
     links: int
+    missing: int
     digest: str | None
     round: int
     changed: str

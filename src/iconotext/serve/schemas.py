@@ -43,6 +43,7 @@ class DocumentOut(Described):
     sentences: int
     pictures: int
     links: int
+    missing: int = Field(description="Pictures that were not found or cannot be read; they do not count as pictures.")
     changed: int = Field(description="Pictures that what people said elsewhere has given another sentence.")
 
 
@@ -51,6 +52,7 @@ class CollectionOut(Described):
 
     id: str
     name: str
+    dropped: bool = Field(description="Whether its files were sent to the server, and not opened there.")
     state: Literal["finding", "linking", "learning", "done", "failed"]
     problem: str | None
     habit: str | None = Field(description="Where its pictures stand, in words.")

@@ -21,11 +21,12 @@ from iconotext.corpus.child import GoneError
 from iconotext.errors import IconotextError, ImageError, SettingError
 from iconotext.extras import require
 from iconotext.library.files import file_kind
-from iconotext.library.search import Result
+from iconotext.library.search import Result, firm_results
 from iconotext.library.search_page import card
 from iconotext.library.settings import read_settings
 from iconotext.plain_text import counted, readable, shortened
 from iconotext.relations import RELATIONS, relation_name, short_name
+from iconotext.report.page import breakable
 from iconotext.serve import searching
 from iconotext.serve.collections import FILES, problems, received
 from iconotext.serve.jobs import Jobs
@@ -228,6 +229,8 @@ def _page(
         problem=problem,
         good=found is None or found.good,
         cards=cards,
+        firm=firm_results(found.results) if found is not None else 0,
+        breakable=breakable,
         example=asked.picture and f"{PICTURES}/{asked.picture}?size=small",
         without_example=_address(asked, picture=None),
         more=more and f"{more}#result-{len(cards) + 1}",

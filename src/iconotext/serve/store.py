@@ -19,7 +19,7 @@ from typing import Any
 from iconotext.errors import SettingError
 from iconotext.serve.records import Collection, Entry, Picture, Verdict
 
-VERSION = 1
+VERSION = 2
 """Of the tables; a file of another version is refused."""
 
 _TABLES = """
@@ -32,8 +32,9 @@ create table if not exists collections (
 create table if not exists documents (
     id integer primary key, collection text not null references collections on delete cascade, number integer not null,
     name text not null, path text not null, state text not null, problem text, title text,
-    sentences integer not null default 0, links integer not null default 0, digest text,
-    round integer not null default -1, changed text not null default '[]', unique (collection, number)
+    sentences integer not null default 0, links integer not null default 0,
+    missing integer not null default 0, digest text, round integer not null default -1,
+    changed text not null default '[]', unique (collection, number)
 );
 create table if not exists pictures (
     document integer not null references documents on delete cascade, number integer not null,
@@ -205,13 +206,13 @@ class Store:
         pictures: Iterable[Picture],
         changed: Sequence[Sequence[int | None]],
     ) -> None:
-        """A document was linked: its ``title``, ``sentences``, ``links`` and ``digest``, its pictures, what changed."""
+        """A document was linked: its columns that ``work.link`` tells, its pictures, what changed."""
         with self.change() as sql:
             sql.execute(
-                "update documents set state = 'done', problem = null, title = ?, sentences = ?, links = ?, digest = ?, "
-                "round = ?, changed = ? where id = ?",
+                "update documents set state = 'done', problem = null, title = ?, sentences = ?, links = ?, "
+                "missing = ?, digest = ?, round = ?, changed = ? where id = ?",
                 (
-                    *(known[name] for name in ("title", "sentences", "links", "digest")),
+                    *(known[name] for name in ("title", "sentences", "links", "missing", "digest")),
                     round_,
                     json.dumps(changed),
                     entry,

@@ -156,6 +156,7 @@ def link(
         said: By the digest of the document what people said of its pictures: shown in place of what was found.
         leads: Addresses of the pages that the reading view leads to beside the list of all documents, by name.
     """
+    from iconotext.images import is_harmless
     from iconotext.report.embedded import embed
     from iconotext.report.flow import title
     from iconotext.report.reading_page import shown_images
@@ -181,7 +182,12 @@ def link(
     likeliest = by_image(linked)
     good = [number for number, picture in shown.items() if picture.uri is not None]
     write_text(home / REVIEW, json_text(review_of(linked, likeliest, good)) + "\n", force=True)
-    counts = {"sentences": len(document.sentences), "links": len(reading.links)}
+    bad = [image.problem for image in known.document.images if image.problem and not is_harmless(image.problem)]
+    counts = {
+        "sentences": len(document.sentences),
+        "links": len(reading.links),
+        "missing": len(bad) + len(shown) - len(good),
+    }
     pictures = tuple(seen(linked.document, number, likeliest) for number in good)
     about = {"title": title(document), "digest": now, **counts}
     return Made(about, pictures, wanted(described), read.files)
@@ -251,8 +257,11 @@ def by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
 
 def review_of(linked: LinkedDocument, likeliest: Mapping[int, list[Link]], pictures: Collection[int]) -> dict[str, Any]:
     """What the review shows of a document."""
+    from iconotext.report.flow import title
+
     document = linked.document
     return {
+        "title": title(document),
         "digest": digest(document),
         "language": document.language,
         "sentences": [[s.text, s.block, s.kind] for s in document.sentences],

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError, FeatureError, SettingError
+from iconotext.extras import require
 from iconotext.features import check_backbones
 from iconotext.features.word2vec import WORD2VEC
 from iconotext.features.word_vectors import MINILM
@@ -23,7 +24,9 @@ def check_start(recipe: Recipe) -> None:
     Raises:
         SettingError: The file of word vectors does not exist.
         FeatureError: There is no such backbone.
+        MissingPackageError: What trains is not installed.
     """
+    require("train", "torch", "scipy", "lap", purpose="training")
     check_backbones(recipe.features.text, recipe.features.image)
     vectors = recipe.words.word_vectors if recipe.words else None
     if vectors is not None and vectors not in (MINILM, WORD2VEC) and not Path(vectors).is_file():

@@ -137,7 +137,7 @@ const card = (one) => {
       ) : null,
       make("p", { class: "outcome" }, OUTCOMES[one.said === "text" && !one.text ? "decoration" : one.said]),
       one.sentences.length ? make(
-        "details", { class: "says", open: one.draft === null }, make("summary", {}, "What the text says of it"),
+        "details", { class: "says", open: one.draft === null }, make("summary", {}, "The text around it; in % how likely a sentence is about it"),
         make("ul", { lang: described.language }, ...one.sentences.map((each) => make(
           "li", { dir: "auto" }, each.text,
           each.confidence === null ? null : make("span", { class: "sure quiet" }, ` ${percent(each.confidence)}`),
@@ -270,7 +270,7 @@ const undo = async () => {
 
 const go = (one, edit = false) => {
   const element = byId(id(one));
-  element?.scrollIntoView({ block: "nearest" });
+  element?.scrollIntoView({ block: element.offsetHeight > innerHeight ? "start" : "nearest" });
   (edit ? element?.querySelector("textarea") : element)?.focus({ preventScroll: true });
 };
 
@@ -329,6 +329,6 @@ const renew = calm(async () => {
   if (!first || !described) return;
   first = false;
   const open = described.pictures.find(isOpen);
-  if (open) go(open);
+  if (open) byId(id(open))?.focus({ preventScroll: true }); // the page begins at its top
 });
 follow((changed) => (changed === null || changed === collection) && renew());

@@ -27,7 +27,7 @@ const send = async (files) => {
   say(`Sending ${counted(files.length, "file")} …`);
   try {
     const made = await ask("POST", "/v1/collections", form);
-    say(`${made.name}: sent. Its documents appear below as they are linked.`);
+    say(`${made.name}: sent. What becomes of it stands below.`);
     await show();
   } catch (error) {
     say(`Not taken: ${error.message}`, true);
@@ -73,9 +73,9 @@ document.getElementById("folder").addEventListener("change", (event) => {
 });
 document.getElementById("open")?.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const field = document.getElementById("path");
+  const path = event.submitter?.value || document.getElementById("path").value; // the button "Open all" has a value
   try {
-    const made = await ask("POST", "/v1/collections/path", { path: field.value });
+    const made = await ask("POST", "/v1/collections/path", { path });
     say(`${made.name}: opened. Its documents appear below as they are linked.`);
     await show();
   } catch (error) {
@@ -95,6 +95,7 @@ const line = (one) => {
     { class: one.state },
     name,
     make("span", { class: "quiet" }, state ?? ""),
+    one.missing ? make("span", { class: "bad" }, `${counted(one.missing, "picture")} not found or not readable`) : null,
     one.state === "done" && one.problem ? make("span", { class: "bad" }, `not linked again: ${one.problem}`) : null,
   );
 };
@@ -128,6 +129,8 @@ const card = (one) => {
     { class: "card", "aria-labelledby": name },
     make("h2", { id: name }, one.name),
     make("p", { class: one.problem ? "bad" : "quiet" }, said),
+    one.dropped && one.documents.some((each) => each.missing)
+      ? make("p", {}, "Pictures of a text come with it: drop the folder that holds both.") : null,
     working && of ? make("progress", { max: of, value: done, "aria-label": `${done} of ${of} linked` }) : null,
     make("ul", { class: "lines" }, ...one.documents.map(line)),
     make(

@@ -128,7 +128,9 @@ const show = async () => {
   const picture = document_.pictures[current.picture];
   const digits = new Map(picture.candidates.map(([sentence], n) => [sentence, n + 1]));
   const said = picture.caption ?? picture.alt;
-  byId("picture-name").textContent = `Picture ${current.picture + 1}`;
+  byId("picture-name").replaceChildren(
+    `Picture ${current.picture + 1} of `, make("a", { href: `/documents/${current.document}` }, document_.title),
+  );
   Object.assign(byId("picture"), {
     src: `/v1/documents/${current.document}/pictures/${current.picture}`,
     alt: picture.alt ?? picture.caption ?? "No description",

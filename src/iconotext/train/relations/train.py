@@ -15,6 +15,7 @@ from iconotext.embed.layer_means import LayerMeans
 from iconotext.embed.relation_model import RelationModel, RelationWeights, save_relation_model
 from iconotext.errors import CorpusError, SettingError, TrainingError
 from iconotext.evaluate.average_precision import average_precision
+from iconotext.extras import require
 from iconotext.features import cached_image, load_image_backbone
 from iconotext.recipe import dump_recipe
 from iconotext.recipe.relation_recipe import RelationRecipe, RelationSettings, is_relation_recipe, load_relation_recipe
@@ -73,6 +74,7 @@ def train_relations(
     settings = recipe.relations
     if is_trained(folder, recipe):
         return folder
+    require("train", "torch", "scipy", purpose="training")
     data = read_relation_data(corpora, settings.splits)
     _check_silent(settings, data)
     groups = groups_of(data.texts, data.images)
