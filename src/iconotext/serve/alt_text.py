@@ -19,11 +19,12 @@ from iconotext.serve import alt_text_work
 from iconotext.serve.alt_text_store import Counts, Said
 from iconotext.serve.alt_text_work import ALT_TEXT, Texts
 from iconotext.serve.answers import known_collection, known_entry
-from iconotext.serve.collections import problems, sent_once
+from iconotext.serve.collections import problems, sends, sent_once
 from iconotext.serve.jobs import Jobs, without_place
 from iconotext.serve.page import page
 from iconotext.serve.records import Collection, Entry
 from iconotext.serve.schemas import LARGEST, Described
+from iconotext.serve.state import TheJobs
 
 OLDER = "it was linked by an older version: open it again"
 
@@ -138,110 +139,111 @@ class WrittenOut(Described):
     problems: list[str] = Field(description="By picture why its text was not.")
 
 
-def routes(jobs: Jobs) -> APIRouter:
-    """The routes of alternative texts, and their page."""
-    router, store, kept = APIRouter(tags=["alternative texts"]), jobs.store, jobs.alt_texts
+router = APIRouter(tags=["alternative texts"])
 
-    @router.get("/collections/{collection}/alt-text", response_class=HTMLResponse, include_in_schema=False)
-    def alt_text_page(collection: str, document: Annotated[int | None, Query(ge=0, le=LARGEST)] = None) -> str:
-        """The pictures of a document whose alternative texts want something, each with its draft."""
-        known = known_collection(store, collection)
-        title = f"Alternative texts: {known.name}"
-        return page("alt-text.html", jobs.settings, here="/", title=title, collection=known, document=document)
 
-    @router.get("/v1/collections/{collection}/alt-text", responses=problems(404))
-    def counted(collection: str) -> ToDoOut:
-        """For how many pictures of each document there is something to do."""
-        known = known_collection(store, collection)
-        counts, documents = kept.counts(known.id), []
-        for entry in (entry for entry in store.entries(known.id) if entry.state == "done"):
-            count = counts.get(entry.id, Counts(0, 0, 0))
-            if count.accepted:  # of these some may be in the file by now, or their pictures gone
-                count = count._replace(accepted=len(_accepted(_found(jobs, entry), kept.said(entry.id))))
-            documents.append(CountedOut(document=entry.id, name=entry.name, title=entry.title, **count._asdict()))
-        return ToDoOut(writes=_may_write(jobs, known), documents=documents)
+@router.get("/collections/{collection}/alt-text", response_class=HTMLResponse, include_in_schema=False)
+def alt_text_page(
+    jobs: TheJobs, collection: str, document: Annotated[int | None, Query(ge=0, le=LARGEST)] = None
+) -> str:
+    """The pictures of a document whose alternative texts want something, each with its draft."""
+    known = known_collection(jobs.store, collection)
+    title = f"Alternative texts: {known.name}"
+    return page("alt-text.html", jobs.settings, here="/", title=title, collection=known, document=document)
 
-    @router.get("/v1/documents/{document}/alt-text", responses=problems(404, 409))
-    def described(document: int) -> DescribedOut:
-        """The pictures of a document: what is wrong with their alternative texts, drafts, and what was said."""
-        entry = known_entry(store, document)
-        found, said = _found(jobs, entry), kept.said(entry.id)
-        return DescribedOut(
-            document=entry.id,
-            name=entry.name,
-            title=entry.title,
-            language=found["language"],
-            unchecked=found["unchecked"],
-            accepted=len(_accepted(found, said)),
-            elsewhere=found["elsewhere"],
-            pictures=[
-                ToDescribeOut(**row, said=_state(row, one), text=one and one.text)
-                for row in found["pictures"]
-                for one in [said.get(row["key"])]
-            ],
-        )
 
-    @router.post("/v1/documents/{document}/alt-text", status_code=201, responses=problems(404, 409, 413))
-    def say(document: int, body: SayIn) -> AcceptedOut:
-        """Accept an alternative text, or leave the picture as it is. It is on the disk when the answer comes."""
-        entry = known_entry(store, document)
-        found = _found(jobs, entry)
-        if found["unchecked"] is not None:
-            raise HTTPException(409, found["unchecked"])
-        if all(row["key"] != body.key for row in found["pictures"]):
-            raise HTTPException(404, "there is no such picture in the document any more")
-        saved = kept.say(entry.id, body.key, body.text)
-        jobs.events.tell("collection", id=entry.collection)
-        return AcceptedOut(said=saved)
+@router.get("/v1/collections/{collection}/alt-text", responses=problems(404))
+def counted(jobs: TheJobs, collection: str) -> ToDoOut:
+    """For how many pictures of each document there is something to do."""
+    known = known_collection(jobs.store, collection)
+    counts, documents = jobs.alt_texts.counts(known.id), []
+    for entry in (entry for entry in jobs.store.entries(known.id) if entry.state == "done"):
+        count = counts.get(entry.id, Counts(0, 0, 0))
+        if count.accepted:  # of these some may be in the file by now, or their pictures gone
+            count = count._replace(accepted=len(_accepted(_found(jobs, entry), jobs.alt_texts.said(entry.id))))
+        documents.append(CountedOut(document=entry.id, name=entry.name, title=entry.title, **count._asdict()))
+    return ToDoOut(writes=_may_write(jobs, known), documents=documents)
 
-    @router.post("/v1/collections/{collection}/alt-text/undo", responses=problems(404))
-    def undo(collection: str) -> TakenBackOut:
-        """Take back what was said last, unless it is in the file."""
-        known = known_collection(store, collection)
-        undone = kept.undo(known.id)
-        jobs.events.tell("collection", id=known.id)
-        return TakenBackOut(document=undone and undone.document, key=undone and undone.key)
 
-    @router.post("/v1/documents/{document}/alt-text/write", responses=problems(403, 404, 409, 503))
-    async def write(document: int) -> WrittenOut:
-        """Write the accepted texts of a document into its file: in one step, and nothing but them."""
-        entry = known_entry(store, document)
-        known = known_collection(store, entry.collection)
-        if not _may_write(jobs, known):
-            raise HTTPException(
-                403, "this server writes into no files: take the changed ones, or let it write when it starts"
-            )
-        found = _found(jobs, entry)
-        accepted = _accepted(found, kept.said(entry.id))
-        if not accepted:
-            raise HTTPException(409, "no text was accepted that is not in the file yet")
-        future = jobs.pool.submit(alt_text_work.write, jobs.settings.max_seconds, _texts(jobs, entry, found, accepted))
-        try:
-            wrong = await asyncio.wrap_future(future)
-        except IconotextError as error:
-            store.link_again(entry.id)
-            jobs.wake()
-            raise HTTPException(409, without_place(str(error), entry)) from None
-        kept.set_written(one for number, one in accepted.items() if number not in wrong)
-        store.link_again(entry.id)
-        jobs.wake()
-        told = [f"Picture {number + 1}: {problem}" for number, problem in wrong.items()]
-        return WrittenOut(written=len(accepted) - len(wrong), problems=told)
-
-    @router.get(
-        "/v1/collections/{collection}/alt-text/files",
-        response_class=FileResponse,
-        responses={200: {"content": {"application/zip": {}}}, **problems(404, 409, 503)},
+@router.get("/v1/documents/{document}/alt-text", responses=problems(404, 409))
+def described(jobs: TheJobs, document: int) -> DescribedOut:
+    """The pictures of a document: what is wrong with their alternative texts, drafts, and what was said."""
+    entry = known_entry(jobs.store, document)
+    found, said = _found(jobs, entry), jobs.alt_texts.said(entry.id)
+    return DescribedOut(
+        document=entry.id,
+        name=entry.name,
+        title=entry.title,
+        language=found["language"],
+        unchecked=found["unchecked"],
+        accepted=len(_accepted(found, said)),
+        elsewhere=found["elsewhere"],
+        pictures=[
+            ToDescribeOut(**row, said=_state(row, one), text=one and one.text)
+            for row in found["pictures"]
+            for one in [said.get(row["key"])]
+        ],
     )
-    async def files(collection: str) -> FileResponse:
-        """A zip with the documents that have accepted texts, with these in them."""
-        known = known_collection(store, collection)
-        items = await run_in_threadpool(_all_texts, jobs, known)
-        if not items:
-            raise HTTPException(409, "no text was accepted yet")
-        return await sent_once(jobs, "changed.zip", "application/zip", alt_text_work.pack, items, known.folder)
 
-    return router
+
+@router.post("/v1/documents/{document}/alt-text", status_code=201, responses=problems(404, 409, 413))
+def say(jobs: TheJobs, document: int, body: SayIn) -> AcceptedOut:
+    """Accept an alternative text, or leave the picture as it is. It is on the disk when the answer comes."""
+    entry = known_entry(jobs.store, document)
+    found = _found(jobs, entry)
+    if found["unchecked"] is not None:
+        raise HTTPException(409, found["unchecked"])
+    if all(row["key"] != body.key for row in found["pictures"]):
+        raise HTTPException(404, "there is no such picture in the document any more")
+    saved = jobs.alt_texts.say(entry.id, body.key, body.text)
+    jobs.events.tell("collection", id=entry.collection)
+    return AcceptedOut(said=saved)
+
+
+@router.post("/v1/collections/{collection}/alt-text/undo", responses=problems(404))
+def undo(jobs: TheJobs, collection: str) -> TakenBackOut:
+    """Take back what was said last, unless it is in the file."""
+    known = known_collection(jobs.store, collection)
+    undone = jobs.alt_texts.undo(known.id)
+    jobs.events.tell("collection", id=known.id)
+    return TakenBackOut(document=undone and undone.document, key=undone and undone.key)
+
+
+@router.post("/v1/documents/{document}/alt-text/write", responses=problems(403, 404, 409, 503))
+async def write(jobs: TheJobs, document: int) -> WrittenOut:
+    """Write the accepted texts of a document into its file: in one step, and nothing but them."""
+    entry = known_entry(jobs.store, document)
+    known = known_collection(jobs.store, entry.collection)
+    if not _may_write(jobs, known):
+        raise HTTPException(
+            403, "this server writes into no files: take the changed ones, or let it write when it starts"
+        )
+    found = _found(jobs, entry)
+    accepted = _accepted(found, jobs.alt_texts.said(entry.id))
+    if not accepted:
+        raise HTTPException(409, "no text was accepted that is not in the file yet")
+    future = jobs.pool.submit(alt_text_work.write, jobs.settings.max_seconds, _texts(jobs, entry, found, accepted))
+    try:
+        wrong = await asyncio.wrap_future(future)
+    except IconotextError as error:
+        jobs.store.link_again(entry.id)
+        jobs.wake()
+        raise HTTPException(409, without_place(str(error), entry)) from None
+    jobs.alt_texts.set_written(one for number, one in accepted.items() if number not in wrong)
+    jobs.store.link_again(entry.id)
+    jobs.wake()
+    told = [f"Picture {number + 1}: {problem}" for number, problem in wrong.items()]
+    return WrittenOut(written=len(accepted) - len(wrong), problems=told)
+
+
+@router.get("/v1/collections/{collection}/alt-text/files", **sends(["application/zip"], 404, 409, 503))
+async def files(jobs: TheJobs, collection: str) -> FileResponse:
+    """A zip with the documents that have accepted texts, with these in them."""
+    known = known_collection(jobs.store, collection)
+    items = await run_in_threadpool(_all_texts, jobs, known)
+    if not items:
+        raise HTTPException(409, "no text was accepted yet")
+    return await sent_once(jobs, "changed.zip", "application/zip", alt_text_work.pack, items, known.folder)
 
 
 def _may_write(jobs: Jobs, collection: Collection) -> bool:

@@ -33,6 +33,7 @@ from iconotext.serve.collections import FILES, problems, received
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError
 from iconotext.serve.schemas import Described
+from iconotext.serve.state import TheJobs
 from iconotext.serve.store import new_id
 
 LEFT = 499
@@ -87,41 +88,40 @@ else:
     AltTextIn = _query("AltTextIn", {AltTextSettings: CHECKING, LinkSettings: CONTEXTS}, draft=draft)
 
 
-def routes(jobs: Jobs) -> APIRouter:
-    """The routes for programs.
+router = APIRouter(prefix="/v1", tags=["programs"])
+"""A request with one file is about that document; one with several about those of them that are documents, to which the
+others may be pictures."""
 
-    A request with one file is about that document; one with several about those of them that are documents, to which
-    the others may be pictures.
-    """
-    router = APIRouter(prefix="/v1", tags=["programs"])
-    answers: dict[str, Any] = {
-        "openapi_extra": FILES,
-        "responses": problems(415, 500, 503, 504),
-        "response_class": JSONResponse,  # says so in the description; the text comes from the process
-    }
+_ANSWERS: dict[str, Any] = {
+    "openapi_extra": FILES,
+    "responses": problems(415, 500, 503, 504),
+    "response_class": JSONResponse,  # says so in the description; the text comes from the process
+}
 
-    @router.post("/link", response_model=list[LinkedOut | FailedOut], **answers)
-    async def link(request: Request, asked: Annotated[LinkIn, Query()]) -> Response:
-        """The documents with their links, as ``iconotext link --to json`` gives them."""
-        return await _answer(jobs, request, asked, at_once.links)
 
-    @router.post("/context", response_model=list[Context], **answers)
-    async def context(request: Request, asked: Annotated[ContextIn, Query()]) -> Response:
-        """What is said of each picture, as ``iconotext context --json`` gives it."""
-        return await _answer(jobs, request, asked, at_once.contexts, _of(asked, "words"))
+@router.post("/link", response_model=list[LinkedOut | FailedOut], **_ANSWERS)
+async def link(jobs: TheJobs, request: Request, asked: Annotated[LinkIn, Query()]) -> Response:
+    """The documents with their links, as ``iconotext link --to json`` gives them."""
+    return await _answer(jobs, request, asked, at_once.links)
 
-    @router.post("/chunks", response_model=list[Chunk], **answers)
-    async def chunks(request: Request, asked: Annotated[ChunksIn, Query()]) -> Response:
-        """The documents in chunks, each picture with its sentences, as ``iconotext chunks --json`` gives them."""
-        return await _answer(jobs, request, asked, at_once.chunks, _of(asked, "words"))
 
-    @router.post("/alt-text", response_model=AltTextsOut, **answers)
-    async def alt_text(request: Request, asked: Annotated[AltTextIn, Query()]) -> Response:
-        """What is wrong with alternative texts, and drafts, as the commands ``alt-text`` give them."""
-        checking = _settings(AltTextSettings, asked)
-        return await _answer(jobs, request, asked, at_once.alt_texts, checking, _of(asked, "draft"))
+@router.post("/context", response_model=list[Context], **_ANSWERS)
+async def context(jobs: TheJobs, request: Request, asked: Annotated[ContextIn, Query()]) -> Response:
+    """What is said of each picture, as ``iconotext context --json`` gives it."""
+    return await _answer(jobs, request, asked, at_once.contexts, _of(asked, "words"))
 
-    return router
+
+@router.post("/chunks", response_model=list[Chunk], **_ANSWERS)
+async def chunks(jobs: TheJobs, request: Request, asked: Annotated[ChunksIn, Query()]) -> Response:
+    """The documents in chunks, each picture with its sentences, as ``iconotext chunks --json`` gives them."""
+    return await _answer(jobs, request, asked, at_once.chunks, _of(asked, "words"))
+
+
+@router.post("/alt-text", response_model=AltTextsOut, **_ANSWERS)
+async def alt_text(jobs: TheJobs, request: Request, asked: Annotated[AltTextIn, Query()]) -> Response:
+    """What is wrong with alternative texts, and drafts, as the commands ``alt-text`` give them."""
+    checking = _settings(AltTextSettings, asked)
+    return await _answer(jobs, request, asked, at_once.alt_texts, checking, _of(asked, "draft"))
 
 
 def _of(asked: BaseModel, name: str) -> Any:

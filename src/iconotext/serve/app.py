@@ -17,12 +17,14 @@ from starlette.types import ASGIApp
 
 from iconotext import __version__
 from iconotext.errors import SettingError
+from iconotext.papers.studies import find_studies
 from iconotext.serve import alt_text, api, collections, models, pages, search, study, work
 from iconotext.serve.access import Access
 from iconotext.serve.events import Events
 from iconotext.serve.follow import Follower
 from iconotext.serve.guard import Guard
 from iconotext.serve.jobs import Jobs
+from iconotext.serve.pictures import picture_pool
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.schemas import Health
 from iconotext.serve.settings import ServeSettings
@@ -78,16 +80,20 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
         """What the server counts, for Prometheus."""
         return PlainTextResponse(jobs.metrics.text(), media_type="text/plain; version=0.0.4")
 
-    app.include_router(pages.routes(jobs))
-    app.include_router(collections.routes(jobs))
+    app.state.jobs = jobs
+    app.include_router(pages.router)
+    app.include_router(collections.router)
     if settings.library is not None:
-        app.include_router(search.routes(jobs, settings.library))
-    app.include_router(alt_text.routes(jobs))
+        app.state.finder = search.Finder(settings, settings.library)
+        app.include_router(search.router)
+    app.include_router(alt_text.router)
     if settings.models is not None:
-        app.include_router(models.routes(jobs))
+        app.state.models = models.Models(jobs, settings.models)
+        app.include_router(models.router)
     if settings.study:
-        app.include_router(study.routes(jobs))
-    app.include_router(api.routes(jobs))
+        app.state.studies, app.state.study_pool = find_studies(settings.study), picture_pool()
+        app.include_router(study.router)
+    app.include_router(api.router)
     return jobs.metrics.counting(Guard(app, settings=settings, access=access))
 
 

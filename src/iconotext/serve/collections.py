@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -33,10 +33,13 @@ from iconotext.serve.schemas import (
     UndoneOut,
     VerdictIn,
 )
+from iconotext.serve.state import TheJobs
 from iconotext.serve.store import new_id
 from iconotext.serve.uploads import save_files
 from iconotext.serve.views import LINKED
 from iconotext.serve.work import REVIEW
+
+T = TypeVar("T")
 
 FILES = {
     "requestBody": {
@@ -57,9 +60,15 @@ FILES = {
 """How files are sent: each as ``files``; the name of one may be a path, such as ``docs/pictures/a.png``."""
 
 
-def problems(*codes: int) -> dict[int | str, dict[str, type[Problem]]]:
+def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The answers other than the good one that a route may give: of the guard, to a body that is none, and others."""
     return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, *codes)}
+
+
+def sends(kinds: Sequence[str], *codes: int) -> dict[str, Any]:
+    """How a route is described that sends a file of one of some media types: see ``problems``."""
+    good = {"content": {kind: {} for kind in kinds}}
+    return {"response_class": Response, "responses": {200: good} | problems(*codes)}
 
 
 async def received(request: Request, folder: Path, jobs: Jobs) -> str:
@@ -82,123 +91,126 @@ async def received(request: Request, folder: Path, jobs: Jobs) -> str:
         return files[0][0]
 
 
-def routes(jobs: Jobs) -> APIRouter:
-    """The routes of collections."""
-    router, store = APIRouter(prefix="/v1", tags=["collections"]), jobs.store
+router = APIRouter(prefix="/v1", tags=["collections"])
 
-    @router.get("/collections", responses=problems())
-    def all_collections() -> list[CollectionOut]:
-        """All collections, the newest first."""
-        return [collection_out(store, each) for each in store.collections()]
 
-    @router.post("/collections", status_code=201, openapi_extra=FILES, responses=problems(400, 413, 415))
-    async def drop(request: Request) -> CollectionOut:
-        """Drop files, a folder or a zip; they are linked one after the other."""
-        identifier = new_id()
-        folder = jobs.settings.data.absolute() / "dropped" / identifier
-        first = await received(request, folder, jobs)
-        made = store.add_collection(_name(first), folder, own=True, identifier=identifier)
-        jobs.wake()
-        return collection_out(store, made)
+@router.get("/collections", responses=problems())
+def all_collections(jobs: TheJobs) -> list[CollectionOut]:
+    """All collections, the newest first."""
+    return [collection_out(jobs.store, each) for each in jobs.store.collections()]
 
-    @router.post("/collections/path", status_code=201, responses=problems(400, 404, 413))
-    def open_path(body: PathIn) -> CollectionOut:
-        """Open a file or folder below the root of the server. Nothing is written there."""
-        made = store.add_collection(*_below(jobs.settings.root, body.path), own=False)
-        jobs.wake()
-        return collection_out(store, made)
 
-    @router.get("/collections/{collection}", responses=problems(404))
-    def one(collection: str) -> CollectionOut:
-        """How far a collection is."""
-        return collection_out(store, known_collection(store, collection))
+@router.post("/collections", status_code=201, openapi_extra=FILES, responses=problems(400, 413, 415))
+async def drop(jobs: TheJobs, request: Request) -> CollectionOut:
+    """Drop files, a folder or a zip; they are linked one after the other."""
+    identifier = new_id()
+    folder = jobs.settings.data.absolute() / "dropped" / identifier
+    first = await received(request, folder, jobs)
+    made = jobs.store.add_collection(_name(first), folder, own=True, identifier=identifier)
+    jobs.wake()
+    return collection_out(jobs.store, made)
 
-    @router.delete("/collections/{collection}", status_code=204, responses=problems(404))
-    def remove(collection: str) -> None:
-        """Remove a collection with what was said of it, and the files that were dropped."""
-        jobs.remove(known_collection(store, collection))
 
-    @router.get("/collections/{collection}/review", responses=problems(404))
-    def review(collection: str, reviewer: Annotated[Name | None, Query()] = None) -> ReviewOut:
-        """Its pictures in the order of doubt, and what was said of them."""
-        return review_out(store, known_collection(store, collection), reviewer)
+@router.post("/collections/path", status_code=201, responses=problems(400, 404, 413))
+def open_path(jobs: TheJobs, body: PathIn) -> CollectionOut:
+    """Open a file or folder below the root of the server. Nothing is written there."""
+    made = jobs.store.add_collection(*_below(jobs.settings.root, body.path), own=False)
+    jobs.wake()
+    return collection_out(jobs.store, made)
 
-    @router.post("/collections/{collection}/verdicts", status_code=201, responses=problems(404, 409, 413))
-    def say(collection: str, body: VerdictIn) -> SavedOut:
-        """Say to which sentences a picture belongs. It is on the disk when the answer comes."""
-        known = known_collection(store, collection)
-        entry = known_entry(store, body.document)
-        pictures = {p.number for p in store.pictures(known.id) if p.document == entry.id}
-        if entry.collection != known.id or body.picture not in pictures:
-            raise HTTPException(404, "there is no such picture in the collection")
-        if body.digest not in (None, entry.digest):
-            raise HTTPException(409, "its document has changed since it was shown: look at it as it is now")
-        if any(sentence >= entry.sentences for sentence in body.sentences):
-            raise HTTPException(404, "there is no such sentence in the document")
-        saved = store.add_verdict(entry, body.picture, body.reviewer, sorted(set(body.sentences)))
-        jobs.wake()
-        return SavedOut(verdict=saved)
 
-    @router.post("/collections/{collection}/undo", responses=problems(404, 413))
-    def undo(collection: str, body: ReviewerIn) -> UndoneOut:
-        """Take back what a reviewer said last."""
-        undone = store.undo(known_collection(store, collection).id, body.reviewer)
-        jobs.wake()
-        return UndoneOut(document=undone and undone.document, picture=undone and undone.picture)
+@router.get("/collections/{collection}", responses=problems(404))
+def one(jobs: TheJobs, collection: str) -> CollectionOut:
+    """How far a collection is."""
+    return collection_out(jobs.store, known_collection(jobs.store, collection))
 
-    @router.get(
-        "/collections/{collection}/corpus",
-        response_class=FileResponse,
-        responses={200: {"content": {"application/zip": {}}}, **problems(404, 409, 503)},
-    )
-    async def corpus(collection: str) -> FileResponse:
-        """A zip with the judged pictures and a corpus with their links, for ``evaluate`` and ``train``."""
-        known = known_collection(store, collection)
-        return await _exported(jobs, known, export.write_corpus, "corpus.zip", "application/zip")
 
-    @router.get(
-        "/collections/{collection}/label-studio",
-        response_class=FileResponse,
-        responses={200: {"content": {"application/json": {}}}, **problems(404, 409, 503)},
-    )
-    async def label_studio(collection: str) -> FileResponse:
-        """The judged pictures as tasks of Label Studio: what people said annotated, what was found predicted."""
-        known = known_collection(store, collection)
-        return await _exported(jobs, known, export.write_tasks, "label-studio.json", "application/json", known.habits)
+@router.delete("/collections/{collection}", status_code=204, responses=problems(404))
+def remove(jobs: TheJobs, collection: str) -> None:
+    """Remove a collection with what was said of it, and the files that were dropped."""
+    jobs.remove(known_collection(jobs.store, collection))
 
-    @router.get("/label-studio/interface", response_class=Response, responses=problems())
-    def interface() -> Response:
-        """The labelling interface of a project of Label Studio for these tasks, as XML."""
-        named = {"content-disposition": 'attachment; filename="label-studio.xml"'}
-        return Response(labelling_config(), media_type="application/xml", headers=named)
 
-    @router.get("/documents/{document}", response_class=JSONResponse, responses=problems(404, 409, 503))
-    async def linked(document: int) -> Response:
-        """A linked document, as ``iconotext link --to json`` gives it."""
-        return await run_in_threadpool(_whole, await made(jobs, known_entry(store, document), LINKED))
+@router.get("/collections/{collection}/review", responses=problems(404))
+def review(jobs: TheJobs, collection: str, reviewer: Annotated[Name | None, Query()] = None) -> ReviewOut:
+    """Its pictures in the order of doubt, and what was said of them."""
+    return review_out(jobs.store, known_collection(jobs.store, collection), reviewer)
 
-    @router.get("/documents/{document}/review", response_class=JSONResponse, responses=problems(404, 409))
-    def shown(document: int) -> Response:
-        """Sentences and pictures of a document, with the likeliest sentences of each picture."""
-        return _whole(jobs.entry_folder(known_entry(store, document)) / REVIEW)
 
-    @router.get("/documents/{document}/pictures/{picture}", response_class=FileResponse, responses=problems(404, 409))
-    def picture(document: int, picture: int) -> FileResponse:
-        """A picture of a document, at most 900 pixels a side."""
-        folder = jobs.entry_folder(known_entry(store, document))
-        for kind in ("jpeg", "png"):
-            if 0 <= picture < 2**31 and (file := folder / f"{picture}.{kind}").is_file():
-                return FileResponse(file, media_type=f"image/{kind}")
-        raise HTTPException(404, "there is no such picture")
+@router.post("/collections/{collection}/verdicts", status_code=201, responses=problems(404, 409, 413))
+def say(jobs: TheJobs, collection: str, body: VerdictIn) -> SavedOut:
+    """Say to which sentences a picture belongs. It is on the disk when the answer comes."""
+    known = known_collection(jobs.store, collection)
+    entry = known_entry(jobs.store, body.document)
+    pictures = {p.number for p in jobs.store.pictures(known.id) if p.document == entry.id}
+    if entry.collection != known.id or body.picture not in pictures:
+        raise HTTPException(404, "there is no such picture in the collection")
+    if body.digest not in (None, entry.digest):
+        raise HTTPException(409, "its document has changed since it was shown: look at it as it is now")
+    if any(sentence >= entry.sentences for sentence in body.sentences):
+        raise HTTPException(404, "there is no such sentence in the document")
+    saved = jobs.store.add_verdict(entry, body.picture, body.reviewer, sorted(set(body.sentences)))
+    jobs.wake()
+    return SavedOut(verdict=saved)
 
-    @router.get("/events", response_class=StreamingResponse, responses=problems(503), include_in_schema=False)
-    async def events() -> StreamingResponse:
-        """Tells of every change, as server-sent events."""
-        if jobs.events.full:
-            raise HTTPException(503, "too many pages are open", {"retry-after": "60"})
-        return StreamingResponse(jobs.events.stream(), media_type="text/event-stream")
 
-    return router
+@router.post("/collections/{collection}/undo", responses=problems(404, 413))
+def undo(jobs: TheJobs, collection: str, body: ReviewerIn) -> UndoneOut:
+    """Take back what a reviewer said last."""
+    undone = jobs.store.undo(known_collection(jobs.store, collection).id, body.reviewer)
+    jobs.wake()
+    return UndoneOut(document=undone and undone.document, picture=undone and undone.picture)
+
+
+@router.get("/collections/{collection}/corpus", **sends(["application/zip"], 404, 409, 503))
+async def corpus(jobs: TheJobs, collection: str) -> FileResponse:
+    """A zip with the judged pictures and a corpus with their links, for ``evaluate`` and ``train``."""
+    known = known_collection(jobs.store, collection)
+    return await _exported(jobs, known, export.write_corpus, "corpus.zip", "application/zip")
+
+
+@router.get("/collections/{collection}/label-studio", **sends(["application/json"], 404, 409, 503))
+async def label_studio(jobs: TheJobs, collection: str) -> FileResponse:
+    """The judged pictures as tasks of Label Studio: what people said annotated, what was found predicted."""
+    known = known_collection(jobs.store, collection)
+    return await _exported(jobs, known, export.write_tasks, "label-studio.json", "application/json", known.habits)
+
+
+@router.get("/label-studio/interface", response_class=Response, responses=problems())
+def interface() -> Response:
+    """The labelling interface of a project of Label Studio for these tasks, as XML."""
+    named = {"content-disposition": 'attachment; filename="label-studio.xml"'}
+    return Response(labelling_config(), media_type="application/xml", headers=named)
+
+
+@router.get("/documents/{document}", response_class=JSONResponse, responses=problems(404, 409, 503))
+async def linked(jobs: TheJobs, document: int) -> Response:
+    """A linked document, as ``iconotext link --to json`` gives it."""
+    return await run_in_threadpool(_whole, await made(jobs, known_entry(jobs.store, document), LINKED))
+
+
+@router.get("/documents/{document}/review", response_class=JSONResponse, responses=problems(404, 409))
+def shown(jobs: TheJobs, document: int) -> Response:
+    """Sentences and pictures of a document, with the likeliest sentences of each picture."""
+    return _whole(jobs.entry_folder(known_entry(jobs.store, document)) / REVIEW)
+
+
+@router.get("/documents/{document}/pictures/{picture}", response_class=FileResponse, responses=problems(404, 409))
+def picture(jobs: TheJobs, document: int, picture: int) -> FileResponse:
+    """A picture of a document, at most 900 pixels a side."""
+    folder = jobs.entry_folder(known_entry(jobs.store, document))
+    for kind in ("jpeg", "png"):
+        if 0 <= picture < 2**31 and (file := folder / f"{picture}.{kind}").is_file():
+            return FileResponse(file, media_type=f"image/{kind}")
+    raise HTTPException(404, "there is no such picture")
+
+
+@router.get("/events", response_class=StreamingResponse, responses=problems(503), include_in_schema=False)
+async def events(jobs: TheJobs) -> StreamingResponse:
+    """Tells of every change, as server-sent events."""
+    if jobs.events.full:
+        raise HTTPException(503, "too many pages are open", {"retry-after": "60"})
+    return StreamingResponse(jobs.events.stream(), media_type="text/event-stream")
 
 
 async def made(jobs: Jobs, entry: Entry, name: str) -> Path:
@@ -239,6 +251,15 @@ async def _exported(
     return await sent_once(jobs, name, kind, write, items, collection.name, *more)
 
 
+async def done(jobs: Jobs, function: Callable[..., T], *arguments: object) -> T:
+    """What a process makes of a call; errors become answers."""
+    future = jobs.pool.submit(function, jobs.settings.max_seconds, *arguments)
+    try:
+        return await asyncio.wrap_future(future)
+    except IconotextError as error:
+        raise HTTPException(409, str(error)) from None
+
+
 async def sent_once(
     jobs: Jobs, name: str, kind: str, write: Callable[..., object], items: Sequence[object], about: str, *more: str
 ) -> FileResponse:
@@ -248,11 +269,7 @@ async def sent_once(
         HTTPException: It cannot be written.
     """
     target = jobs.exports / f"{new_id()}-{name}"
-    future = jobs.pool.submit(write, jobs.settings.max_seconds, items, about, str(target), *more)
-    try:
-        await asyncio.wrap_future(future)
-    except IconotextError as error:
-        raise HTTPException(409, str(error)) from None
+    await done(jobs, write, items, about, str(target), *more)
     gone = BackgroundTask(target.unlink, missing_ok=True)
     return FileResponse(target, media_type=kind, filename=name, background=gone)
 

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, ParamSpec, TypeVar
+from typing import Annotated, ParamSpec, TypeVar
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import ValidationError
 
@@ -28,11 +28,13 @@ from iconotext.plain_text import counted, readable, shortened
 from iconotext.relations import RELATIONS, relation_name, short_name
 from iconotext.report.page import breakable
 from iconotext.serve import searching
-from iconotext.serve.collections import FILES, problems, received
+from iconotext.serve.collections import FILES, problems, received, sends
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.page import page
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.search_schemas import MOST, ExampleOut, PictureId, ResultOut, SearchIn, SearchOut, Size
+from iconotext.serve.settings import ServeSettings
+from iconotext.serve.state import TheJobs, of_app
 from iconotext.serve.store import Store, new_id
 
 P = ParamSpec("P")
@@ -59,83 +61,93 @@ def check_library(library: Path) -> None:
     read_settings(library)
 
 
-def routes(jobs: Jobs, library: Path) -> APIRouter:
-    """The routes of the search over a library."""
-    settings, examples = jobs.settings, str(jobs.settings.data.absolute() / "examples")
-    pool = Pool(settings.workers, searching.prepare, str(library.absolute()))
-    few = asyncio.Semaphore(settings.workers)  # pictures at once: searches come first
+class Finder:
+    """The processes that search a library.
 
-    async def done(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        return await asyncio.wrap_future(pool.submit(function, SECONDS, *arguments, **named))
+    Attributes:
+        examples: Folder of the pictures that were sent to search with.
+        few: Lets some pictures be made ready at once: searches come first.
+    """
 
-    @asynccontextmanager
-    async def life(app: Any) -> AsyncIterator[None]:
-        for _ in range(settings.workers):
-            pool.submit(searching.about, SECONDS)  # models are there when somebody asks
-        yield
-        pool.close()
+    def __init__(self, settings: ServeSettings, library: Path) -> None:
+        self.library, self.examples = library, str(settings.data.absolute() / "examples")
+        self.pool = Pool(settings.workers, searching.prepare, str(library.absolute()))
+        self.few = asyncio.Semaphore(settings.workers)
 
-    router = APIRouter(lifespan=life)
+    async def done(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """What a process makes of a call."""
+        return await asyncio.wrap_future(self.pool.submit(function, SECONDS, *arguments, **named))
 
-    @router.get("/search", response_class=HTMLResponse, include_in_schema=False)
-    async def search_page(request: Request) -> HTMLResponse:
-        """The page: what is asked is in its address."""
-        asked, found, problem, status = SearchIn(), None, None, 200
+
+TheFinder = Annotated[Finder, of_app("finder")]
+
+
+@asynccontextmanager
+async def life(app: FastAPI) -> AsyncIterator[None]:
+    """Begins and ends the processes with the server."""
+    pool = app.state.finder.pool
+    for _ in range(app.state.jobs.settings.workers):
+        pool.submit(searching.about, SECONDS)  # models are there when somebody asks
+    yield
+    pool.close()
+
+
+router = APIRouter(tags=["search"], lifespan=life)
+
+
+@router.get("/search", response_class=HTMLResponse, include_in_schema=False)
+async def search_page(jobs: TheJobs, finder: TheFinder, request: Request) -> HTMLResponse:
+    """The page: what is asked is in its address."""
+    asked, found, problem, status = SearchIn(), None, None, 200
+    try:
+        asked = _asked(request.query_params)
+        if asked.sentence or asked.picture:
+            found = await finder.done(searching.find, asked, finder.examples)
+        about = found.about if found else await finder.done(searching.about)
+    except IconotextError as error:
+        problem, status = str(error), _status(error)
         try:
-            asked = _asked(request.query_params)
-            if asked.sentence or asked.picture:
-                found = await done(searching.find, asked, examples)
-            about = found.about if found else await done(searching.about)
-        except IconotextError as error:
-            problem, status = str(error), _status(error)
-            try:
-                about = await done(searching.about)
-            except IconotextError:
-                about = searching.About(library.resolve().name, 0, (), ())
-        shown = _page(jobs, about, asked, found, problem, request.query_params)
-        return HTMLResponse(shown, status)
+            about = await finder.done(searching.about)
+        except IconotextError:
+            about = searching.About(finder.library.resolve().name, 0, (), ())
+    shown = _page(jobs, about, asked, found, problem, request.query_params)
+    return HTMLResponse(shown, status)
 
-    @router.post("/v1/search", tags=["search"], responses=problems(400, 404, 409, 413, 503))
-    async def search(body: SearchIn) -> SearchOut:
-        """The pictures of the library that fit best, as ``iconotext search --json`` gives them."""
-        try:
-            found = await done(searching.find, body, examples)
-        except IconotextError as error:
-            raise HTTPException(_status(error), str(error)) from None
-        results = [_out(*each, jobs.store) for each in zip(found.results, found.names, strict=True)]
-        return SearchOut(results=results, good=found.good, more=found.more, note=found.note)
 
-    @router.post(
-        PICTURES, status_code=201, openapi_extra=FILES, tags=["search"], responses=problems(400, 413, 415, 503)
-    )
-    async def send_example(request: Request) -> ExampleOut:
-        """Send a picture to search with; a few hundred are kept."""
-        folder = settings.data.absolute() / "dropped" / new_id()
-        try:
-            await received(request, folder, jobs)
-            return ExampleOut(id=await done(searching.keep_example, str(folder), examples))
-        except IconotextError as error:
-            raise HTTPException(503 if isinstance(error, BusyError | GoneError) else 400, str(error)) from None
-        finally:
-            rmtree(folder, ignore_errors=True)
+@router.post("/v1/search", responses=problems(400, 404, 409, 413, 503))
+async def search(jobs: TheJobs, finder: TheFinder, body: SearchIn) -> SearchOut:
+    """The pictures of the library that fit best, as ``iconotext search --json`` gives them."""
+    try:
+        found = await finder.done(searching.find, body, finder.examples)
+    except IconotextError as error:
+        raise HTTPException(_status(error), str(error)) from None
+    results = [_out(*each, jobs.store) for each in zip(found.results, found.names, strict=True)]
+    return SearchOut(results=results, good=found.good, more=found.more, note=found.note)
 
-    @router.get(
-        f"{PICTURES}/{{picture}}",
-        tags=["search"],
-        response_class=Response,
-        responses={200: {"content": {"image/jpeg": {}, "image/png": {}}}, **problems(404, 409, 503)},
-    )
-    async def picture(picture: PictureId, size: Size = "large") -> Response:
-        """A picture of the library, or one that was sent, by its id."""
-        try:
-            async with few:
-                kind, data = await done(searching.picture, picture, size, examples)
-        except IconotextError as error:
-            raise HTTPException(_status(error), str(error)) from None
-        headers = {"cache-control": "private, max-age=86400, immutable"}  # the id names the content
-        return Response(data, media_type=f"image/{kind}", headers=headers)
 
-    return router
+@router.post(PICTURES, status_code=201, openapi_extra=FILES, responses=problems(400, 413, 415, 503))
+async def send_example(jobs: TheJobs, finder: TheFinder, request: Request) -> ExampleOut:
+    """Send a picture to search with; a few hundred are kept."""
+    folder = jobs.settings.data.absolute() / "dropped" / new_id()
+    try:
+        await received(request, folder, jobs)
+        return ExampleOut(id=await finder.done(searching.keep_example, str(folder), finder.examples))
+    except IconotextError as error:
+        raise HTTPException(503 if isinstance(error, BusyError | GoneError) else 400, str(error)) from None
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+@router.get(f"{PICTURES}/{{picture}}", **sends(["image/jpeg", "image/png"], 404, 409, 503))
+async def picture(finder: TheFinder, picture: PictureId, size: Size = "large") -> Response:
+    """A picture of the library, or one that was sent, by its id."""
+    try:
+        async with finder.few:
+            kind, data = await finder.done(searching.picture, picture, size, finder.examples)
+    except IconotextError as error:
+        raise HTTPException(_status(error), str(error)) from None
+    headers = {"cache-control": "private, max-age=86400, immutable"}  # the id names the content
+    return Response(data, media_type=f"image/{kind}", headers=headers)
 
 
 def _status(error: IconotextError) -> int:

@@ -7,12 +7,12 @@ name of a file, not what a picture's file says of itself, since it is encoded an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, FastAPI, HTTPException, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 from pydantic import Field, StringConstraints
@@ -22,7 +22,6 @@ from iconotext.errors import ImageError, SettingError, StudyError
 from iconotext.papers.studies import (
     ANSWERS,
     Progress,
-    find_studies,
     next_pair,
     progress,
     shown_images,
@@ -32,11 +31,13 @@ from iconotext.papers.studies import (
 )
 from iconotext.papers.studies.results import study_grids
 from iconotext.papers.studies.voting import rater_name
-from iconotext.serve.collections import problems
+from iconotext.serve.collections import problems, sends
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.page import page
-from iconotext.serve.pictures import SECONDS, encoded, picture_pool
+from iconotext.serve.pictures import SECONDS, encoded
+from iconotext.serve.pool import Pool
 from iconotext.serve.schemas import LARGEST, Described
+from iconotext.serve.state import TheJobs, of_app
 
 Rater = Annotated[str, StringConstraints(max_length=100, pattern=r"^\s*\w[\w .'@+-]*$")]
 """What a rater is called."""
@@ -74,92 +75,103 @@ class TurnOut(Described):
     finished: bool = Field(description="Whether all votes are in; the result may then be seen.")
 
 
-def routes(jobs: Jobs) -> APIRouter:
-    """The routes of studies, and their pages; ``StudyError`` where a study of the settings cannot be used."""
-    studies, pool = find_studies(jobs.settings.study), picture_pool()
+TheStudies = Annotated[Mapping[str, Path], of_app("studies")]
+"""By name."""
 
-    @asynccontextmanager
-    async def life(_: object) -> AsyncIterator[None]:
-        yield
-        pool.close()
 
-    router = APIRouter(lifespan=life)
+@asynccontextmanager
+async def life(app: FastAPI) -> AsyncIterator[None]:
+    """Ends the process with the server."""
+    yield
+    app.state.study_pool.close()
 
-    @contextmanager
-    def used(study: str) -> Iterator[Path]:
-        """The file of a study; what is wrong with it, or with what is asked of it, becomes the answer."""
-        if study not in studies:
-            raise HTTPException(404, "there is no such study")
-        try:
-            yield studies[study]
-        except SettingError as error:
-            raise HTTPException(400, str(error)) from None
-        except (StudyError, ImageError, GoneError) as error:
-            said = str(error).replace(f"{studies[study]}: ", "")  # the name of the file may tell what is compared
-            raise HTTPException(409, said) from None
 
-    def shown(template: str, study: str, far: Progress, **values: object) -> str:
-        title = "Study" if len(studies) == 1 else f"Study {list(studies).index(study) + 1}"
-        return page(template, jobs.settings, here="/studies", title=title, study=study, progress=far, **values)
+router = APIRouter(tags=["studies"], lifespan=life)
 
-    @router.get("/studies", response_class=HTMLResponse, include_in_schema=False)
-    def all_studies() -> str:
-        """The studies, and how far each is."""
-        found = []
-        for name in studies:
-            with used(name) as path:
-                found.append((name, progress(path)))
-        return page("studies.html", jobs.settings, here="/studies", title="Studies", studies=found)
 
-    @router.get("/studies/{study}", response_class=HTMLResponse, include_in_schema=False)
-    def judge(study: str) -> str:
-        """The pairs of a study, one after the other, to be judged."""
-        with used(study) as path:
-            return shown("study.html", study, progress(path), answers=ANSWERS)
+@router.get("/studies", response_class=HTMLResponse, include_in_schema=False)
+def all_studies(jobs: TheJobs, studies: TheStudies) -> str:
+    """The studies, and how far each is."""
+    found = []
+    for name in studies:
+        with _used(studies, name) as path:
+            found.append((name, progress(path)))
+    return page("studies.html", jobs.settings, here="/studies", title="Studies", studies=found)
 
-    @router.get("/studies/{study}/result", response_class=HTMLResponse, include_in_schema=False)
-    def result(study: str) -> str:
-        """What raters prefer, once all votes are in: the tables of ``iconotext analyze votes``."""
-        with used(study) as path:
-            found = study_results(path)
-        grids = study_grids(found) if found.progress.finished else []
-        return shown("study_result.html", study, found.progress, grids=grids)
 
-    @router.post("/v1/studies/{study}/next", tags=["studies"], responses=problems(400, 404, 409, 413))
-    def following(study: str, body: RaterIn) -> TurnOut:
-        """The pair that a rater is to judge; the same one again until he or she does."""
-        with used(study) as path:
-            return _turn(path, body.rater)
+@router.get("/studies/{study}", response_class=HTMLResponse, include_in_schema=False)
+def judge(jobs: TheJobs, studies: TheStudies, study: str) -> str:
+    """The pairs of a study, one after the other, to be judged."""
+    with _used(studies, study) as path:
+        return _page(jobs, studies, "study.html", study, progress(path), answers=ANSWERS)
 
-    @router.post("/v1/studies/{study}/votes", tags=["studies"], responses=problems(400, 404, 409, 413))
-    def say(study: str, body: VoteIn) -> TurnOut:
-        """Judge a pair, and get the next one. The vote is on the disk when the answer comes."""
-        with used(study) as path:
-            vote(path, body.pair, body.rater, body.answer)
-            return _turn(path, body.rater)
 
-    @router.post("/v1/studies/{study}/undo", tags=["studies"], responses=problems(400, 404, 409, 413))
-    def take_back(study: str, body: RaterIn) -> TurnOut:
-        """Take back the last vote of a rater, and get its pair again."""
-        with used(study) as path:
-            undo(path, body.rater)
-            return _turn(path, body.rater)
+@router.get("/studies/{study}/result", response_class=HTMLResponse, include_in_schema=False)
+def result(jobs: TheJobs, studies: TheStudies, study: str) -> str:
+    """What raters prefer, once all votes are in: the tables of ``iconotext analyze votes``."""
+    with _used(studies, study) as path:
+        found = study_results(path)
+    grids = study_grids(found) if found.progress.finished else []
+    return _page(jobs, studies, "study_result.html", study, found.progress, grids=grids)
 
-    @router.get(
-        "/v1/studies/{study}/pairs/{pair}/{side}",
-        tags=["studies"],
-        response_class=Response,
-        responses={200: {"content": {"image/jpeg": {}, "image/png": {}}}, **problems(400, 404, 409, 503)},
-    )
-    async def picture(study: str, pair: int, side: Literal["a", "b"], rater: Annotated[Rater, Query()]) -> Response:
-        """A picture of a pair, at most 900 pixels a side, as this rater is shown it."""
-        with used(study) as path:
-            a, b = await run_in_threadpool(shown_images, path, pair, rater)
-            future = pool.submit(encoded, SECONDS, a if side == "a" else b)
-            kind, data = await asyncio.wrap_future(future)
-        return Response(data, media_type=f"image/{kind}")
 
-    return router
+@router.post("/v1/studies/{study}/next", responses=problems(400, 404, 409, 413))
+def following(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:
+    """The pair that a rater is to judge; the same one again until he or she does."""
+    with _used(studies, study) as path:
+        return _turn(path, body.rater)
+
+
+@router.post("/v1/studies/{study}/votes", responses=problems(400, 404, 409, 413))
+def say(studies: TheStudies, study: str, body: VoteIn) -> TurnOut:
+    """Judge a pair, and get the next one. The vote is on the disk when the answer comes."""
+    with _used(studies, study) as path:
+        vote(path, body.pair, body.rater, body.answer)
+        return _turn(path, body.rater)
+
+
+@router.post("/v1/studies/{study}/undo", responses=problems(400, 404, 409, 413))
+def take_back(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:
+    """Take back the last vote of a rater, and get its pair again."""
+    with _used(studies, study) as path:
+        undo(path, body.rater)
+        return _turn(path, body.rater)
+
+
+@router.get("/v1/studies/{study}/pairs/{pair}/{side}", **sends(["image/jpeg", "image/png"], 400, 404, 409, 503))
+async def picture(
+    studies: TheStudies,
+    pool: Annotated[Pool, of_app("study_pool")],
+    study: str,
+    pair: int,
+    side: Literal["a", "b"],
+    rater: Annotated[Rater, Query()],
+) -> Response:
+    """A picture of a pair, at most 900 pixels a side, as this rater is shown it."""
+    with _used(studies, study) as path:
+        a, b = await run_in_threadpool(shown_images, path, pair, rater)
+        future = pool.submit(encoded, SECONDS, a if side == "a" else b)
+        kind, data = await asyncio.wrap_future(future)
+    return Response(data, media_type=f"image/{kind}")
+
+
+@contextmanager
+def _used(studies: Mapping[str, Path], study: str) -> Iterator[Path]:
+    """The file of a study; what is wrong with it, or with what is asked of it, becomes the answer."""
+    if study not in studies:
+        raise HTTPException(404, "there is no such study")
+    try:
+        yield studies[study]
+    except SettingError as error:
+        raise HTTPException(400, str(error)) from None
+    except (StudyError, ImageError, GoneError) as error:
+        said = str(error).replace(f"{studies[study]}: ", "")  # the name of the file may tell what is compared
+        raise HTTPException(409, said) from None
+
+
+def _page(jobs: Jobs, studies: Mapping[str, Path], template: str, study: str, far: Progress, **values: object) -> str:
+    title = "Study" if len(studies) == 1 else f"Study {list(studies).index(study) + 1}"
+    return page(template, jobs.settings, here="/studies", title=title, study=study, progress=far, **values)
 
 
 def _turn(study: Path, rater: str) -> TurnOut:
