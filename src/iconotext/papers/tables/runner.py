@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ class Reproduction:
     folder: Path
     sections: Sequence[Section]
     results: dict[str, Any]
-    failed: dict[str, str]
+    failed: Mapping[str, str]
     comparison: Comparison
 
 
@@ -104,11 +104,7 @@ def reproduce(
     rows = _rows(published, overrides, extra, dataset=dataset)
     named = () if is_by_relation(published) else chosen_rows(rows, only, published.rows)
     _check_source(published, rows, corpus, source)
-    state: dict[str, Any] = {"table": published.state, "corpus": str(corpus.resolve()), "set": sorted(overrides)}
-    if published.by_dataset:
-        state["dataset"] = [f"{key}={value}" for key, value in published.by_dataset.get(dataset or "", {}).items()]
-    if source is not None:
-        state["from"] = str(source.resolve())
+    state = _state(published, corpus, overrides, dataset, source)
     with gone_if_refused(folder, STATE):
         check_state(folder, state)
         # A named row comes first: the corpus may lack what the others read.
@@ -125,33 +121,21 @@ def reproduce(
             arrays = Arrays(rows, lambda row: corpus, folder, report)
         chosen = chosen_rows(rows, only, published.rows)
         claim(folder, {**state, "prepared": arrays.keys[0] if len(arrays.keys) == 1 else arrays.keys})
+        asked = Comparison(published, rows, corpus, prepared, folder, overrides, dataset, seeds, source, notify=notify)
         problems = score_baselines(chosen, prepared, corpus, first.recipe, folder, notify)
-        to_do = []
-        for run in [run for row in chosen for run in runs_of(row, seeds)]:
-            if not _done(run, folder, published):
-                own = arrays.of(run)
-                _check_links(run, own, _trained_on(run.row, corpus, source))
-                to_do.append((run.key, _job(run, published, corpus, source, own, folder)))
-        runs = [run for row in rows for run in runs_of(row, seeds)]
+        to_do = _to_do(asked, chosen, arrays)
         failed = run_jobs(to_do, work, at_once=jobs or default_jobs(), logs=folder / "logs", watch=watch)
-        comparison = Comparison(
-            table=published,
-            rows=rows,
-            corpus=corpus,
-            prepared=prepared,
-            folder=folder,
-            overrides=overrides,
-            dataset=dataset,
-            seeds=seeds,
-            source=source,
-            failed=failed,
-            collapsed={run.key: each for run in runs if (each := collapse_of(folder, run.key)) is not None},
-            problems=problems,
-            notify=notify,
-        )
-        found = links.report(comparison) if published.kind == "links" else retrieval.report(comparison)
-        found = replace(found, sections=footnoted(found.sections, footnotes([comparison])))
-        return Reproduction(folder, found.sections, write_report(comparison, found), failed, comparison)
+        return _reported(replace(asked, failed=failed, problems=problems))
+
+
+def _state(
+    table: PublishedTable, corpus: Path, overrides: Sequence[str], dataset: str | None, source: Path | None
+) -> dict[str, Any]:
+    """What a folder is made from, but for the prepared corpus."""
+    state: dict[str, Any] = {"table": table.state, "corpus": str(corpus.resolve()), "set": sorted(overrides)}
+    if table.by_dataset:
+        state["dataset"] = [f"{key}={value}" for key, value in table.by_dataset.get(dataset or "", {}).items()]
+    return state if source is None else {**state, "from": str(source.resolve())}
 
 
 def _rows(
@@ -192,6 +176,17 @@ def _trained_on(row: Row, corpus: Path, source: Path | None) -> Path:
     return source if row.transferred and source is not None else corpus
 
 
+def _to_do(asked: Comparison, chosen: Sequence[Row], arrays: Arrays) -> list[tuple[str, Job]]:
+    """What is still to be trained or measured of some rows."""
+    to_do = []
+    for run in [run for row in chosen for run in runs_of(row, asked.seeds)]:
+        if not _done(run, asked.folder, asked.table):
+            prepared = arrays.of(run)
+            _check_links(run, prepared, _trained_on(run.row, asked.corpus, asked.source))
+            to_do.append((run.key, _job(run, asked, prepared)))
+    return to_do
+
+
 def _check_links(run: Run, prepared: Prepared, corpus: Path) -> None:
     """Raise where a row learns from gold links and there are none."""
     if run.recipe.similarity.kind == "labelled-pairs":
@@ -214,16 +209,27 @@ def _done(run: Run, folder: Path, table: PublishedTable) -> bool:
     )
 
 
-def _job(run: Run, table: PublishedTable, corpus: Path, source: Path | None, prepared: Prepared, folder: Path) -> Job:
-    trained_on = _trained_on(run.row, corpus, source)
+def _job(run: Run, asked: Comparison, prepared: Prepared) -> Job:
+    trained_on = _trained_on(run.row, asked.corpus, asked.source)
     return Job(
         recipe=run.recipe,
         corpus=trained_on,
         prepared=prepared.folder,
-        folder=model_folder(folder, run.key),
-        kind=table.kind,
-        results=results_path(folder, run.key, table.kind),
-        about=about_results(corpus, run.key) | ({"trained_on": trained_on.name} if run.row.transferred else {}),
-        losses=table.has_losses,
-        applied=corpus if run.row.transferred else None,
+        folder=model_folder(asked.folder, run.key),
+        kind=asked.table.kind,
+        results=results_path(asked.folder, run.key, asked.table.kind),
+        about=about_results(asked.corpus, run.key) | ({"trained_on": trained_on.name} if run.row.transferred else {}),
+        losses=asked.table.has_losses,
+        applied=asked.corpus if run.row.transferred else None,
     )
+
+
+def _reported(comparison: Comparison) -> Reproduction:
+    """The report of all that is there."""
+    runs = [run for row in comparison.rows for run in runs_of(row, comparison.seeds)]
+    collapsed = {run.key: each for run in runs if (each := collapse_of(comparison.folder, run.key)) is not None}
+    comparison = replace(comparison, collapsed=collapsed)
+    found = links.report(comparison) if comparison.table.kind == "links" else retrieval.report(comparison)
+    found = replace(found, sections=footnoted(found.sections, footnotes([comparison])))
+    written = write_report(comparison, found)
+    return Reproduction(comparison.folder, found.sections, written, comparison.failed, comparison)
