@@ -41,22 +41,9 @@ from iconotext.serve.work import REVIEW
 
 T = TypeVar("T")
 
-FILES = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["files"],
-                    "properties": {
-                        "files": {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
-                    },
-                }
-            }
-        },
-    }
-}
+_SEVERAL = {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
+_FORM = {"type": "object", "required": ["files"], "properties": {"files": _SEVERAL}}
+FILES = {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}}
 """How files are sent: each as ``files``; the name of one may be a path, such as ``docs/pictures/a.png``."""
 
 
