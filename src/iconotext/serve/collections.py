@@ -54,8 +54,8 @@ def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
 
 def sends(kinds: Sequence[str], *codes: int) -> dict[str, Any]:
     """How a route is described that sends a file of one of some media types: see ``problems``."""
-    good = {"content": {kind: {} for kind in kinds}}
-    return {"response_class": Response, "responses": {200: good} | problems(*codes)}
+    responses = problems(*codes) | {200: {"content": {kind: {} for kind in kinds}}}
+    return {"response_class": Response, "responses": responses}
 
 
 async def received(request: Request, folder: Path, jobs: Jobs) -> str:
