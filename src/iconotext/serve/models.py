@@ -149,24 +149,11 @@ def model_page(jobs: TheJobs, models: TheModels, name: str) -> str:
     rows = ranked(found["rows"]) if found else []
     listed = min(LISTED, (len(rows) + 1) // 2)
     others = [each.name for each in model_folders(models.folder) if each.state == "trained" and each.name != name]
-    return page(
-        "model.html",
-        jobs.settings,
-        here="/models",
-        title=name,
-        name=name,
-        model=model,
-        objective=model.recipe and objective_of(model.recipe),
-        charts=_charts(model),
-        found=found,
-        key=task and task.key,
-        measuring=models.evaluations.measuring(task) if task else None,
-        hardest=rows[:listed],
-        easiest=rows[: -listed - 1 : -1],
-        others=others,
-        breakable=breakable,
-        now=time.time(),
-    )
+    told: dict[str, Any] = {"name": name, "model": model, "objective": model.recipe and objective_of(model.recipe)}
+    told |= {"charts": _charts(model), "key": task and task.key, "others": others, "now": time.time()}
+    told |= {"measuring": task and models.evaluations.measuring(task), "found": found}
+    told |= {"hardest": rows[:listed], "easiest": rows[: -listed - 1 : -1], "breakable": breakable}
+    return page("model.html", jobs.settings, here="/models", title=name, **told)
 
 
 @router.get("/models/{name}/{chart}.svg", include_in_schema=False)
