@@ -1,1 +1,1 @@
-"""Stage 3, features → unit vectors in the joint space: the encoders that are trained."""
+"""Stage 3: from features to unit vectors in the joint space. These encoders are trained."""

@@ -1,4 +1,4 @@
-"""An encoder made of frozen backbones and a space: what all kinds of encoders have in common."""
+"""The encoder made of frozen backbones and a space, common to all kinds of encoders."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class EncodedImages:
     """n images in the space of an encoder.
 
     Attributes:
-        vectors: (n, dim) float32 rows of length 1; zeros for one that cannot be encoded.
-        problems: Why each cannot be encoded, None for a good one.
-        features: What the vectors were made of, n rows of the image backbone; zeros likewise.
+        vectors: (n, dim) float32 unit vectors; zeros for an image that cannot be encoded.
+        problems: Why each cannot be encoded; None for a good one.
+        features: The features from which the vectors were made, n rows of the image backbone; zeros likewise.
     """
 
     vectors: FloatMatrix
@@ -44,15 +44,15 @@ class EncodedImages:
 
 @dataclass(frozen=True, eq=False)
 class EncodedDocument:
-    """A document held still while one of its sentences or images is changed.
+    """A document's encoded parts, so that one sentence or image can be changed while the rest stays the same.
 
-    What links are found by is not the cosine of two vectors alone: of each sentence and each image, something that the
-    whole document has in common may be taken away first. That is kept here as it is, so that a changed sentence stands
-    among the unchanged rest.
+    The similarity is not only the cosine of two vectors: a space may first subtract what the whole document has in
+    common. This part is kept here from the original document, so that a changed sentence is compared within the
+    unchanged rest.
 
     Attributes:
         document: With the problems of its images.
-        vectors: (S, features) of the sentences, by the encoder's ``reader``.
+        vectors: (S, features) of the sentences, from the encoder's ``reader``.
         similarity: (S, V) float32 of each sentence with each image; 0 for an image that was not encoded.
     """
 
@@ -64,27 +64,27 @@ class EncodedDocument:
 
     @property
     def caption_vectors(self) -> FloatMatrix | None:
-        """(S, features) of the sentences, by the backbone that reads captions; None where that is another one."""
+        """(S, features) of the sentences, if the backbone for captions made them; None if another one did."""
         return self.vectors if self.encoder.reader is self.encoder.text_backbone else None
 
     @property
     def pooled(self) -> Mapping[int, FloatMatrix]:
-        """Numbers of the encoded images to their (P,) pooled features."""
+        """Image number to (P,) pooled features, for encoded images."""
         return dict(zip(self.seen.numbers, self.seen.features.pooled, strict=True))
 
     def sentences(self, texts: Sequence[str], places: Sequence[int]) -> FloatMatrix:
-        """(n, dim) vectors of texts, each in the place of one of the sentences; nothing is kept in the cache."""
+        """(n, dim) vectors of texts, each in the place of a sentence; nothing is cached."""
         return self.encoder.space.sentences(self.encoder.uncached.encode(texts), self.vectors, places)
 
     def images(self, features: ImageFeatures | None = None) -> FloatMatrix:
-        """(n, dim) vectors of the encoded images, or of features in place of one of them.
+        """(n, dim) vectors of the encoded images, or of ``features`` instead.
 
-        The product with a sentence's vector is the similarity of the two.
+        The dot product with a sentence's vector is their similarity.
         """
         return self.encoder.space.images(self.seen.features if features is None else features, self.seen.features)
 
     def parts(self, image: int) -> ImageParts | None:
-        """An image of which parts can be taken away; None where only its features are known."""
+        """An image whose regions can be left out; None if only its features are known."""
         return self.encoder.image_source.parts(self.document.images[image])
 
 
@@ -94,11 +94,11 @@ class BackboneEncoder:
 
     Attributes:
         text_backbone: Compares texts with texts.
-        reader: Reads the sentences: the same, but for a model that reads words in its own way.
-        uncached: Reads sentences like ``reader``, but keeps nothing: for sentences that were made up.
-        image_source: Where the features of images come from.
-        space: Where the two meet.
-        coherence: Tells relations; None for most models.
+        reader: Reads the sentences: ``text_backbone``, unless the model has its own way of reading words.
+        uncached: Like ``reader`` but without the cache, for sentences with words left out.
+        image_source: The source of image features.
+        space: Puts features of both into one space.
+        coherence: Predicts relations; None for most models.
         folder: The folder of a trained model; None for others.
     """
 
@@ -123,7 +123,7 @@ class BackboneEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for equal vectors of what stands alone."""
+        """Equal for encoders that give equal vectors to single sentences and images."""
         from iconotext.features.fingerprint import folder_name
 
         names = [folder_name(self.folder)] if self.folder is not None else []
@@ -175,10 +175,10 @@ def untrained_encoder(
     cache: FeatureCache | None = None,
     read_layers: ReadLayers | None = None,
 ) -> BackboneEncoder:
-    """An encoder without training: direct where the backbones share a space, else over the concept bridge.
+    """An encoder without training: the backbones themselves if they share a space, else the concept bridge.
 
     Args:
-        k: How many class names stand for an image; see ``concept_vectors``.
+        k: Number of class names that stand for an image; see ``concept_vectors``.
         read_layers: As for ``cached_text``.
     """
     reading = text if cache is None else cached_text(text, cache, read_layers=read_layers)
@@ -198,7 +198,7 @@ def _with_problems(document: Document, problems: Sequence[str | None]) -> Docume
 
 
 def _spread(seen: SeenImages, problems: tuple[str | None, ...]) -> ImageFeatures:
-    """The features at their places among all images; zeros for an image that has none."""
+    """The features of the encoded images at their numbers among all images; zeros for others."""
     if len(seen.numbers) == len(problems):
         return seen.features
     spread: dict[str, Any] = {}
@@ -209,5 +209,5 @@ def _spread(seen: SeenImages, problems: tuple[str | None, ...]) -> ImageFeatures
 
 
 def _placeless(name: str) -> str:
-    """What ``features.fingerprint.folder_name`` gives, without the folder's name; another name as it is."""
+    """A name from ``features.fingerprint.folder_name`` without the folder; other names unchanged."""
     return re.sub(r"^[^/]*@(?=[0-9a-f]{16}(?:/|$))", "@", name)

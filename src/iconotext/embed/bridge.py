@@ -1,4 +1,4 @@
-"""The concept bridge: a space without training, where the class names that a classifier sees stand for the picture."""
+"""The concept bridge: a space without training, in which the class names of a classifier stand for the picture."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 CONCEPTS = 10
-"""Class names that stand for an image where nobody says otherwise; see ``concept_vectors``."""
+"""Default number of class names that stand for an image; see ``concept_vectors``."""
 
 COMMON = 0.7
-"""Share of the mean of all classes' vectors that is taken from each; see ``concept_vectors``."""
+"""Share of the mean of all class vectors that is subtracted from each; see ``concept_vectors``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class ConceptBridge:
     """Sentences and class names as vectors of one text backbone.
 
     Attributes:
-        classes: Names of the image backbone's classes; () without a classifier, and then no image has a vector.
-        k: How many of an image's most probable class names stand for it.
+        classes: Names of the image backbone's classes; () without a classifier, then images have no vectors.
+        k: Number of an image's most probable class names that stand for it.
     """
 
     text: TextBackbone
@@ -46,7 +46,7 @@ class ConceptBridge:
 
     @cached_property
     def class_vectors(self) -> FloatMatrix:
-        """(C, dim) the class names as text; those of the encoders that ship lie beside their weights."""
+        """(C, dim) vectors of the class names; for the backbones in the package they are stored with the weights."""
         if self.text.name == minilm.NAME and self.classes == imagenet_classes():
             vectors: FloatMatrix = np.load(minilm.CLASS_VECTORS, allow_pickle=False)
             return vectors
@@ -55,7 +55,7 @@ class ConceptBridge:
     def sentences(
         self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
-        """See ``Space``; in a document, less what all its sentences share."""
+        """See ``Space``; in a document, minus what its sentences share."""
         return vectors if among is None else centred(vectors, among)
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
@@ -74,25 +74,25 @@ class ConceptBridge:
 
 
 def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: int = CONCEPTS) -> FloatMatrix:
-    """Put images among the sentences without training: the mean of their most probable class names' vectors.
+    """Put images among sentences without training: an image is the mean vector of its most probable class names.
 
     After the object detection baseline of Hessel 2019 (section 3.3 there), which averages word2vec vectors of the K
-    names without weights. Here the names count by the square root of their probability, and most of what the vectors
-    of all names have in common (that they are short names of things) is taken away first. Over four genres of
-    documents and Flickr8k the second raises the AUC by 0.5 and 3.6 points, both together by 0.6 and 5.2; ``k`` from
-    5 to 20 makes little difference.
+    names without weights. Here the names are weighted by the square root of their probability, and most of what all
+    names have in common (being short names of things) is subtracted first. Over four genres of documents and Flickr8k
+    the latter raises the AUC by 0.5 and 3.6 points, both together by 0.6 and 5.2; ``k`` from 5 to 20 makes little
+    difference.
 
     Args:
         features: Of n images, with C probabilities each.
-        class_vectors: (C, dim), the names of the classes as text, from any text backbone.
-        k: Number of classes that count, 1 to C.
+        class_vectors: (C, dim), vectors of the class names from any text backbone.
+        k: Number of classes to use, 1 to C.
 
     Returns:
-        (n, dim) float32, rows of length 1; zero for an image with a problem.
+        (n, dim) float32 unit vectors; zeros for an image with a problem.
 
     Raises:
         FeatureError: The features have no probabilities.
-        ShapeError: The class vectors are not C.
+        ShapeError: There are not C class vectors.
         SettingError: ``k`` is out of range.
     """
     return _named(_probabilities(features), class_vectors, k)
@@ -112,18 +112,18 @@ def _named(p: FloatMatrix, class_vectors: FloatMatrix, k: int) -> FloatMatrix:
     top = np.sort(np.argpartition(p, -k, axis=1)[:, -k:], axis=1)  # (n, k)
     weights = np.sqrt(np.take_along_axis(p, top, axis=1))
     names = (class_vectors - COMMON * class_vectors.mean(0))[top]  # (n, k, dim)
-    return unit_rows(np.matmul(weights[:, None, :], names)[:, 0])  # a product for each image: none depends on others
+    return unit_rows(np.matmul(weights[:, None, :], names)[:, 0])  # one by one: none depends on others
 
 
 def centred(sentence_vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
-    """The sentences of one document without what they all share: its topic does not tell which of them a picture shows.
+    """Subtract what a document's sentences share: its topic does not tell which of them a picture shows.
 
     Args:
-        sentence_vectors: (n, dim), rows of length 1.
-        among: (S, dim), the sentences of the document, where those are others put in place of one of them.
+        sentence_vectors: (n, dim) unit vectors.
+        among: (S, dim), all sentences of the document, if ``sentence_vectors`` are replacements of some.
 
     Returns:
-        (n, dim) float32, rows of length 1. Of few sentences less is taken away, of one nothing.
+        (n, dim) float32 unit vectors. With few sentences less is subtracted, with one nothing.
     """
     document = sentence_vectors if among is None else among
     if not len(document):

@@ -1,4 +1,4 @@
-"""Encoders as a recipe describes them: one builder for each kind."""
+"""Builds the encoders that a recipe describes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from iconotext.recipe.encoders import (
 )
 
 OF_VOCABULARY = ("word_vectors", "max_words", "max_tokens")
-"""Settings of encoders of words that are about which words there are."""
+"""Settings of encoders of words that describe the vocabulary, not the encoder."""
 
 
 def _own(settings: EncoderSettings, *others: str) -> dict[str, Any]:
-    """What an encoder is made with: the settings of its kind, but for some others."""
+    """The arguments of an encoder: the settings of its kind, without those in ``others``."""
     return settings.model_dump(exclude={"kind", *others})
 
 
@@ -55,7 +55,7 @@ def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
 
 
 def image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
-    """The image encoder of a recipe, with random weights; concepts have as many numbers as the names they are given."""
+    """The image encoder of a recipe, with random weights; concepts have the length of their names' vectors."""
     dim, own = recipe.dim, recipe.image
     match own:
         case ProjectionSettings():

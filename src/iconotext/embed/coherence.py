@@ -1,4 +1,4 @@
-"""Which relations hold between a text and an image, as a coherence-aware model tells them (Alikhani 2021)."""
+"""Predicts which relations hold between a text and an image, with a coherence-aware model (Alikhani 2021)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Coherence:
 
     Attributes:
         relations: Names of the R relations.
-        layer: (2 dim) to R: a text's vector of the joint space, and behind it an image's, to log-odds.
+        layer: (2 dim) to R: a text's vector of the joint space followed by an image's, to log-odds.
     """
 
     relations: tuple[str, ...]
@@ -32,26 +32,26 @@ class Coherence:
         """The probability of each relation for every text with every image (x of Eq. 2).
 
         Args:
-            texts: (Q, D) vectors of ``Encoder.encode_sentences``; the joint space comes first in them.
-            images: (N, D) vectors of ``Encoder.encode_images``.
+            texts: (Q, D) vectors from ``Encoder.encode_sentences``, which begin with the joint space.
+            images: (N, D) vectors from ``Encoder.encode_images``.
 
         Returns:
             (Q, N, R) float32.
 
         Raises:
-            ShapeError: The vectors are shorter than those of the model's joint space.
+            ShapeError: The vectors are shorter than the model's joint space.
         """
         dim = self.layer.in_features // 2
         weight = self.layer.weight.detach().cpu().numpy()  # (R, 2 dim)
-        # One linear layer on both vectors: the log-odds of a pair are what the text says plus what the image says.
+        # One linear layer on both vectors: the log-odds of a pair are a term of the text plus a term of the image.
         of_texts = _joint(texts, dim) @ weight[:, :dim].T + self.layer.bias.detach().cpu().numpy()
         of_images = _joint(images, dim) @ weight[:, dim:].T
         odds = of_texts[:, None] + of_images[None]
-        return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid that cannot overflow
+        return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid without overflow
 
 
 def _joint(vectors: FloatMatrix, dim: int) -> FloatMatrix:
-    """(n, dim) unit rows of the joint space, without what the concept bridge adds behind them."""
+    """(n, dim) unit vectors of the joint space, without the part of the concept bridge behind them."""
     if vectors.ndim != 2 or vectors.shape[1] < dim:
         raise ShapeError(f"vectors {vectors.shape} are not of the joint space, which has {dim} dimensions")
     return unit_rows(vectors[:, :dim])

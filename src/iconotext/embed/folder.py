@@ -1,4 +1,4 @@
-"""A model on disk: a folder with the recipe, the weights, the vocabulary, the figures and a card to read."""
+"""The folder of a model: recipe, weights, vocabulary, figures and a model card."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 RECIPE, WEIGHTS, VOCABULARY = "recipe.toml", "weights.safetensors", "vocabulary.txt"
 METRICS, CARD = "metrics.json", "README.md"
 DUAL = "dual-encoder"
-"""Folder in it with a trained dual encoder as transformers writes it, for any program that takes one."""
+"""Subfolder with a trained dual encoder in the format of transformers, for any program that reads it."""
 
 ABOUT = "iconotext"
-"""Entry of the weights' file for what the recipe leaves open."""
+"""Metadata entry of the weights' file for what is not in the recipe."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredModel:
-    """What a model folder holds.
+    """The contents of a model folder.
 
     Attributes:
         name: The name in the folder's recipe.
-        recipe: The recipe, as it was resolved when training began.
+        recipe: The recipe, as resolved when training began.
         vocabulary: The words of an encoder that reads words; None for others.
-        backbones: Names of the text and of the image backbone whose features it was trained on, as ``name`` of a
-            backbone gives them; features of other weights would mean something else.
-        concepts: Names of what it knows in regions, by number; empty where it reads none.
-        relations: Names of the coherence relations that it tells, by number; empty where it tells none.
-        arrays: The weights, as they are stored.
+        backbones: Names (``name`` of the backbone) of the text and the image backbone whose features it was trained on;
+            it cannot use features of other weights.
+        concepts: Names of the concepts of regions, by number; empty if it reads none.
+        relations: Names of the coherence relations that it predicts, by number; empty if none.
+        arrays: The weights, as stored.
     """
 
     name: str
@@ -67,7 +67,7 @@ class StoredModel:
 
         Raises:
             MissingPackageError: PyTorch is not installed.
-            ValueError, RuntimeError: The weights are of another recipe.
+            ValueError, RuntimeError: The weights do not fit the recipe.
         """
         require("train", "torch", purpose=f"the model {self.name}, which is no projection on both sides,")
         import torch
@@ -75,7 +75,7 @@ class StoredModel:
         from iconotext.embed.model import JointModel
 
         recipe, inputs = self.recipe, self.inputs
-        if recipe.towers:  # their weights are a folder of their own: what is here comes behind their vectors
+        if recipe.towers:  # their weights are in a folder of their own; the weights here follow their vectors
             sides = {"text": IdentitySettings(), "image": IdentitySettings()}
             recipe = recipe.model_copy(update=sides)
             inputs = replace(inputs, text_features=recipe.dim, image_features=recipe.dim)
@@ -84,7 +84,7 @@ class StoredModel:
         return model.eval().requires_grad_(False)
 
     def projection(self, side: str) -> dict[str, NDArray[Any]]:
-        """The weights of a side that is a projection, ``text`` or ``image``."""
+        """The weights of a side (``text`` or ``image``) that is a projection."""
         return {name: np.asarray(each, np.float32) for name, each in self._of(side).items()}
 
     def shapes(self, side: str) -> dict[str, tuple[int, ...]]:
@@ -97,17 +97,17 @@ class StoredModel:
 
 
 def shipped_folder(name: str = "default") -> Path:
-    """A model that comes with the program: one of ``SHIPPED``."""
+    """The folder of a model in the package, one of ``SHIPPED``."""
     return Path(__file__).parents[1] / "models" / name
 
 
 def init_folder(name: str) -> Path:
-    """The folder of a model by its name: one of ``SHIPPED``, or the folder itself."""
+    """The folder of a model, which is named by one of ``SHIPPED`` or by its folder."""
     return shipped_folder(name) if name in SHIPPED else Path(name)
 
 
 def is_model_folder(path: Path) -> bool:
-    """Whether there is a model of ours in the folder."""
+    """Whether the folder has a model of iconotext."""
     return (path / RECIPE).is_file() and (path / WEIGHTS).is_file()
 
 
@@ -123,17 +123,17 @@ def save_model(
     relations: Sequence[str] = (),
     half: bool = False,
 ) -> None:
-    """Write recipe, weights and vocabulary; each file appears whole or not at all, the weights last.
+    """Write recipe, weights and vocabulary; each file is written atomically, the weights last.
 
-    The sides of a dual encoder that were trained along are a folder ``DUAL`` in it.
+    A trained dual encoder is written into the subfolder ``DUAL``.
 
     Args:
-        folder: Made if need be.
+        folder: Created if necessary.
         weights: ``JointModel.state_dict()``.
         vocabulary: The words of an encoder that reads words; None for others.
         backbones: Names of the ``text`` and the ``image`` backbone.
-        concepts: What can be seen in regions, for encoders that read it.
-        relations: Coherence relations, for models that tell them.
+        concepts: Names of the concepts of regions, for encoders that read them.
+        relations: Coherence relations, for models that predict them.
         half: Store the weights in 16 bits.
     """
     from safetensors.torch import save
@@ -154,7 +154,7 @@ def save_model(
         .contiguous()
         for name, tensor in weights.items()
     }
-    # One entry: the order of several would change from run to run, and equal models shall be equal files.
+    # One entry: the order of several would change from run to run, and equal models should be equal files.
     lists = {"concepts": list(concepts), "relations": list(relations)}
     about = json.dumps({"inputs": asdict(inputs), "backbones": dict(backbones), **lists})
     write_bytes(folder / WEIGHTS, save(stored, {ABOUT: about}), force=True)
@@ -164,7 +164,7 @@ def load_model(folder: Path) -> StoredModel:
     """Read a model folder.
 
     Raises:
-        FeatureError: Something is missing or damaged; names the file.
+        FeatureError: A file is missing or damaged; the message names it.
     """
     if not folder.exists():
         raise no_such_model(str(folder), MODELS[:1])
@@ -188,7 +188,7 @@ def load_model(folder: Path) -> StoredModel:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
         about: dict[str, Any] = json.loads(metadata[ABOUT])
         inputs, backbones = Inputs(**about["inputs"]), dict[str, str](about["backbones"])
-        # The default model was written before there were any of these.
+        # The default model was written before these existed.
         concepts, relations = list[str](about.get("concepts", [])), list[str](about.get("relations", []))
         stored = StoredModel(recipe.name, recipe, inputs, vocabulary, backbones, concepts, relations, weights)
         if any(_in_torch(stored, side) for side in ("text", "image")) or relations:

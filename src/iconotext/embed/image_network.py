@@ -1,4 +1,4 @@
-"""An image network that is trained along, from pixels to the joint space (Hessel 2019, supplement §2)."""
+"""An image network that is trained as a whole, from pixels to the joint space (Hessel 2019, supplement §2)."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ WHOLE = 256
 """Side in pixels to which a picture is squashed first."""
 
 SIDE = 224
-"""Side of what the network sees of it."""
+"""Side in pixels of the part that the network reads."""
 
 AT_ONCE = 32
-"""Pictures that the network looks at together where no gradient is wanted; bounds memory."""
+"""Pictures per batch without gradients; bounds memory."""
 
 TURN = 20.0
-"""Largest rotation in training, degrees to either side."""
+"""Largest rotation in training, in degrees."""
 
 
 class ImageNetwork(nn.Module):
-    """A network from its ImageNet weights, and a projection behind it; all of it learns.
+    """A network that starts from ImageNet weights, followed by a projection; all of it is trained.
 
-    The batch norms of EfficientNet-Lite0 are folded into the convolutions, so they keep the statistics of ImageNet: a
-    batch of one document's images is no sample to take statistics from. Those of a ResNet learn.
+    The batch norms of EfficientNet-Lite0 are folded into the convolutions, so they keep the statistics of ImageNet: the
+    images of one document are no good sample for statistics. The batch norms of a ResNet are trained.
 
     Args:
         dim: Of the joint space.
@@ -49,7 +49,7 @@ class ImageNetwork(nn.Module):
         network: ``efficientnet-lite0``, or the folder or hub name of a ResNet.
 
     Raises:
-        FeatureError: There is no such model, or it is no ResNet.
+        FeatureError: There is no such model, or it is not a ResNet.
     """
 
     def __init__(self, *, dim: int, dropout: float, network: str = EMBEDDED) -> None:
@@ -57,7 +57,7 @@ class ImageNetwork(nn.Module):
         self.network: nn.Module
         if network == EMBEDDED:
             lite = network_of(load_weights(FOLDER / WEIGHTS), rounding=False).train().requires_grad_(True)
-            lite.classifier.requires_grad_(False)  # has no part in the joint space
+            lite.classifier.requires_grad_(False)  # not part of the joint space
             self.network, width = lite, DIM
         else:
             resnet, width = load_resnet(network, folder_of_model(network, (EMBEDDED,)))
@@ -65,13 +65,13 @@ class ImageNetwork(nn.Module):
         self.projection = Projection(width, dim=dim, hidden=0, dropout=dropout, dropout_at="output")
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """(N, 224, 224, 3) values 0 to 255 → (N, dim), rows of length 1."""
+        """(N, 224, 224, 3) values 0 to 255 to (N, dim) unit vectors."""
         parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
         return torch.cat([self.projection(self.network(part).mean((2, 3))) for part in parts])
 
 
 class _FromPixels(nn.Module):
-    """A ResNet of transformers that takes pixels as EfficientNet-Lite0 does, with the colours of ImageNet."""
+    """A ResNet of transformers that reads pixels like EfficientNet-Lite0, normalised with the colours of ImageNet."""
 
     mean: Tensor
     deviation: Tensor
@@ -83,7 +83,7 @@ class _FromPixels(nn.Module):
         self.register_buffer("deviation", 255 * torch.tensor([0.229, 0.224, 0.225]), persistent=False)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """(b, 224, 224, 3) values 0 to 255 → (b, width, h, w)."""
+        """(b, 224, 224, 3) values 0 to 255 to (b, width, h, w)."""
         scaled = (pixels.float() - self.mean) / self.deviation
         # Contiguous: with the channels last, PyTorch crashed in the backward pass on a CPU.
         found: Tensor = self.resnet(pixel_values=scaled.permute(0, 3, 1, 2).contiguous()).last_hidden_state
@@ -91,11 +91,11 @@ class _FromPixels(nn.Module):
 
 
 def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
-    """A network that was trained along, as an image backbone: its vectors are those of the joint space.
+    """A trained network as an image backbone, whose vectors are those of the joint space.
 
     Args:
         network: An ``ImageNetwork`` on the CPU.
-        name: A name that no other weights have.
+        name: A name that is unique to its weights.
     """
 
     def forward(pixels: list[NDArray[np.uint8]], regions: bool) -> dict[str, NDArray[np.float32]]:
@@ -106,12 +106,12 @@ def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
 
 
 def middle(image: Pillow.Image) -> NDArray[np.uint8]:
-    """An RGB picture as validation and linking see it: (224, 224, 3), the middle of 256 × 256."""
+    """An RGB picture for validation and linking: (224, 224, 3), the middle of 256 x 256."""
     return _cut(_squash(image), (WHOLE - SIDE) // 2, (WHOLE - SIDE) // 2)
 
 
 def augmented(image: Pillow.Image, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """An RGB picture as training sees it: (224, 224, 3), mirrored or not, turned by up to 20°, a random part."""
+    """An RGB picture for training: (224, 224, 3), a random part, rotated by up to 20° and sometimes mirrored."""
     mirror, angle = rng.random() < 0.5, float(rng.uniform(-TURN, TURN))
     left, top = (int(corner) for corner in rng.integers(0, WHOLE - SIDE + 1, 2))
     whole = _squash(image)

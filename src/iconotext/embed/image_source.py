@@ -1,4 +1,4 @@
-"""Where the features of a document's images come from: from looking at the pictures, or from a file that has them."""
+"""Where image features come from: a backbone that encodes the pictures, or a file that has the features."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenImages:
-    """The images of a document as an encoder sees them.
+    """The encoded images of a document.
 
     Attributes:
-        numbers: Which of the images have features.
-        problems: Of each image; None for a good one, and for one that has no file.
+        numbers: Numbers of the images with features.
+        problems: Of each image; None for a good one, and for one without a file.
     """
 
     numbers: list[int]
@@ -37,12 +37,12 @@ class SeenImages:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageSource:
-    """What gives the features of images.
+    """A source of image features.
 
     Attributes:
-        name: Identifies weights and processing, as ``ImageBackbone.name``.
-        encode: Features in the order of the images, with a problem for one that has none.
-        parts: An image with parts that can be taken away; None where nobody looks at the picture.
+        name: Identifies weights and processing, like ``ImageBackbone.name``.
+        encode: Features in the order of the images, with a problem for an image without features.
+        parts: Makes an image whose regions can be left out; None if pictures are not read.
         classes: Names of the classes in the order of the probabilities; None without a classifier.
         looks_up: Whether features come from a file, by the ``source`` of an image, so that no picture is needed.
     """
@@ -54,7 +54,7 @@ class ImageSource:
     looks_up: bool = False
 
     def look(self, images: Sequence[Image]) -> SeenImages:
-        """Encode the images that can be."""
+        """Encode those images that can be encoded."""
         numbers = [n for n, image in enumerate(images) if self.looks_up or (image.file and not image.problem)]
         features = self.encode([images[n] for n in numbers])
         problems = [image.problem for image in images]
@@ -67,7 +67,7 @@ class ImageSource:
         return SeenImages(numbers, features, problems)
 
     def look_at_all(self, several: Sequence[Sequence[Image]]) -> list[SeenImages]:
-        """Encode the images of several documents at once."""
+        """Encode the images of several documents in one batch."""
         seen = self.look([image for images in several for image in images])
         found, end = [], 0
         for images in several:
@@ -80,10 +80,10 @@ class ImageSource:
 
 
 def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> ImageSource:
-    """Images that a backbone looks at.
+    """A source that encodes pictures with a backbone.
 
     Args:
-        cache: Where features are kept, but not those of pictures that are changed to explain something.
+        cache: For features; not used for pictures that are changed for an explanation.
     """
     kept = backbone if cache is None else cached_image(backbone, cache)
     return ImageSource(
@@ -95,7 +95,7 @@ def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> 
 
 
 def looking_up_in(table: FeatureTable) -> ImageSource:
-    """Images of which a table has the features, by their ``source``."""
+    """A source that reads features from a table, by the ``source`` of an image."""
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
         pooled, problems = table.look_up([image.source for image in images])
@@ -105,7 +105,7 @@ def looking_up_in(table: FeatureTable) -> ImageSource:
 
 
 def averaging(source: RegionSource) -> ImageSource:
-    """Images as the means of their regions' features, where these come from a file."""
+    """A source that averages the features of an image's regions, which come from a file."""
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
         found = source.regions(images)
@@ -116,7 +116,7 @@ def averaging(source: RegionSource) -> ImageSource:
 
 
 def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
-    """Pooled features by what is named: an image backbone, a table of features, or a file of regions.
+    """Pooled features from the named image backbone, table of features, or file of regions.
 
     Raises:
         FeatureError, CorpusError: It cannot be loaded.

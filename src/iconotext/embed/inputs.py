@@ -1,4 +1,4 @@
-"""The sizes of what the encoders of a model read."""
+"""The sizes of the inputs of a model's encoders."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from iconotext.errors import SettingError
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What the encoders read, as far as the recipe leaves it open.
+    """Sizes of the encoders' inputs that the recipe leaves open.
 
     Attributes:
-        words: Size of the vocabulary, 0 where sentences come as vectors.
-        text_features: Length of a sentence vector, 0 where sentences come as words.
-        image_features: Length of an image's features, or of a region's; 0 where images come as pixels.
-        concepts: Concepts that may be seen in regions, 0 where none are read.
-        concept_words: Words of all their names, 0 where sentences come as vectors.
-        relations: Coherence relations that are told from a text and an image, 0 without the coherence objective.
+        words: Size of the vocabulary; 0 if sentences are vectors.
+        text_features: Length of a sentence vector; 0 if sentences are words.
+        image_features: Length of the features of an image or region; 0 if images are pixels.
+        concepts: Number of concepts of regions; 0 if none are read.
+        concept_words: Total number of words in their names; 0 if sentences are vectors.
+        relations: Number of coherence relations to predict; 0 without the coherence objective.
     """
 
     words: int
@@ -29,6 +29,6 @@ class Inputs:
 
 
 def check_dim(side: str, setting: str, features: int, dim: int) -> None:
-    """Raise ``SettingError`` where vectors keep their length and the joint space has another."""
+    """Raise ``SettingError`` if vectors are not projected and their length is not that of the joint space."""
     if features != dim:
         raise SettingError(f"{side}.{setting}: dim is {dim}, the {side} features have {features}; set dim to it")

@@ -24,16 +24,17 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 AT_ONCE = 1024
-"""Sentences or images that are encoded together."""
+"""Sentences or images that are encoded at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSpace:
-    """Where the two encoders of a model end.
+    """The common space of a model's two encoders.
 
     Attributes:
-        stored: The model. Where it reads pixels or regions, the features are its vectors already; where it reads words,
-            too, unless a second GRU goes over the sentences: then they are the states that this one reads.
+        stored: The model. If it reads pixels or regions, image features are already its vectors. The same holds for the
+            sentences of a model that reads words, unless a second GRU reads the sentences in order: then their features
+            are the input of this GRU.
     """
 
     stored: StoredModel
@@ -47,14 +48,14 @@ class JointSpace:
     def sentences(
         self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
-        """See ``Space``; in a document, less a share of the mean, ``recipe.linking.centre``."""
+        """See ``Space``; in a document, minus ``recipe.linking.centre`` of the mean."""
         joint = self._sentences(vectors, among, places)
         if among is None:
             return joint
         return joint - self._common(joint if among is vectors else self._sentences(among, among, None))
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
-        """See ``Space``; in a document, less a share of the mean."""
+        """See ``Space``; in a document, minus a share of the mean."""
         joint = self._images(features.pooled)
         if among is None:
             return joint
@@ -63,7 +64,7 @@ class JointSpace:
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
         """See ``Space``."""
         sentences, images = [vectors for vectors, _ in documents], [features.pooled for _, features in documents]
-        if self.stored.vocabulary is not None:  # read already, or one after the other
+        if self.stored.vocabulary is not None:  # encoded already, or in order
             texts = [self._sentences(some, some, None) for some in sentences]
         else:
             texts = at_once(lambda some: self._sentences(some, None, None), sentences)
@@ -94,7 +95,7 @@ class JointSpace:
         return self._sides[side]
 
     def _common(self, vectors: FloatMatrix) -> FloatMatrix:
-        """(dim,) a share of the mean of n vectors; of few vectors less, of one nothing."""
+        """(dim,) the share of the mean of n vectors to subtract; less for few vectors, 0 for one."""
         share = self.stored.recipe.linking.centre
         if not share or not len(vectors):
             return np.zeros(vectors.shape[1], np.float32)
@@ -102,11 +103,11 @@ class JointSpace:
 
 
 def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name: str) -> TextBackbone:
-    """The text side of a model that reads words, as a text backbone; see ``JointSpace.stored`` for what it gives.
+    """The text side of a model that reads words, as a text backbone; ``JointSpace.stored`` says what it returns.
 
     Args:
-        longest: Words of a sentence that are read.
-        name: A name that no other weights have.
+        longest: Maximum number of words that are read of a sentence.
+        name: A name that is unique to its weights.
     """
 
     def encoded(texts: Sequence[str]) -> Tensor:
@@ -123,7 +124,7 @@ def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name:
 
 
 def reads_in_order(text: object) -> TypeGuard[WordEncoder]:
-    """Whether a sentence encoder has a second GRU, which goes over the sentences of a document."""
+    """Whether a sentence encoder has a second GRU, which reads the sentences of a document in order."""
     from iconotext.embed.words import WordEncoder
 
     return isinstance(text, WordEncoder) and text.sentence_gru is not None
@@ -132,7 +133,7 @@ def reads_in_order(text: object) -> TypeGuard[WordEncoder]:
 def _in_order(
     text: WordEncoder, states: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None
 ) -> FloatMatrix:
-    """(n, dim) vectors of sentences from their states: of one document, in place of some of its, or each alone."""
+    """(n, dim) vectors from sentences' states: all of a document, replacements of some, or each on its own."""
     import torch
 
     with torch.inference_mode():
@@ -145,7 +146,7 @@ def _in_order(
 
 
 def _in_batches(given: Sequence[str], side: Callable[[Sequence[str]], Tensor], dim: int) -> FloatMatrix:
-    """(n, dim) what a side of the model makes of what is given, ``AT_ONCE`` at a time."""
+    """(n, dim) vectors from a side of the model, ``AT_ONCE`` inputs at a time."""
     import torch
 
     with torch.inference_mode():

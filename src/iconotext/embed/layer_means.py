@@ -1,7 +1,7 @@
-"""Every layer of the sentence encoder, not only its last: how a text is put together, beside what it is about.
+"""Means of every layer of the sentence encoder, not only of the last: they show style as well as topic.
 
-The last layer of a sentence encoder was trained to tell topics apart. Whether a text narrates, judges or describes
-shows better in the layers below it.
+The last layer of a sentence encoder was trained to distinguish topics. Whether a text narrates, judges or describes
+shows better in the lower layers.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 KIND = "layer-means"
-"""What the cache keeps them as, beside the text backbone's own vectors."""
+"""The kind under which the cache stores them."""
 
 TEXTS = 2048
-"""Texts that are encoded together by who needs less of a text than its layers."""
+"""Texts that are encoded at a time by code that needs little of a text's layers."""
 
 
 class LayerMeans:
-    """The mean over a text's tokens in each layer of all-MiniLM-L6-v2, the embeddings below them first.
+    """The mean over a text's tokens in each layer of all-MiniLM-L6-v2, beginning with the embeddings.
 
     The weights are loaded when the first text has to be encoded.
 
     Args:
-        cache: Where they are kept; None keeps none.
+        cache: For the means; None for no cache.
     """
 
     def __init__(self, cache: FeatureCache | None = None) -> None:
@@ -42,8 +42,8 @@ class LayerMeans:
         self._backbone = layers if cache is None else cached_text(layers, cache, kind=KIND)
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """(n, layers + 1 times the encoder's width) float32, rounded to what 16 bits hold.
+        """(n, (layers + 1) * width) float32, rounded to 16 bits.
 
-        Long texts are cut as MiniLM cuts them.
+        Long texts are cut like in MiniLM.
         """
         return self._backbone.encode(texts).astype(np.float32)

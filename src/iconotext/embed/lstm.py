@@ -1,4 +1,4 @@
-"""The sentence encoder of Alikhani 2021: word vectors → LSTM both ways → attention → batch norm, affine, length 1."""
+"""The sentence encoder of Alikhani 2021: word vectors, bidirectional LSTM, attention, batch norm, affine, length 1."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from torch.nn import functional
 
 
 class WordLSTM(nn.Module):
-    """Sentences as word ids → unit vectors (Alikhani 2021, "Network Details").
+    """From word ids of sentences to unit vectors (Alikhani 2021, "Network Details").
 
-    The paper leaves two things open: each direction of the LSTM is as wide as a word vector here, and the weight of a
+    The paper leaves two things open. Here each direction of the LSTM has the size of a word vector, and the weight of a
     word is the softmax, over the words of the sentence, of vᵀ tanh(W h + b).
 
     Args:
         words: Size of the vocabulary.
         word_dim: Length of a word vector, and size of the LSTM in each direction.
         dim: Dimensions of the joint space.
-        attention: Whether all words are read, or the LSTM only where it ends in each direction.
-        dropout: Share that is dropped in training of what goes into the last map.
+        attention: Whether all words are used, or only the last state of each direction.
+        dropout: Dropout of the input of the last layer.
     """
 
     def __init__(self, words: int, *, word_dim: int, dim: int, attention: bool, dropout: float) -> None:
@@ -33,7 +33,7 @@ class WordLSTM(nn.Module):
         self.dropout = dropout
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """(N, dim) rows of length 1, of (T,) word ids, sentence after sentence, with (N,) words of each, from 1."""
+        """(N, dim) unit vectors, from (T,) word ids, sentence after sentence, and (N,) number of words, at least 1."""
         states, ends, there = self._states(ids, lengths)
         read = ends
         if self.attention is not None:
@@ -42,17 +42,17 @@ class WordLSTM(nn.Module):
         return functional.normalize(self.out(x).float(), dim=-1)
 
     def attention_weights(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """(T,) how much each word counts (Fig. 7), 1 together in a sentence; ``ValueError`` without attention."""
+        """(T,) weight of each word (Fig. 7), with sum 1 in a sentence; ``ValueError`` without attention."""
         if self.attention is None:
             raise ValueError("the encoder has no attention")
         states, _, there = self._states(ids, lengths)
         return _weights(self.attention, states, there)[there]
 
     def _states(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What the LSTM knows at every word and where it ends in each direction, and which words there are.
+        """The LSTM's states at every word, its last state in each direction, and a mask of words.
 
         Returns:
-            (N, L, 2 word_dim), (N, 2 word_dim), and (N, L) bool, L being the longest sentence's words.
+            (N, L, 2 word_dim), (N, 2 word_dim), and (N, L) bool, with L words in the longest sentence.
         """
         sequences = self.embedding(ids).split(lengths.tolist())
         packed, (ends, _) = self.lstm(nn.utils.rnn.pack_sequence(sequences, enforce_sorted=False))
@@ -62,6 +62,6 @@ class WordLSTM(nn.Module):
 
 
 def _weights(attention: nn.Module, states: Tensor, there: Tensor) -> Tensor:
-    """(N, L), 0 where there is no word."""
+    """(N, L) weights, 0 for padding."""
     scores: Tensor = attention(states)[:, :, 0].float()
     return scores.masked_fill(~there, -torch.inf).softmax(1)

@@ -1,4 +1,4 @@
-"""What is trained: a sentence encoder and an image encoder that end in one space."""
+"""The trained model: a sentence encoder and an image encoder with one joint space."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from iconotext.recipe import Recipe
 
 
 class JointModel(nn.Module):
-    """The two encoders, and the scale and bias of objectives that have them.
+    """The two encoders, with the scale and bias of the objective.
 
     Attributes:
-        text: Word ids and lengths, or (N, features) → (N, dim) unit rows.
-        image: (N, features), pixels, or regions and the vectors of concepts → (N, dim) unit rows.
-        log_scale: Logarithm of the objective's scale; learned where the recipe says so.
+        text: From word ids and lengths, or (N, features), to (N, dim) unit vectors.
+        image: From (N, features), pixels, or regions and concept vectors, to (N, dim) unit vectors.
+        log_scale: Logarithm of the objective's scale; learned if the recipe says so.
         bias: The objective's bias; learned with the scale.
-        coherence: (N, 2 dim), a text's unit vector and behind it an image's → (N, R) log-odds of the relations
+        coherence: From (N, 2 dim), a text's unit vector followed by an image's, to (N, R) log-odds of the relations
             (Alikhani 2021, the Coherence Aware Module); None without relations.
-        concept_words: (W,) word ids of the concepts' names, name after name; None where names come as vectors.
-        concept_lengths: (C,) words of each.
-        concept_vectors: (C, features) vectors of the names; None where they are read word by word.
+        concept_words: (W,) word ids of the concepts' names, one name after the other; None if names are vectors.
+        concept_lengths: (C,) number of words of each name.
+        concept_vectors: (C, features) vectors of the names; None if names are words.
     """
 
     concept_words: Tensor | None
@@ -60,19 +60,19 @@ class JointModel(nn.Module):
         counts: Sequence[int] | None = None,
         pairs: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]:
-        """Encode some sentences and some images.
+        """Encode sentences and images.
 
         Args:
             images: (M, features), (M, 224, 224, 3) pixels, or regions.
-            sentences: (N, features), or None where sentences come as words.
+            sentences: (N, features); None if sentences are words.
             words: (T,) word ids, or None.
-            lengths: (N,) words of each sentence, or None.
-            counts: (D,) sentences of each document; None for sentences that stand alone.
-            pairs: Rows of P sentences, and of the P images that they stand with, whose relations are wanted.
+            lengths: (N,) number of words of each sentence, or None.
+            counts: (D,) number of sentences of each document; None if sentences are encoded on their own.
+            pairs: (P,) rows of sentences and (P,) rows of images, for which relations are wanted.
 
         Returns:
-            (N, dim) and (M, dim) unit rows, the objective's scale and its bias, and the (P, R) log-odds of the
-            relations, None where no pairs are given.
+            (N, dim) and (M, dim) unit vectors, the objective's scale and bias, and the (P, R) log-odds of the
+            relations, None without pairs.
         """
         context = (counts,) if isinstance(self.text, WordEncoder) else ()
         encoded = (self.text(sentences) if words is None else self.text(words, lengths, *context)).float()
@@ -83,16 +83,16 @@ class JointModel(nn.Module):
         return encoded, seen, self.log_scale.exp(), self.bias, relations
 
     def encode_images(self, images: Tensor | RegionBatch) -> Tensor:
-        """(M, dim) unit rows of images as ``forward`` takes them."""
+        """(M, dim) unit vectors of images, given as for ``forward``."""
         regions = isinstance(images, RegionBatch)
         encoded: Tensor = self.image(images, self.concept_names()) if regions else self.image(images)
         return encoded
 
     def concept_names(self) -> Tensor | None:
-        """(C, names) vectors of the concepts' names; None where no concepts are read.
+        """(C, names) vectors of the concepts' names; None if no concepts are read.
 
-        Of names that are read word by word it is the mean of their words' vectors, those of the sentence encoder
-        itself: what it learns of a word holds for the concept, and the other way round.
+        If names are words, it is the mean of the words' vectors in the sentence encoder: both share what is learned of
+        a word.
         """
         if self.concept_words is None or self.concept_lengths is None:
             return self.concept_vectors
@@ -104,27 +104,27 @@ class JointModel(nn.Module):
         """The word vectors.
 
         Raises:
-            SettingError: The text encoder reads no words.
+            SettingError: The text encoder does not read words.
         """
         if not isinstance(self.text, (WordEncoder, WordTransformer, WordLSTM)):
             raise SettingError('text.word_vectors needs text.kind = "gru", "transformer" or "lstm"')
         return self.text.embedding
 
     def set_word_vectors(self, vectors: Tensor) -> None:
-        """Start from other's word vectors: (V, word_dim); rows of zeros keep their random start.
+        """Start from pretrained word vectors, (V, word_dim); rows of zeros keep their random start.
 
         Raises:
-            SettingError: The text encoder reads no words.
+            SettingError: The text encoder does not read words.
         """
         known = vectors.abs().sum(1) > 0
         with torch.no_grad():
             self.embedding.weight[known] = vectors[known]
 
     def set_concepts(self, names: Sequence[Sequence[int]] | Tensor) -> None:
-        """Give the concepts their names, as many as the inputs said.
+        """Set the names of the concepts.
 
         Args:
-            names: Word ids of each, at least one; or (C, features) vectors where sentences come as vectors.
+            names: Word ids of each name, at least one; or (C, features) vectors if sentences are vectors.
         """
         if isinstance(names, Tensor):
             given = {"concept_vectors": names}
@@ -136,7 +136,7 @@ class JointModel(nn.Module):
                 self.get_buffer(buffer).copy_(values)
 
     def _blank_concepts(self, inputs: Inputs) -> None:
-        """Room for the names of the concepts, which are part of the weights on disk."""
+        """Allocate the concepts' names, which are saved with the weights."""
         read = inputs.concepts > 0
         words = read and not inputs.text_features
         self.register_buffer("concept_words", torch.zeros(inputs.concept_words, dtype=torch.long) if words else None)

@@ -1,4 +1,4 @@
-"""Pictures with parts covered: what a model that looks at pixels is asked to explain them by."""
+"""Pictures with covered parts, to explain models that read pixels."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 SHORTER, LONGER = 448, 1024
-"""Pixels of the sides of the copy that is covered; image encoders look at no more than about so many."""
+"""Largest sides of the copy in pixels; image encoders do not use many more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImageParts:
-    """An image of which parts can be taken away, R regions.
+    """An image with R regions that can be left out.
 
     Attributes:
         boxes: (R, 4) float: left, top, right, bottom, as shares of width and height from the top left.
-        without: (n, R) bool, what is taken away each time, to the features of what is left, n rows.
+        without: From (n, R) bool, the regions to leave out, to the features of the rest, n rows.
     """
 
     boxes: FloatMatrix
@@ -39,12 +39,12 @@ def covered_cells(file: Picture, encode: Callable[[Sequence[Picture]], ImageFeat
     """A picture whose cells can be covered with its mean colour.
 
     Args:
-        file: The encoded picture, or where it is.
-        encode: n encoded pictures to their features. What it sees are pictures that are not the document's: it should
-            not keep them.
+        file: The encoded picture, or its file.
+        encode: From n encoded pictures to their features. It should not cache them, since they are not the document's
+            pictures.
 
     Raises:
-        ImageError: It cannot be decoded.
+        ImageError: The picture cannot be decoded.
     """
     pixels = _small(file)
     mean = np.round(pixels.mean(axis=(0, 1))).astype(np.uint8)
@@ -75,5 +75,5 @@ def _encoded(pixels: NDArray[np.uint8]) -> bytes:
     from PIL import Image
 
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "BMP")  # nothing is lost, and nothing is quicker
+    Image.fromarray(pixels).save(file, "BMP")  # lossless and fast
     return file.getvalue()

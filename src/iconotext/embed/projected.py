@@ -1,4 +1,4 @@
-"""What ``projection.Projection`` computes when it looks, without PyTorch."""
+"""Computes the output of ``projection.Projection`` without PyTorch."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SLOPE = (2 / np.pi) ** 0.5
 _EPSILON = 1e-5  # of PyTorch's batch norm
 
 AT_ONCE = 64
-"""Rows that are projected at a time: what becomes of them on the way then fits a core's cache."""
+"""Rows that are projected at a time: intermediate results then fit a core's cache."""
 
 
 def projection_shapes(features: int, dim: int, settings: ProjectionSettings) -> dict[str, tuple[int, ...]]:
-    """The shapes of a projection's weights, by the names that PyTorch gives them."""
+    """The shapes of a projection's weights, by their names in PyTorch."""
     last = settings.hidden or features
     shapes: dict[str, tuple[int, ...]] = {"out.weight": (dim, last), "out.bias": (dim,)}
     if settings.hidden:
@@ -38,10 +38,10 @@ def projection_shapes(features: int, dim: int, settings: ProjectionSettings) -> 
 
 
 def load_projection(weights: Arrays, settings: ProjectionSettings) -> Callable[[FloatMatrix], FloatMatrix]:
-    """From (n, features) to (n, dim), rows of length 1; each row as if it were alone, to the last bit.
+    """A function from (n, features) to (n, dim) unit vectors; each row is computed exactly as if it were alone.
 
-    Products are of whole numbers (see ``embed.rounded``), so a vector lies a little beside what PyTorch computes: of
-    the models that ship, cosines of the two are 0.9998 to 0.9999.
+    Products are of integers (see ``embed.rounded``), so vectors differ slightly from PyTorch's: for the models in the
+    package the cosine of both is 0.9998 to 0.9999.
     """
     hidden = Affine.of(weights["hidden.weight"], weights["hidden.bias"]) if settings.hidden else None
     out = Affine.of(weights["out.weight"], weights["out.bias"])
@@ -69,9 +69,9 @@ def load_projection(weights: Arrays, settings: ProjectionSettings) -> Callable[[
 
 
 def _gelu(x: FloatMatrix) -> FloatMatrix:
-    """X times the normal distribution's share below x, by the hyperbolic tangent: off by 0.0005 at most.
+    """X times the share of the normal distribution below x, with the tanh approximation: its error is at most 0.0005.
 
-    That is a tenth of what it is rounded by next.
+    That is a tenth of the rounding that follows.
     """
     inner = np.square(x)
     inner *= np.float32(0.044715 * _SLOPE)

@@ -1,4 +1,4 @@
-"""From frozen features, of images or of sentences, into the joint space."""
+"""Projects frozen features of images or sentences into the joint space."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from torch.nn import functional
 
 
 class Projection(nn.Module):
-    """Features → unit vectors: affine (Hessel 2019 §3.1), or with one hidden layer.
+    """From features to unit vectors: affine (Hessel 2019 §3.1), or with one hidden layer.
 
     Args:
         features: Length of a feature vector.
         dim: Dimensions of the joint space.
         hidden: Width of the hidden layer, 0 for none.
-        rescale: Whether feature vectors are first given the length √features.
-        residual: Whether the result is added to the features, with length 1 each, and begins as nothing.
-        batch_norm: Whether features are first given mean 0 and variance 1 in a batch (Alikhani 2021).
-        dropout: Share that is dropped in training.
-        dropout_at: ``output``: of the joint vector, or with a hidden layer, of that layer; ``input``: of the features.
+        rescale: Whether feature vectors are first scaled to the length √features.
+        residual: Whether the result, which begins at 0, is added to the features, scaled to length 1.
+        batch_norm: Whether features are first normalised to mean 0 and variance 1 in a batch (Alikhani 2021).
+        dropout: Dropout in training.
+        dropout_at: ``output``: dropout of the joint vector, or of the hidden layer if there is one; ``input``: of the
+            features.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Projection(nn.Module):
             nn.init.zeros_(self.out.bias)
 
     def forward(self, features: Tensor) -> Tensor:
-        """(N, features) → (N, dim), rows of length 1."""
+        """(N, features) to (N, dim) unit vectors."""
         drop = self.dropout if self.training else 0.0
         x = functional.normalize(features, dim=-1) * features.shape[-1] ** 0.5 if self.rescale else features
         x = x if self.norm is None else self.norm(x)
@@ -63,8 +64,8 @@ class Projection(nn.Module):
 
 
 class Identity(nn.Module):
-    """Features → the same, with length 1: the sides of a dual encoder that is left as it is."""
+    """Scales features to length 1: for the sides of a dual encoder that are not trained."""
 
     def forward(self, features: Tensor) -> Tensor:
-        """(N, dim) → (N, dim), rows of length 1."""
+        """(N, dim) to (N, dim) unit vectors."""
         return functional.normalize(features.float(), dim=-1)

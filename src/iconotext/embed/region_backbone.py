@@ -1,4 +1,4 @@
-"""The image side of a model that reads regions: the features of an image are its vector of the joint space."""
+"""The image side of a model that reads regions: the features of an image are its vector in the joint space."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 AT_ONCE = 64
-"""Images whose regions are in memory together."""
+"""Images whose regions are in memory at a time."""
 
 
 def looking_at_regions(
     stored: StoredModel, source: RegionSource, name: str, *, in_file: bool, cache: FeatureCache | None
 ) -> ImageSource:
-    """Images as a model sees them, region by region.
+    """A source that encodes images with a model that reads regions.
 
     Args:
-        name: A name that no other weights have.
+        name: A name that is unique to its weights.
         in_file: Whether the regions are in a file, by the ``source`` of an image, so that no picture is needed.
-        cache: Where the vectors of images are kept whose regions are in no file; None keeps none.
+        cache: For the vectors of images whose regions are not in a file; None for no cache.
     """
     at_most = stored.recipe.regions.max_regions if stored.recipe.regions else None
     dim = stored.recipe.dim
@@ -67,7 +67,7 @@ def looking_at_regions(
 
 
 def _vectors(model: JointModel, images: Sequence[Regions]) -> FloatMatrix:
-    """(n, dim) vectors of the joint space of n images."""
+    """(n, dim) vectors of n images in the joint space."""
     import torch
 
     if not images:
@@ -83,7 +83,7 @@ def _vectors(model: JointModel, images: Sequence[Regions]) -> FloatMatrix:
 
 
 def _parts(model: JointModel, regions: Regions) -> ImageParts:
-    """An image of which regions, and the concepts seen there, can be left out; never all of them."""
+    """An image whose regions, with their concepts, can be left out; never all of them."""
 
     def without(left_out: NDArray[np.bool_]) -> ImageFeatures:
         trials = np.array_split(~left_out, -(-len(left_out) // AT_ONCE))

@@ -1,4 +1,4 @@
-"""The image encoder of Li 2021: regions and the concepts seen in them → Transformer → the mean, length 1."""
+"""The image encoder of Li 2021: regions and their concepts, Transformer, mean, length 1."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from iconotext.embed.transformer import Transformer, by_length, mean_of_sequence
 
 @dataclass(slots=True, eq=False)  # not frozen: Lightning copies such arguments of a model and sets their fields
 class RegionBatch:
-    """Regions of M images, image after image; R of all together.
+    """R regions of M images, one image after the other.
 
     Attributes:
         features: (R, features) float.
-        counts: (M,) int64 regions of each image, 1 or more.
-        concepts: (R,) int64, what is seen there, by number; -1 where nothing is known.
+        counts: (M,) int64, number of regions of each image, 1 or more.
+        concepts: (R,) int64, number of the concept of each region; -1 if unknown.
     """
 
     features: Tensor
@@ -29,30 +29,30 @@ class RegionBatch:
         return len(self.counts)
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> RegionBatch:
-        """The same on a device."""
+        """The batch on a device."""
         moved = (each.to(device, non_blocking=non_blocking) for each in (self.features, self.counts, self.concepts))
         return RegionBatch(*moved)
 
     def ascending(self) -> tuple[RegionBatch, Tensor]:
-        """The images by their numbers of regions, and (M,) which of these images each then is."""
+        """The images sorted by their number of regions, and (M,) their former numbers."""
         order, places = by_length(self.counts, len(self.features))
         return RegionBatch(self.features[places], self.counts[order], self.concepts[places]), order
 
 
 class RegionEncoder(nn.Module):
-    """Regions and concepts → unit vectors (Li 2021, Eq. 8–10).
+    """From regions and concepts to unit vectors (Li 2021, Eq. 8-10).
 
-    A concept is read as its name: the mean of the vectors of its words, which are those of the sentence encoder, or
-    where that one reads frozen vectors, the vector of the name. The projection behind is the encoder's own: the
-    paper's letters are those of the sentence's projection, its text shares the word embedding alone.
+    A concept is read as its name: the mean vector of its words in the sentence encoder or, if that reads frozen
+    vectors, the vector of the name. The projection that follows is the image encoder's own. In the paper's formulas it
+    is that of the sentence encoder, but its text says that only the word embedding is shared.
 
     Args:
         features: Length of a region's features.
         names: Length of a concept's vector; 0 for an encoder without concepts.
         dim: Dimensions of the joint space.
-        layers: N_C; 0 for softmax pooling with learned weights in place of Transformer and mean.
+        layers: N_C; 0 for softmax pooling with learned weights instead of Transformer and mean.
         heads: Of each layer.
-        dropout: Share that is dropped in training.
+        dropout: Dropout in training.
     """
 
     def __init__(self, features: int, names: int, *, dim: int, layers: int, heads: int, dropout: float) -> None:
@@ -69,7 +69,7 @@ class RegionEncoder(nn.Module):
         self.dropout = dropout
 
     def forward(self, images: RegionBatch, names: Tensor | None) -> Tensor:
-        """(M, dim) rows of length 1; names: (C, names) the vectors of the concepts, None for an encoder without."""
+        """(M, dim) unit vectors; names: (C, names) vectors of the concepts, None without concepts."""
         images, order = images.ascending()
         segments = self.segment_norm(self.segment.weight)
         tokens = (self.region_norm(self.region(images.features)) + segments[0]) / 2
@@ -84,7 +84,7 @@ class RegionEncoder(nn.Module):
         return functional.normalize(torch.empty_like(pooled).index_copy(0, order, pooled), dim=-1)
 
     def _concept_tokens(self, concepts: Tensor, names: Tensor, segment: Tensor) -> Tensor:
-        """(R, dim), Eq. 9; every different concept is projected once. One that is not known is the segment alone."""
+        """(R, dim), Eq. 9; each different concept is projected once. An unknown one is only the segment vector."""
         known = torch.cat([names, names.new_zeros(1, names.shape[1])])  # -1 is the last row
         different, rows = torch.unique(concepts, return_inverse=True)
         projected = self.concept_norm(self.concept(known[different]))
@@ -93,7 +93,7 @@ class RegionEncoder(nn.Module):
 
 
 def _interleaved(regions: Tensor, concepts: Tensor, images: RegionBatch) -> tuple[Tensor, Tensor]:
-    """Each image's regions, then its concepts: (2R, dim) and (M,) how many of both."""
+    """Each image's regions followed by its concepts: (2R, dim), and (M,) number of both together."""
     counts = images.counts
     before = torch.repeat_interleave(counts.cumsum(0) - counts, counts, output_size=len(regions))
     own = torch.arange(len(regions), device=regions.device)
@@ -104,7 +104,7 @@ def _interleaved(regions: Tensor, concepts: Tensor, images: RegionBatch) -> tupl
 
 
 def _softmax_pooled(tokens: Tensor, scores: Tensor, counts: Tensor) -> Tensor:
-    """The mean of each image's tokens, weighted by the softmax of their scores: (M, dim) in float32 or better."""
+    """The mean of each image's tokens, weighted by the softmax of their scores: (M, dim), at least float32."""
     owner = torch.repeat_interleave(torch.arange(len(counts), device=tokens.device), counts, output_size=len(tokens))
     precise = torch.promote_types(tokens.dtype, torch.float32)
     scores, tokens = scores.to(precise), tokens.to(precise)

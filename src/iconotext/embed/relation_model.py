@@ -1,9 +1,9 @@
-"""How a text and an image relate: the log-odds of each coherence relation, from the text and from the image.
+"""The relation model: log-odds of each coherence relation, from a text and an image.
 
-One logistic regression for each relation, on vectors that stay as they are: the means of every layer of the sentence
-encoder, the words and runs of words of the text, and the pooled features of the image. So, as in the coherence module
-of a joint model, the log-odds of a pair are what its text says plus what its image adds. The relations of the model
-that ships are those of Alikhani 2021.
+It is one logistic regression for each relation on frozen inputs: the means of every layer of the sentence encoder, the
+words and word runs of the text, and the pooled features of the image. So, like in the coherence module of a joint
+model, the log-odds of a pair are a term of its text plus a term of its image. The model in the package has the
+relations of Alikhani 2021.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 KIND = "relations"
-"""What the cache keeps the log-odds of texts as."""
+"""The kind under which the cache stores the log-odds of texts."""
 
 LIMIT = 12.0
-"""Largest log-odds that are given, in either direction: nothing is surer than one in 160,000."""
+"""Limit of log-odds in either direction: no probability is beyond one in 160,000."""
 
 ARRAYS = {"layers": "DR", "rarity": "B", "words": "BR", "bias": "R", "image": "PR", "image_bias": "R"}
 """The arrays and their shapes: D numbers of a text's layers, B buckets of word runs, P features of an image, R
@@ -47,11 +47,11 @@ relations."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationWeights:
-    """What training finds.
+    """The result of training.
 
     Attributes:
         arrays: float32; see ``ARRAYS`` for names and shapes.
-        backbones: Names of the ``text`` and the ``image`` backbone whose features are read.
+        backbones: Names of the ``text`` and the ``image`` backbone whose features it uses.
 
     Raises:
         ShapeError: An array has another shape, or a number in it is not finite.
@@ -74,30 +74,29 @@ class RelationWeights:
 
 
 def text_logits(arrays: Mapping[str, NDArray[np.float32]], layers: FloatMatrix, texts: Sequence[str]) -> FloatMatrix:
-    """(N, R) log-odds of N texts, whose layers are (N, D)."""
+    """(N, R) log-odds of N texts, with (N, D) layers."""
     words = word_logits(texts, arrays["rarity"], arrays["words"])
     of_layers = product(layers, arrays["layers"])
     return np.asarray(of_layers + words + arrays["bias"], np.float32)
 
 
 class RelationModel:
-    """Says how probable each relation is between texts and images.
+    """Predicts the probability of each relation between texts and images.
 
     P(relation | text, image) is the logistic function of ``text_logits`` + ``image_offsets``.
 
     Attributes:
-        name: Equal for equal weights: what the folder is called, and a digest of its weights.
-        relations: Names of the R relations: of those of ``iconotext.relations`` the ones that were trained, then others
-            that a corpus had.
-        backbones: Names of the ``text`` and the ``image`` backbone; offsets mean something only for pooled features of
-            that image backbone.
+        name: Equal for equal weights: name of the folder, and a digest of the weights.
+        relations: Names of the R relations: those of ``iconotext.relations`` that were trained, then others from the
+            corpora.
+        backbones: Names of the ``text`` and the ``image`` backbone; offsets are valid only for pooled features of this
+            image backbone.
 
     Args:
         name: See above.
-        weights: What training found.
+        weights: The result of training.
         layers: Reads the layers of the text backbone.
-        cache: Where the log-odds of texts are kept, which are hundreds of times smaller than the layers; None keeps
-            none.
+        cache: For the log-odds of texts, which are hundreds of times smaller than layers; None for no cache.
 
     Raises:
         ShapeError: The weights are for layers of another size.
@@ -121,12 +120,12 @@ class RelationModel:
         self._said = said if cache is None else cached_text(said, cache, kind=KIND)
 
     def text_logits(self, texts: Sequence[str]) -> FloatMatrix:
-        """(N, R) calibrated log-odds of each relation for N texts, whatever image stands beside them."""
+        """(N, R) calibrated log-odds of each relation for N texts, independent of the image."""
         return self._said.encode(texts)
 
     def _fresh(self, texts: Sequence[str]) -> FloatMatrix:
         logits = np.zeros((len(texts), len(self.relations)), np.float32)
-        for start in range(0, len(texts), TEXTS):  # a text's layers are hundreds of times as many numbers
+        for start in range(0, len(texts), TEXTS):  # a text's layers have hundreds of times as many numbers
             some = texts[start : start + TEXTS]
             logits[start : start + TEXTS] = self._of_layers(some, self._layers.encode(some))
         return logits
@@ -135,7 +134,7 @@ class RelationModel:
         return np.clip(text_logits(self._arrays, layers, texts), -LIMIT, LIMIT)
 
     def read_layers(self, texts: Sequence[str], layers: NDArray[np.float16]) -> None:
-        """Put what texts say into the cache while their layers are at hand, which spares encoding them once more.
+        """Put log-odds of texts into the cache while their layers are available, which saves encoding them again.
 
         Args:
             texts: N texts that were just encoded.
@@ -146,13 +145,13 @@ class RelationModel:
             keep_texts(self._cache, texts, logits, backbone=self._said.name, kind=KIND)
 
     def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
-        """(M, R) what M images add to the log-odds; 0 for a relation on which images have no say.
+        """(M, R) what M images add to the log-odds; 0 for a relation without image term.
 
         Args:
             pooled: (M, P) pooled features of the image backbone.
 
         Raises:
-            ShapeError: They have another length.
+            ShapeError: The features have another length.
         """
         weight = self._arrays["image"]
         if pooled.ndim != 2 or pooled.shape[1] != len(weight):
@@ -161,7 +160,7 @@ class RelationModel:
 
 
 def relations_folder(name: str = "default") -> Path:
-    """The folder of a relation model by its name: ``default``, the one that ships, or the folder itself.
+    """The folder of a relation model by name: ``default`` for the one in the package, or the folder itself.
 
     Raises:
         FeatureError: There is no such folder.
@@ -174,7 +173,7 @@ def relations_folder(name: str = "default") -> Path:
 
 
 def save_relation_model(folder: Path, weights: RelationWeights) -> None:
-    """Write the weights in 16 bits, biases in 32; the file appears whole or not at all."""
+    """Write the weights in 16 bits and biases in 32, atomically."""
     from safetensors.numpy import save
 
     stored = {
@@ -186,14 +185,14 @@ def save_relation_model(folder: Path, weights: RelationWeights) -> None:
 
 
 def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | None = None) -> RelationModel:
-    """A relation model.
+    """Load a relation model.
 
     Args:
-        folder: As ``train_relations`` writes it; None: the one that ships.
-        cache: Where what the texts say of relations is kept; None keeps none.
+        folder: From ``train_relations``; None for the model in the package.
+        cache: For the log-odds of texts; None for no cache.
 
     Raises:
-        FeatureError: There is none in the folder, it is damaged, or it reads other encoders than the program has.
+        FeatureError: The folder has none, it is damaged, or it needs other encoders than those in the package.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -1,7 +1,7 @@
-"""Products with matrices in which a row comes out the same, to the last bit, whatever rows are multiplied with it.
+"""Matrix products in which each row's result is the same, to the last bit, whatever other rows are multiplied with it.
 
-Sums of whole numbers do not depend on an order, so those of 8 bits are exact, and several times as fast as others.
-Products in floating point differ in their last bits with the number of rows, so there is only one number of them.
+Sums of integers do not depend on their order, so products of 8-bit numbers are exact, and several times faster.
+Floating-point products differ in their last bits with the number of rows, so they always have the same number of rows.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 GRAPH = Path(__file__).with_name("product.onnx")
-"""Of whole numbers, (n, features) from 0 to 255 and (features, outputs), the (n, outputs) sums of products; written by
+"""ONNX graph: from integers (n, features), 0 to 255, and (features, outputs) to the (n, outputs) product; written by
 ``benchmarks/encoder_graphs.py``."""
 
 WEIGHT, INPUT = 63, 255
-"""The largest whole numbers: without VNNI, processors add two products in 16 bits."""
+"""Largest integers of weights and inputs: without VNNI, processors add two products in 16 bits."""
 
 WIDEST = 16
-"""Standard deviations from the smallest to the largest number of a row that is rounded. In steps of a wider one, which
-a few large numbers make, the others would be lost. Rows of the models that ship are 5 to 15 wide."""
+"""Rows with a wider range, in standard deviations, are not rounded: a few large numbers would make the steps too large
+for the others. Rows of the models in the package have a range of 5 to 15."""
 
 BLOCK = 64
-"""Rows that are multiplied at a time in floating point."""
+"""Rows per floating-point product."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Affine:
-    """Rows times a matrix, plus a bias; both rounded, the weights of each output and each row in steps of their own.
+    """Rows times a matrix, plus a bias; weights are rounded with a step for each output, rows with a step for each row.
 
     Attributes:
         weight: (outputs, features), for rows that are too wide to be rounded.
-        numbers: (features, outputs) int8, the weights in whole numbers from -63 to 63.
-        steps: (outputs,) what one of them is.
+        numbers: (features, outputs) int8, rounded weights, integers from -63 to 63.
+        steps: (outputs,) value of one unit.
         sums: (outputs,) of the rounded weights.
         bias: (outputs,).
     """
@@ -57,14 +57,14 @@ class Affine:
 
     @classmethod
     def of(cls, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> Self:
-        """That of (outputs, features) weights, as PyTorch has them."""
+        """Make it of (outputs, features) weights, as in PyTorch."""
         steps = _positive(np.abs(weight).max(axis=1) / np.float32(WEIGHT))
         numbers = np.ascontiguousarray(np.rint(weight / steps[:, None]).T.astype(np.int8))
         return cls(weight, numbers, steps, numbers.sum(axis=0, dtype=np.int64).astype(np.float32) * steps, bias)
 
     def __call__(self, rows: FloatMatrix) -> FloatMatrix:
-        """(n, features) to (n, outputs); a row in which something is not finite becomes one of which nothing is."""
-        with np.errstate(invalid="ignore", over="ignore"):  # where it is not finite, its row's step is none either
+        """(n, features) to (n, outputs); a row with a number that is not finite has no finite results."""
+        with np.errstate(invalid="ignore", over="ignore"):  # steps of rows that are not finite
             low = rows.min(axis=1, keepdims=True)
             width = rows.max(axis=1, keepdims=True) - low
             wide = (width > WIDEST * rows.std(axis=1, keepdims=True))[:, 0]
@@ -85,7 +85,7 @@ class Affine:
 
 
 def product(rows: FloatMatrix, matrix: NDArray[np.float32]) -> FloatMatrix:
-    """The product in floating point, ``BLOCK`` rows at a time, the last block filled up with zeros."""
+    """The floating-point product, ``BLOCK`` rows at a time, with the last block filled up with zeros."""
     found = np.empty((len(rows), matrix.shape[1]), np.float32)
     for start in range(0, len(rows), BLOCK):
         some = rows[start : start + BLOCK]
@@ -96,7 +96,7 @@ def product(rows: FloatMatrix, matrix: NDArray[np.float32]) -> FloatMatrix:
 
 
 def _positive(steps: FloatMatrix) -> FloatMatrix:
-    """The steps, 1 where all numbers are alike, or so nearly that one divided by a step is too large a number."""
+    """The steps; 1 if all numbers are equal, or so nearly that dividing by the step would overflow."""
     steps[steps < np.finfo(np.float32).tiny] = 1
     return steps
 

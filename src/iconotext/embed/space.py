@@ -1,8 +1,8 @@
-"""A space in which sentences and images meet: the product of two of its vectors is the similarity of the two.
+"""A space for sentences and images: the dot product of two of its vectors is their similarity.
 
-A sentence and an image may stand alone, as a search query and a picture of a library do, or in a document. There a
-space may take away what all sentences, or all images, have in common: the topic of a document does not tell which of
-its sentences a picture shows.
+Sentences and images may be on their own, like a search query and a picture in a library, or in a document. In a
+document a space may subtract what all sentences, or all images, have in common: the document's topic does not tell
+which of its sentences a picture shows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Space(Protocol):
-    """What makes vectors of one space out of the features of texts and of images."""
+    """Turns the features of texts and of images into vectors of one space."""
 
     @property
     def dim(self) -> int:
@@ -32,8 +32,8 @@ class Space(Protocol):
 
         Args:
             vectors: (n, features) of the texts.
-            among: (S, features) of all sentences of the document that they stand in; None for texts that stand alone.
-            places: (n,) numbers of the sentences that each of them replaces; None where they are all the sentences.
+            among: (S, features) of all sentences of their document; None for texts on their own.
+            places: (n,) number of the sentence that each text replaces; None if the texts are all the sentences.
 
         Returns:
             (n, dim) float32.
@@ -43,24 +43,24 @@ class Space(Protocol):
         """The vectors of n images.
 
         Args:
-            features: What the image backbone makes of the images.
-            among: The features of all images of the document that they stand in; None for images that stand alone.
+            features: From the image backbone.
+            among: The features of all images of their document; None for images on their own.
 
         Returns:
             (n, dim) float32.
         """
 
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
-        """(S, V) float32 of each document, its sentences with its images, whatever documents are given beside it."""
+        """(S, V) float32 similarities of each document's sentences and images; independent of the other documents."""
 
 
 Features = tuple["FloatMatrix", "ImageFeatures"]
-"""A document: the features of its S sentences, and of its V images."""
+"""The features of a document's S sentences, and of its V images."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedSpace:
-    """The space of a dual encoder (CLIP, SigLIP): the features are the vectors; a document takes nothing from them."""
+    """The space of a dual encoder (CLIP, SigLIP): features are the vectors; in a document nothing is subtracted."""
 
     dim: int
 
@@ -81,7 +81,7 @@ class SharedSpace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedSpace:
-    """Two spaces side by side: products are (1 - share) times those of the first, and share times the second's."""
+    """Two spaces side by side: similarities are (1 - share) times the first space's plus share times the second's."""
 
     first: Space
     second: Space
@@ -113,7 +113,7 @@ class MixedSpace:
 
 
 def at_once(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMatrix]) -> list[FloatMatrix]:
-    """What ``work`` makes of the rows of each part, which it is given all together."""
+    """Apply ``work`` to the rows of all parts in one call, and split the result by part."""
     if not parts:
         return []
     found = work(np.concatenate(parts))
@@ -121,6 +121,6 @@ def at_once(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMat
 
 
 def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
-    """(n, dim) rows of length 1; a row of zeros stays one."""
+    """(n, dim) rows scaled to length 1; rows of zeros stay."""
     lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)

@@ -1,4 +1,4 @@
-"""The two sides of a dual encoder (CLIP, SigLIP), trained along with all their weights."""
+"""The two sides of a dual encoder (CLIP, SigLIP), trained with all their weights."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from iconotext.features.model_folder import folder_of_model
 from iconotext.features.towers import load_tower, save_towers
 
 AT_ONCE = 32
-"""Pictures that are looked at together where no gradient is wanted; bounds memory."""
+"""Pictures per batch without gradients; bounds memory."""
 
 
 class TextTower(nn.Module):
-    """Token ids → unit vectors.
+    """From token ids to unit vectors.
 
     Args:
         name: Folder or hub name of the dual encoder.
         dim: Of the joint space, which is the dual encoder's.
 
     Raises:
-        FeatureError: There is no such model, or it has no two sides.
+        FeatureError: There is no such model, or it does not have both sides.
         SettingError: Its vectors have another length.
     """
 
@@ -39,7 +39,7 @@ class TextTower(nn.Module):
         check_dim("text", 'kind = "tower"', own, dim)
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """(T,) token ids, sentence after sentence, and (N,) how many each has → (N, dim), rows of length 1."""
+        """(T,) token ids, one sentence after the other, and (N,) number of tokens, to (N, dim) unit vectors."""
         parts = list(torch.split(words, lengths.tolist()))
         step = len(parts) if torch.is_grad_enabled() else TEXTS
         return torch.cat([self._encoded(parts[at : at + step]) for at in range(0, len(parts), step)])
@@ -50,7 +50,7 @@ class TextTower(nn.Module):
 
 
 class ImageTower(nn.Module):
-    """Pixels as the dual encoder's own processor gives them → unit vectors. See ``TextTower``."""
+    """From pixels, prepared by the dual encoder's own processor, to unit vectors. See ``TextTower``."""
 
     def __init__(self, name: str, dim: int) -> None:
         super().__init__()
@@ -58,18 +58,18 @@ class ImageTower(nn.Module):
         check_dim("image", 'kind = "tower"', own, dim)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """(N, 3, h, w) → (N, dim), rows of length 1."""
+        """(N, 3, h, w) to (N, dim) unit vectors."""
         parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
         found = [embedding_of(self.tower.get_image_features(pixel_values=part)) for part in parts]
         return functional.normalize(torch.cat(found).float(), dim=-1)
 
 
 def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) -> None:
-    """Write a dual encoder with the weights of its trained sides; it appears whole or not at all.
+    """Write a dual encoder with the weights of its trained sides, atomically.
 
     Args:
-        target: Its folder; what was there is replaced.
-        name: What training started from: a side that was not trained along is as it is there.
+        target: Its folder; existing contents are replaced.
+        name: Of the dual encoder that training started from; sides that were not trained are taken from it.
         weights: ``JointModel.state_dict()``.
     """
     work = target.with_name(f".{target.name}.part")
@@ -81,7 +81,7 @@ def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) ->
 
 
 def without_towers(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What ``save_dual_encoder`` does not keep."""
+    """The weights that ``save_dual_encoder`` does not write."""
     return {name: each for name, each in weights.items() if not name.startswith(("text.tower.", "image.tower."))}
 
 

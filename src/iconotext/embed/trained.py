@@ -1,4 +1,4 @@
-"""A trained model as an encoder: together with the backbones, regions or table of features that it was trained on."""
+"""Loads a trained model as an encoder, with the backbones, regions or table of features that it was trained on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from iconotext.features.cached import ReadLayers
 
 CAPTIONS = "minilm"
-"""The text backbone that compares captions with sentences where the model itself reads words."""
+"""The text backbone that compares captions with sentences if the model itself reads words."""
 
 
 def trained_encoder(
@@ -37,17 +37,17 @@ def trained_encoder(
     stored: StoredModel | None = None,
     read_layers: ReadLayers | None = None,
 ) -> BackboneEncoder:
-    """Load a trained model with its backbones, or where it does not look at pictures, the file it looks them up in.
+    """Load a trained model with its backbones or, if it does not encode pictures, the file with their features.
 
     Args:
-        name: The model's name, as it was asked for; by default, the folder.
+        name: The model's name, as the user gave it; default: the folder.
         text: Text backbone, None for the model's own.
         image: Image backbone, table of features, or source of regions; None for the model's own.
-        stored: What the folder holds, where it was read before.
+        stored: The contents of the folder, if read already.
         read_layers: As for ``cached_text``.
 
     Raises:
-        FeatureError: Something cannot be loaded, or a backbone is another one than in training.
+        FeatureError: Something cannot be loaded, or a backbone differs from the one in training.
     """
     from iconotext.embed.folder import load_model
     from iconotext.features import cached_text, load_text_backbone
@@ -93,7 +93,7 @@ def _dual(
 
 
 def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
-    """Where a model's features of images come from, checked to be those of its training."""
+    """The source of a model's image features, checked to be the same as in training."""
     from iconotext.features import load_image_backbone
 
     features = stored.recipe.features
@@ -117,10 +117,10 @@ def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: Feature
 
 
 def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
-    """What a model makes of regions: of those that a detector finds, or of those in a file.
+    """The source for a model that reads regions, from a detector or a file.
 
     Raises:
-        FeatureError: The regions are of another length, or their concepts are others, than in training.
+        FeatureError: The regions have features of another length, or other concepts, than in training.
     """
     from iconotext.embed.region_backbone import looking_at_regions
     from iconotext.features import load_regions
@@ -137,13 +137,13 @@ def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache
             f"{folder}: was trained on other concepts than {wanted} names; give it the same names in the same order"
         )
     in_file = is_region_file(Path(wanted))
-    if not in_file:  # another corpus has another file
+    if not in_file:  # a file is of one corpus, so it may differ
         _check_same(folder, stored, {"image": source.name})
     return looking_at_regions(stored, source, f"{folder_name(folder)}/{source.name}", in_file=in_file, cache=cache)
 
 
 def _check_same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:
-    """Raise where a side's backbone is another one than in training."""
+    """Raise ``FeatureError`` if a backbone differs from the one in training."""
     for side, name in used.items():
         trained = stored.backbones.get(side)
         if trained != name:

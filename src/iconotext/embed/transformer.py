@@ -1,4 +1,4 @@
-"""A Transformer over sequences of any lengths, packed: one token after the other, none of them padding."""
+"""A Transformer for packed sequences of different lengths, without padding."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ FEED_FORWARD = 4
 
 
 class Transformer(nn.Module):
-    """Layers of self-attention and feed-forward as Vaswani 2017 has them, the norm behind each part.
+    """Layers of self-attention and feed-forward as in Vaswani 2017, with the norm after each part.
 
-    Sequences of one length are attended together; all else works on the tokens of all sequences at once. So no time
-    goes into padding, and the encoding of a sequence does not depend on which others are with it.
+    Attention is computed for sequences of equal length together; everything else for all tokens at once. So padding
+    costs no time, and the encoding of a sequence does not depend on the other sequences.
 
     Args:
         dim: Dimensions of a token.
         layers: Number of layers.
         heads: Of each layer; they divide ``dim``.
-        dropout: Share that is dropped in training: of what goes in, and of what each part of a layer adds.
+        dropout: Dropout in training: of the input, and of the output of each part of a layer.
     """
 
     def __init__(self, dim: int, *, layers: int, heads: int, dropout: float) -> None:
@@ -34,8 +34,8 @@ class Transformer(nn.Module):
         """Encode sequences.
 
         Args:
-            tokens: (T, dim), sequence after sequence.
-            lengths: (N,) tokens of each, from 1, T together, ascending: see ``by_length``.
+            tokens: (T, dim), one sequence after the other.
+            lengths: (N,) number of tokens of each, at least 1, ascending, with sum T: see ``by_length``.
 
         Returns:
             (T, dim).
@@ -71,7 +71,7 @@ class _Layer(nn.Module):
         return fed
 
     def _attention(self, projected: Tensor, spans: list[tuple[int, int]]) -> Tensor:
-        """(T, 3 dim) queries, keys and values to (T, dim), for (length, sequences) one after the other."""
+        """(T, 3 dim) queries, keys and values to (T, dim); spans: (length, number of sequences) in order."""
         found = []
         for part, (length, count) in zip(torch.split(projected, [n * c for n, c in spans]), spans, strict=True):
             # (3, count, heads, length, dim / heads)
@@ -82,14 +82,14 @@ class _Layer(nn.Module):
 
 
 def by_length(lengths: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
-    """The order of sequences by length, and the order of their tokens that goes with it.
+    """The order of sequences by length, and the matching order of their tokens.
 
     Args:
-        lengths: (N,) tokens of each sequence.
-        tokens: T, their sum; not to wait for a GPU that knows it already.
+        lengths: (N,) number of tokens of each sequence.
+        tokens: T, their sum, so that it need not be fetched from a GPU.
 
     Returns:
-        (N,) and (T,): ``values[order]`` and ``tokens[places]`` are packed with ascending lengths.
+        (N,) and (T,): ``values[order]`` and ``tokens[places]`` are packed by ascending length.
     """
     order = torch.argsort(lengths, stable=True)
     starts = lengths.cumsum(0) - lengths
@@ -100,7 +100,7 @@ def by_length(lengths: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
 
 
 def mean_of_sequences(tokens: Tensor, lengths: Tensor) -> Tensor:
-    """(T, dim) packed tokens to (N, dim) means, in float32 or better; a sequence without tokens gives 0."""
+    """(T, dim) packed tokens to (N, dim) means, at least float32; 0 for a sequence without tokens."""
     owner = torch.repeat_interleave(torch.arange(len(lengths), device=tokens.device), lengths, output_size=len(tokens))
     tokens = tokens.to(torch.promote_types(tokens.dtype, torch.float32))
     total = tokens.new_zeros(len(lengths), tokens.shape[1]).index_add(0, owner, tokens)

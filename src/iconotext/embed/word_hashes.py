@@ -1,4 +1,4 @@
-"""Words and runs of words as numbers, without a list of them: what a text says literally.
+"""Hashes words and runs of words to numbers, without a vocabulary: the wording of a text.
 
 Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML 2009 (without the sign).
 """
@@ -24,13 +24,13 @@ _WORD = re.compile(r"\d+|[^\W\d_]+(?:['’][^\W\d_]+)?|[^\w\s]")
 
 
 def hashed_runs(text: str, buckets: int) -> list[int]:
-    """Numbers, ascending and each once, of the words and runs of up to three words that a text has.
+    """The hashes, ascending and without repetitions, of a text's words and runs of up to three words.
 
-    Upper and lower case are one; marks of punctuation are words; the begin and the end of the text count as words in
-    runs, since how a text opens and closes tells what kind it is.
+    Case is ignored; punctuation marks are words; the beginning and end of the text count as words in runs, since they
+    show the kind of text.
 
     Args:
-        buckets: How many numbers there are; runs may share one.
+        buckets: Number of different hashes; runs may collide.
     """
     words = ["<", *(word.lower() for word in _WORD.findall(text)), ">"]
     runs = {
@@ -42,11 +42,11 @@ def hashed_runs(text: str, buckets: int) -> list[int]:
 
 
 def word_logits(texts: Sequence[str], rarity: NDArray[np.float32], words: FloatMatrix) -> FloatMatrix:
-    """(N, R) what the runs of N texts say: each run by its rarity, all of a text as a vector of length 1.
+    """(N, R) log-odds of N texts from their runs: each run weighted by its rarity, scaled to length 1 per text.
 
     Args:
-        rarity: (B,) weight of each of B numbers of runs.
-        words: (B, R) what each says of R things.
+        rarity: (B,) weight of each of B hashes.
+        words: (B, R) log-odds of each hash for R relations.
     """
     found = np.zeros((len(texts), words.shape[1]), np.float32)
     for row, text in enumerate(texts):

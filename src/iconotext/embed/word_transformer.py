@@ -1,4 +1,4 @@
-"""The sentence encoder of Li 2021: words and their places → Transformer → the mean of its tokens, length 1."""
+"""The sentence encoder of Li 2021: words and positions, Transformer, mean of its tokens, length 1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iconotext.embed.transformer import Transformer, by_length, mean_of_sequence
 
 
 class WordTransformer(nn.Module):
-    """Sentences as word ids → unit vectors (Li 2021, Eq. 6–7).
+    """From word ids of sentences to unit vectors (Li 2021, Eq. 6-7).
 
     Args:
         words: Size of the vocabulary.
@@ -19,7 +19,7 @@ class WordTransformer(nn.Module):
         dim: Dimensions of the joint space.
         layers: N_T.
         heads: Of each layer.
-        dropout: Share that is dropped in training.
+        dropout: Dropout in training.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class WordTransformer(nn.Module):
         self.transformer = Transformer(dim, layers=layers, heads=heads, dropout=dropout)
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """(N, dim) rows of length 1, of (T,) ids, sentence after sentence, (N,) of each, from 1 to ``max_tokens``."""
+        """(N, dim) unit vectors, from (T,) ids, one sentence after the other, and (N,) lengths, 1 to ``max_tokens``."""
         order, places = by_length(lengths, len(ids))
         lengths = lengths[order]
         ends = lengths.cumsum(0)

@@ -1,6 +1,6 @@
-"""The sentence encoder of Hessel 2019: word vectors → GRU → its last state, length 1.
+"""The sentence encoder of Hessel 2019: word vectors, GRU, its last state, length 1.
 
-Between the two a second GRU may go over the sentences of a document, in their order (footnote 19).
+Optionally a second GRU reads the last states of a document's sentences in order (footnote 19).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from iconotext.embed.gru import final_states
 
 
 class WordEncoder(nn.Module):
-    """Sentences as word ids → unit vectors (Hessel 2019 §3.1).
+    """From word ids of sentences to unit vectors (Hessel 2019 §3.1).
 
     Args:
         words: Size of the vocabulary.
         word_dim: Length of a word vector.
         dim: Dimensions of the joint space, the size of the GRU.
-        dropout: Share that is dropped in training.
+        dropout: Dropout in training.
         dropout_at: ``output`` or ``input``, see ``GRUSettings``.
         sentence_gru: Whether a second GRU of this size reads the last states of a document's sentences.
     """
@@ -49,12 +49,12 @@ class WordEncoder(nn.Module):
         """Encode sentences.
 
         Args:
-            ids: (T,) word ids, sentence after sentence.
-            lengths: (N,) words of each, from 1.
-            counts: (D,) sentences of each document, one document after the other; None: each sentence stands alone.
+            ids: (T,) word ids, one sentence after the other.
+            lengths: (N,) number of words of each sentence, at least 1.
+            counts: (D,) number of sentences of each document, one after the other; None if sentences are on their own.
 
         Returns:
-            (N, dim), rows of length 1.
+            (N, dim) unit vectors.
         """
         return self.vectors(self.states(ids, lengths), counts)
 
@@ -62,7 +62,7 @@ class WordEncoder(nn.Module):
         """(N, dim) float32, the last state of the GRU over the words of each sentence."""
         drop = self.dropout if self.training else 0.0
         if drop and self.dropout_at == "input":
-            # Every sentence loses dimensions of its own, so each place needs its own vector.
+            # Dropout differs between sentences, so each place needs its own vector.
             kept = functional.dropout(torch.ones(len(lengths), self.embedding.embedding_dim, device=ids.device), drop)
             words = functional.embedding(ids, self.embedding.weight) * kept.repeat_interleave(lengths, 0)
             rows = torch.arange(len(ids), device=ids.device)
@@ -72,7 +72,7 @@ class WordEncoder(nn.Module):
         return final_states(words, rows, lengths, self.gru)  # float32, under autocast too
 
     def vectors(self, states: Tensor, counts: Sequence[int] | None = None) -> Tensor:
-        """(N, dim), rows of length 1, from the last states of sentences; see ``forward``."""
+        """(N, dim) unit vectors, from the last states of sentences; see ``forward``."""
         if self.sentence_gru is not None and len(states):
             documents = list(torch.split(states, [1] * len(states) if counts is None else list(counts)))
             read, _ = self.sentence_gru(nn.utils.rnn.pack_sequence(documents, enforce_sorted=False))
@@ -82,13 +82,13 @@ class WordEncoder(nn.Module):
         return functional.normalize(states, dim=-1)
 
     def in_place(self, states: Tensor, document: Tensor, places: Sequence[int]) -> Tensor:
-        """(n, dim) vectors of sentences by their states, each in the place of one of a document, the others unchanged.
+        """(n, dim) vectors of sentences by their states, each in the place of a sentence of an unchanged document.
 
         Raises:
-            ValueError: There is no GRU over sentences.
+            ValueError: The model has no GRU over sentences.
         """
         if self.sentence_gru is None:
             raise ValueError("the encoder reads each sentence alone")
         read, _ = self.sentence_gru(document[None])
-        before = functional.pad(read[0], (0, 0, 1, 0))[list(places)]  # what was read when each of them comes
+        before = functional.pad(read[0], (0, 0, 1, 0))[list(places)]  # states before each place
         return functional.normalize(self.sentence_gru(states[:, None], before[None])[0][:, 0], dim=-1)

@@ -1,5 +1,5 @@
-"""``iconotext serve``: read linked documents in the browser, and correct their links. Local unless told otherwise.
+"""``iconotext serve``: read linked documents in the browser, and correct their links. Local by default.
 
-``app`` puts it together: ``guard`` stands before everything, ``pool`` has the processes that read and link, ``store``
-what must survive a kill, ``jobs`` brings both together. The reading view is that of ``report``.
+``app`` builds the application. ``guard`` checks every request, ``pool`` has the processes that read and link, ``store``
+keeps what must survive a crash, ``jobs`` decides what is done next. The reading view is that of ``report``.
 """

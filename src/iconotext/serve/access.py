@@ -1,7 +1,8 @@
-"""Who may use a server: whoever has opened an address that it printed, and programs that know its key.
+"""Access to a server: for browsers that opened an address that it printed, and for programs with its key.
 
-An address works once, and gives the browser a cookie that no script can read and no other site can send. Cookies do
-not tell ports apart, so its name does. The key of programs lies in a file that only its owner can read.
+An address works once, and gives the browser a cookie that scripts cannot read and other sites cannot send. Browsers
+share cookies between ports, so the cookie's name includes the port. The key for programs is in a file that only its
+owner can read.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from pathlib import Path
 from iconotext.serve.store import Store
 
 DAYS = 30
-"""Days for which a cookie counts."""
+"""Days for which a cookie is valid."""
 
 MAX_TOKENS = 5
-"""Addresses that are printed and not yet used; of more, the oldest do not count any more."""
+"""Number of printed addresses that are valid and unused; the oldest of more become invalid."""
 
 
 class Access:
-    """Who may use a server."""
+    """Checks who may use a server."""
 
     def __init__(self, store: Store, port: int, folder: Path) -> None:
         self._store = store
@@ -35,17 +36,17 @@ class Access:
         self.cookie = f"iconotext-{port}"
         self.seconds = DAYS * 24 * 3600
         self.on_use: Callable[[], None] = lambda: None
-        """Called when an address was used: somebody may want the next one."""
+        """Called when an address was used, so that a new one can be printed."""
 
     def new_token(self) -> str:
-        """What an address must end with, once."""
+        """A new token, with which an address can be opened once."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._tokens = [*self._tokens, digest(token)][-MAX_TOKENS:]
         return token
 
     def redeem(self, token: str) -> str | None:
-        """A cookie for a token, which then does not count any more; None for one that does not."""
+        """A cookie in exchange for a token, which becomes invalid; None for an invalid token."""
         with self._lock:
             found = [known for known in self._tokens if hmac.compare_digest(known, digest(token))]
             if not found:
@@ -57,7 +58,7 @@ class Access:
         return cookie
 
     def is_known(self, headers: Mapping[str, str]) -> bool:
-        """Whether a request comes with a cookie of ours, or with the key."""
+        """Whether a request has a valid cookie, or the key."""
         if self.is_key(headers.get("authorization", "")):
             return True
         try:
@@ -73,12 +74,12 @@ class Access:
 
 
 def digest(secret: str) -> bytes:
-    """What is kept and compared in place of a secret."""
+    """The hash that is stored and compared instead of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def read_key(file: Path) -> str:
-    """The key of programs, which is made where there is none; only the owner of the file can read it."""
+    """The key for programs, created if missing; only the owner of the file can read it."""
     if file.is_file() and (known := file.read_text(encoding="ascii").strip()):
         return known
     key = secrets.token_urlsafe(32)

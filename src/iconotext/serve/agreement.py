@@ -1,4 +1,4 @@
-"""What several reviewers say together, and how far they agree."""
+"""Combines the verdicts of several reviewers, and measures how far they agree."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from iconotext.serve.records import Verdict
 
 Judgement = tuple[int, int]
-"""Document and number of a picture."""
+"""Id of a document, and number of a picture."""
 
 
 def agreed(verdicts: Iterable[Verdict]) -> dict[Judgement, tuple[int, ...]]:
-    """What most reviewers say of each picture. Where no answer has more voices than every other, there is none."""
+    """The answer that most reviewers gave for each picture; pictures with a tie are left out."""
     votes: dict[Judgement, Counter[tuple[int, ...]]] = {}
     for verdict in verdicts:
         votes.setdefault((verdict.document, verdict.picture), Counter())[tuple(sorted(verdict.sentences))] += 1
@@ -29,7 +29,7 @@ def agreed(verdicts: Iterable[Verdict]) -> dict[Judgement, tuple[int, ...]]:
 
 
 def by_picture(verdicts: Iterable[Verdict]) -> dict[Judgement, dict[str, tuple[int, ...]]]:
-    """What each reviewer says of each picture."""
+    """For each picture, reviewer to answer."""
     found: dict[Judgement, dict[str, tuple[int, ...]]] = {}
     for verdict in verdicts:
         found.setdefault((verdict.document, verdict.picture), {})[verdict.reviewer] = tuple(sorted(verdict.sentences))
@@ -37,10 +37,10 @@ def by_picture(verdicts: Iterable[Verdict]) -> dict[Judgement, dict[str, tuple[i
 
 
 def agreement(verdicts: Sequence[Verdict]) -> float | None:
-    """Krippendorff's alpha of reviewers over the pictures that two or more of them judged.
+    """Krippendorff's alpha over the pictures that at least two reviewers judged.
 
-    An answer is the sentences that were named. The same number means another sentence in another document, and hardly
-    ever the same one of another picture; so all answers of a picture but "none of them" are its own categories.
+    An answer is the set of chosen sentences. Sentence numbers mean different sentences in different documents, and
+    hardly ever the same one for two pictures; so each picture has its own categories, except "none of them".
     """
     units = [
         [("none",) if not said else (picture, said) for said in answers.values()]

@@ -1,4 +1,4 @@
-"""What people said of alternative texts, kept in the file of the store: accepted texts outlive a kill."""
+"""What people said about alternative texts, in the store's file, so that accepted texts survive a crash."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ create index if not exists alt_texts_said_of on alt_texts_said (document, key);
 
 
 class Said(NamedTuple):
-    """What somebody said of a picture.
+    """A person's decision about a picture's alternative text.
 
     Attributes:
         key: Of the picture; see ``alt_text_work``.
@@ -36,10 +36,10 @@ class Said(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How far a document is.
+    """The progress of a document.
 
     Attributes:
-        accepted: Texts that were not written yet.
+        accepted: Number of accepted texts that are not in the file yet.
     """
 
     wanted: int
@@ -48,7 +48,7 @@ class Counts(NamedTuple):
 
 
 class AltTexts:
-    """The tables; any thread may use them."""
+    """The tables; can be used from any thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -57,13 +57,13 @@ class AltTexts:
                 sql.execute(line)
 
     def set_wanted(self, document: int, keys: Iterable[str]) -> None:
-        """The pictures of a document for which there is something to do."""
+        """Set the pictures of a document that need attention."""
         with self._store.change() as sql:
             sql.execute("delete from alt_texts_wanted where document = ?", (document,))
             sql.executemany("insert into alt_texts_wanted values (?, ?)", [(document, key) for key in keys])
 
     def say(self, document: int, key: str, text: str | None) -> int:
-        """Remember a text, or None for as it is; it is on the disk when this returns."""
+        """Store a text, or None to leave the picture as it is; it is on disk when this returns."""
         with self._store.change() as sql:
             row = sql.execute(
                 "insert into alt_texts_said (document, key, text, made) values (?, ?, ?, ?)",
@@ -72,7 +72,7 @@ class AltTexts:
             return int(row.lastrowid or 0)
 
     def undo(self, collection: str) -> Said | None:
-        """Take back what was said last in a collection and is in no file yet; None where there is nothing."""
+        """Undo the last decision in a collection that is not in its file yet; None if there is none."""
         query = (
             "select alt_texts_said.* from alt_texts_said join documents on documents.id = document "
             "where collection = ? and undone = 0 and written = 0 order by alt_texts_said.id desc limit 1"
@@ -85,12 +85,12 @@ class AltTexts:
             return _said(row)
 
     def said(self, document: int) -> dict[str, Said]:
-        """By picture what was said last."""
+        """Picture to the last decision about it."""
         rows = self._store.rows("select * from alt_texts_said where document = ? and undone = 0 order by id", document)
         return {row["key"]: _said(row) for row in rows}
 
     def set_written(self, said: Iterable[Said]) -> None:
-        """These texts are in the file: they cannot be taken back any more, nor what was said before them."""
+        """Mark texts as written into the file: they, and decisions before them, can no longer be undone."""
         with self._store.change() as sql:
             sql.executemany(
                 "update alt_texts_said set written = 1 where document = ? and key = ? and id <= ?",
@@ -98,7 +98,7 @@ class AltTexts:
             )
 
     def counts(self, collection: str) -> dict[int, Counts]:
-        """How far each document of a collection is."""
+        """Document to its progress, for a collection."""
         of = "select t.* from {} t join documents on documents.id = t.document where collection = ? {} order by {}"
         wanted = self._store.rows(of.format("alt_texts_wanted", "", "t.key"), collection)
         rows = self._store.rows(of.format("alt_texts_said", "and undone = 0", "t.id"), collection)

@@ -1,4 +1,4 @@
-"""What the processes of the pool do about alternative texts: find what to mend, write texts into files, pack files."""
+"""Work on alternative texts in the pool's processes: find problems, write texts into files, pack files."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from iconotext.types import Image, LinkedDocument
 
 ALT_TEXT = "alt-text.json"
-"""File that a linked document leaves in its folder: its pictures, what is wrong with their texts, and the drafts."""
+"""File in a linked document's folder: its pictures, problems of their alternative texts, and drafts."""
 
 NOT_WRITTEN = "not-written.txt"
-"""File of a zip of changed documents that says which texts are not in them, and why."""
+"""File in a zip of changed documents that lists the texts that are not in them, with reasons."""
 
 
 class Texts(NamedTuple):
     """Alternative texts for a document.
 
     Attributes:
-        sha256: Of the file that was read when the texts were made; into another one nothing is written.
+        sha256: Of the file for which the texts were made; another version of the file is not changed.
     """
 
     place: Place
@@ -42,13 +42,13 @@ class Texts(NamedTuple):
 
 
 def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mapping[int, Embedded]) -> dict[str, Any]:
-    """The pictures of a document with all that somebody needs to give them alternative texts.
+    """The pictures of a document, with everything that is needed to write alternative texts for them.
 
     Args:
-        shown: Its pictures as pages show them, by number.
+        shown: Image number to the picture as pages show it.
 
     Returns:
-        What ``json.dumps`` takes: ``alt_text.DescribedOut`` without what people said.
+        JSON data: ``alt_text.DescribedOut`` without people's decisions.
     """
     from iconotext.alt_text.check import FORMATS, broken_by_picture
     from iconotext.alt_text.drafts import is_without_alt, make_drafts
@@ -68,7 +68,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
             raise DocumentError("alternative texts are checked in and written into Markdown, HTML, DOCX and EPUB only")
         pictures, found = broken_by_picture(path, AltTextSettings(), reading, within=Path(place.within))
         at = {image.at: number for number, image in enumerate(images) if image.at is not None}
-        # Of a web page the pictures of its menus are checked, too, and are no pictures of the document.
+        # Pictures in the menus of a web page are checked too, although they are no pictures of the document.
         numbers = {p.index: at.get(p.place.at or -1) if format_ == "html" else p.index for p in pictures}
         where = {number: _where(p.place) for p in pictures if (number := numbers[p.index]) is not None}
         for picture, finding in found:
@@ -105,17 +105,17 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
 
 
 def wanted(found: Mapping[str, Any]) -> tuple[str, ...]:
-    """The keys of those pictures of ``to_describe`` for which somebody has something to do."""
+    """The keys of the pictures of ``to_describe`` that need attention."""
     if found["unchecked"] is not None:
         return ()
     return tuple(row["key"] for row in found["pictures"] if row["missing"] or row["findings"])
 
 
 def write(texts: Texts) -> dict[int, str]:
-    """Write texts into a document, in one step; those that cannot be are left out.
+    """Write texts into a document, in one step; texts that cannot be written are left out.
 
     Returns:
-        By number of the picture why its text could not be written.
+        Image number to the reason why its text could not be written.
 
     Raises:
         OutputError: The file changed since it was read, or cannot be written.
@@ -130,7 +130,7 @@ def write(texts: Texts) -> dict[int, str]:
 
 
 def pack(items: Sequence[Texts], folder: str, target: str) -> int:
-    """Write a zip of documents with their texts, under their names below a folder; the documents stay as they are.
+    """Write a zip of documents with their texts, named relative to a folder; the documents are not changed.
 
     Raises:
         OutputError: A file changed since it was read.
@@ -155,7 +155,7 @@ def pack(items: Sequence[Texts], folder: str, target: str) -> int:
 
 
 def _planned(texts: Texts) -> tuple[Change | None, dict[int, str]]:
-    """The change with all texts that can be written, None where none can; and why the others cannot."""
+    """The change with all texts that can be written (None if none can), and why the others cannot."""
     from iconotext.alt_text.writing import plan_change
 
     path = Path(texts.place.path)
@@ -184,7 +184,7 @@ def _planned(texts: Texts) -> tuple[Change | None, dict[int, str]]:
 
 
 def _keys(images: Sequence[Image], shown: Mapping[int, Embedded]) -> list[str]:
-    """A name for each picture that holds as long as its address and what it shows do, whatever the text around it."""
+    """A key for each picture that depends on its address and contents, but not on the text around it."""
     seen: Counter[str] = Counter()
     keys = []
     for number, image in enumerate(images):

@@ -1,4 +1,4 @@
-"""What the server says of collections, documents and pictures, made of what the store knows."""
+"""Makes the server's answers about collections, documents and pictures from the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iconotext.serve.store import Store
 
 
 def known_collection(store: Store, identifier: str) -> Collection:
-    """A collection, or the answer that there is none."""
+    """A collection; a 404 answer if there is none."""
     found = store.collection(identifier)
     if found is None:
         raise HTTPException(404, "there is no such collection")
@@ -24,7 +24,7 @@ def known_collection(store: Store, identifier: str) -> Collection:
 
 
 def known_entry(store: Store, identifier: int) -> Entry:
-    """A linked document, or the answer that there is none."""
+    """A linked document; a 404 answer if there is none."""
     found = store.entry(identifier) if 0 <= identifier < 2**63 else None
     if found is None:
         raise HTTPException(404, "there is no such document")
@@ -34,7 +34,7 @@ def known_entry(store: Store, identifier: int) -> Entry:
 
 
 def collection_out(store: Store, collection: Collection) -> CollectionOut:
-    """A collection with its documents, and how far it is."""
+    """A collection with its documents and progress."""
     pictures = store.pictures(collection.id)
     entries = store.entries(collection.id)
     judged = by_picture(store.verdicts(collection.id))
@@ -69,7 +69,7 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
 
 
 def _moved(entry: Entry, judged: Container[tuple[int, int]]) -> list[tuple[int, int | None, int | None]]:
-    """Pictures of a document that nobody judged, and that have another sentence by what was said of others."""
+    """Pictures that nobody judged, and whose sentence changed because of verdicts about others."""
     return [(number, old, new) for number, old, new in json.loads(entry.changed) if (entry.id, number) not in judged]
 
 
@@ -86,13 +86,13 @@ def _state(
 
 
 def is_current(store: Store, collection: Collection, entries: list[Entry]) -> bool:
-    """Whether all that was said has been learned, and all documents were linked with it."""
+    """Whether all verdicts have been learned, and all documents linked with the result."""
     learned = store.last_change(collection.id) == collection.learned
     return learned and all(entry.round == collection.round for entry in entries)
 
 
 def review_out(store: Store, collection: Collection, reviewer: str | None) -> ReviewOut:
-    """What there is to review; for a reviewer what he or she has judged comes last, for nobody what anybody has."""
+    """The pictures to review; those that the reviewer (or, for None, anybody) has judged come last."""
     verdicts, pictures = store.verdicts(collection.id), store.pictures(collection.id)
     entries = store.entries(collection.id)
     said = by_picture(verdicts)

@@ -1,6 +1,6 @@
-"""For programs: documents in, the JSON of a command out, and nothing is kept.
+"""The API for programs: documents in, the JSON output of a command out; nothing is stored.
 
-Whoever wants to come back for an answer opens a collection instead: its state says how far it is.
+Programs that want to fetch an answer later open a collection instead, which reports its progress.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from iconotext.serve.state import TheJobs
 from iconotext.serve.store import new_id
 
 LEFT = 499
-"""In place of an answer to a client that has left, as other servers call it."""
+"""Status for a client that has left, as in other servers."""
 
 READING = ("language", "min_side", "captions", "epub")
-"""Fields of the settings that a request may choose. The others reach for files, models or the network of this machine,
-or are its limits."""
+"""Settings of reading that a request may choose. The others give access to files, models or the network of this
+machine, or are its limits."""
 
 CONTEXTS = ("evidence", "habit", "k")
 LINKING = (*CONTEXTS, "select", "min_confidence", "max_false", "promise", "explain")
@@ -49,7 +49,7 @@ CHECKING = tuple(AltTextSettings.model_fields)
 
 
 class AltTextsOut(Described):
-    """What is wrong with alternative texts, and proposals for those that are missing."""
+    """Problems of alternative texts, and proposals for missing ones."""
 
     findings: list[Finding]
     drafts: list[Draft]
@@ -57,12 +57,12 @@ class AltTextsOut(Described):
 
 
 def _parts(given: object) -> object:
-    """``a,b`` is two values, as on the command line."""
+    """Split ``a,b`` into two values, as on the command line."""
     return [part for each in given for part in str(each).split(",")] if isinstance(given, list) else given
 
 
 def _query(name: str, offered: dict[type[BaseModel], Sequence[str]], **more: Any) -> Any:
-    """The parameters of a route: fields of settings, with all that is said of them there, and others."""
+    """A model of a route's parameters: fields of settings, with their descriptions, and others."""
     fields: dict[str, Any] = {}
     for kind, names in offered.items():
         for each in names:
@@ -129,7 +129,7 @@ def _of(asked: BaseModel, name: str) -> Any:
 
 
 def _settings(kind: type[Settings], asked: BaseModel) -> Settings:
-    """The settings that a request chooses."""
+    """The settings of a class that a request chooses."""
     try:
         made = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))
         if isinstance(made, LinkSettings) and "text" in made.evidence:
@@ -146,9 +146,9 @@ async def _answer(
     function: Callable[..., Reply],
     *more: object,
 ) -> Response:
-    """What a process makes of the files of a request, which are removed afterwards."""
+    """Let a process work on the files of a request; they are removed afterwards."""
     reading, linking = _settings(ReadSettings, asked), _settings(LinkSettings, asked)
-    jobs.pool.check()  # before megabytes come for nothing
+    jobs.pool.check()  # before megabytes are uploaded in vain
     folder = jobs.asked_folder / new_id()
     try:
         await received(request, folder, jobs)
@@ -169,7 +169,7 @@ async def _answer(
 
 
 async def _unless_left(request: Request, jobs: Jobs, future: Future[Reply]) -> Reply | None:
-    """The result; None where the client leaves before it is there, for whom nothing works any more then."""
+    """The result; None if the client leaves before, in which case the work is stopped."""
     result = asyncio.wrap_future(future)
     left = asyncio.ensure_future(_leaving(request))
     try:

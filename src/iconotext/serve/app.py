@@ -1,4 +1,4 @@
-"""The application: store, processes, jobs and routes put together behind the guard, and the server that runs it."""
+"""Builds the application from store, processes, jobs and routes behind the guard, and runs its server."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from iconotext.serve.store import Store
 from iconotext.write import locked
 
 MAX_CONNECTIONS = 500
-"""Connections at once; more are told to come again."""
+"""Connections at a time; further clients are told to come again."""
 
 
 def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
-    """The application, with the guard before it.
+    """Build the application, with the guard before it.
 
     Args:
-        jobs: Closed, with its store and its processes, when the application ends.
+        jobs: Closed at the end, with its store and its processes.
     """
 
     @asynccontextmanager
@@ -66,7 +66,7 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
 
     @app.exception_handler(RequestValidationError)
     def wrong(_: Request, error: RequestValidationError) -> Response:
-        """As FastAPI answers, but what came may be no UTF-8."""
+        """Answer like FastAPI, but also if the input is not UTF-8."""
         said = json.dumps({"detail": jsonable_encoder(error.errors())})
         return Response(said, 422, media_type="application/json")
 
@@ -98,7 +98,7 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
 
 
 def operation_name(route: APIRoute) -> str:
-    """What clients that are made of the description call a route, such as ``programs_link``."""
+    """The name of a route for clients generated from the description, such as ``programs_link``."""
     return "_".join((*map(str, route.tags), route.name))
 
 
@@ -113,7 +113,7 @@ def open_data(settings: ServeSettings) -> Iterator[Store]:
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         (data / "lock").touch(mode=0o600)
-        (data / ".gitignore").write_text("*\n", encoding="ascii")  # what was dropped is nobody else's
+        (data / ".gitignore").write_text("*\n", encoding="ascii")  # uploaded files must not be committed
     except OSError as error:
         raise SettingError(f"{data}: cannot be used: {error.strerror}") from error
     busy = "another server uses it: stop that one, or name another folder"
@@ -122,10 +122,10 @@ def open_data(settings: ServeSettings) -> Iterator[Store]:
 
 
 def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) -> None:
-    """Serve until somebody stops it.
+    """Run the server until it is stopped.
 
     Args:
-        announce: Told the address at the start, and a new one whenever one was used.
+        announce: Called with the address at the start, and with a new one whenever one was used.
     """
     import uvicorn
 
@@ -174,7 +174,7 @@ def listen(settings: ServeSettings) -> socket.socket:
         SettingError: The address cannot be used, or the port is taken.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # Named as TCP, it sends small answers at once: asyncio leaves others to wait 40 ms for an acknowledgement.
+    # With the protocol named, asyncio sends small answers at once instead of waiting 40 ms for an acknowledgement.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

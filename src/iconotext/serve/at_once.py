@@ -1,6 +1,6 @@
-"""What a process does with the files of one request, and forgets: links, contexts, chunks, alternative texts.
+"""Work on the files of a single request, without storing anything: links, contexts, chunks, alternative texts.
 
-The answers are those that the commands print as JSON, where the files lie in the working folder.
+The answers are the JSON output of the commands, as if the files were in the working folder.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from iconotext.types import LinkedDocument
 
 
 class Sent(NamedTuple):
-    """Files that came with a request.
+    """Files of a request.
 
     Attributes:
-        folder: Where they are; nothing else of this machine is read for them.
+        folder: Contains the files; nothing else on this machine is read for the request.
     """
 
     folder: str
@@ -37,7 +37,7 @@ class Sent(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What is answered."""
+    """The answer to a request."""
 
     body: bytes
     documents: int
@@ -98,13 +98,13 @@ def _linker(settings: LinkSettings) -> Linker:
 
 
 def _start() -> Path:
-    """What is meant in the working folder: the file, where there is one; else those of its files that are documents."""
+    """The path to link in the working folder: the file, if there is only one; else all files that are documents."""
     files = [path for path in Path().rglob("*") if path.is_file()]
     return files[0] if len(files) == 1 else Path()
 
 
 def _reply(sent: Sent, text: Callable[[Results], Iterable[str]], *, may_fail: bool = False) -> Reply:
-    """What ``text`` makes of the linked documents."""
+    """The answer with ``text`` of the linked documents."""
     documents = links = 0
     problem = f"no document in it: what is read is {FORMATS}"
 

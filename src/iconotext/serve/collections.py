@@ -1,4 +1,4 @@
-"""Collections over HTTP: open one, see how far it is, review its pictures, take its corpus, remove it."""
+"""Collections over HTTP: open one, see its progress, review its pictures, export its corpus, remove it."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def sends(kinds: Sequence[str], *codes: int) -> dict[str, Any]:
 
 
 async def received(request: Request, folder: Path, jobs: Jobs) -> str:
-    """Save the files of a request into a folder, which is made; says what the first is called.
+    """Save the files of a request in a new folder; returns the name of the first one.
 
     Raises:
-        HTTPException: No files came, or one is refused.
+        HTTPException: There are no files, or one is refused.
     """
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise HTTPException(415, "send files as multipart/form-data, each as files=@NAME")
@@ -201,17 +201,17 @@ async def events(jobs: TheJobs) -> StreamingResponse:
 
 
 async def made(jobs: Jobs, entry: Entry, name: str) -> Path:
-    """What the server shows of a document, by all that was learned; errors as for ``refused_kindly``."""
+    """A file that the server shows of a document, with everything learned so far; errors as for ``refused_kindly``."""
     with refused_kindly(entry):
         return await jobs.made(entry, name)
 
 
 @contextmanager
 def refused_kindly(entry: Entry) -> Iterator[None]:
-    """Errors about a document become answers without where it lies.
+    """Turn errors about a document into answers that do not say where it is on this machine.
 
     Raises:
-        HTTPException: It cannot be read any more.
+        HTTPException: The document can no longer be read.
     """
     try:
         yield
@@ -222,14 +222,14 @@ def refused_kindly(entry: Entry) -> Iterator[None]:
 
 
 def _whole(file: Path) -> Response:
-    """A file of JSON as it is at one moment: one that is sent in parts may be another one by the time it is opened."""
+    """Read a JSON file in one step: a file that is sent in pieces might be replaced meanwhile."""
     return Response(file.read_bytes(), media_type="application/json")
 
 
 async def _exported(
     jobs: Jobs, collection: Collection, write: Callable[..., object], name: str, kind: str, *more: str
 ) -> FileResponse:
-    """What people said of a collection, as a file."""
+    """Export the verdicts of a collection as a file."""
     judged = jobs.judged(collection.id)
     if not judged:
         raise HTTPException(409, "nobody has judged a picture yet")
@@ -250,7 +250,7 @@ async def done(jobs: Jobs, function: Callable[..., T], *arguments: object) -> T:
 async def sent_once(
     jobs: Jobs, name: str, kind: str, write: Callable[..., object], items: Sequence[object], about: str, *more: str
 ) -> FileResponse:
-    """A file that a process writes, called with items, ``about``, the file and more; it is removed once it was sent.
+    """Send a file that a process writes (called with items, ``about``, the file, and more), and remove it afterwards.
 
     Raises:
         HTTPException: It cannot be written.
@@ -262,12 +262,12 @@ async def sent_once(
 
 
 def _name(first: str) -> str:
-    """What a collection is called after its first file."""
+    """The name of a collection, from its first file."""
     return shortened(readable(first.replace("\\", "/").split("/")[0]), 80)
 
 
 def _below(root: Path | None, path: str) -> tuple[str, Path]:
-    """Name and place of what lies below the root, however its path is written."""
+    """Name and place of something below the root, however its path is written."""
     if root is None:
         raise HTTPException(404, "this server opens no paths: start it with a root folder")
     try:
@@ -276,6 +276,6 @@ def _below(root: Path | None, path: str) -> tuple[str, Path]:
         inside = place.is_relative_to(root.resolve())
     except (OSError, ValueError, RuntimeError):
         inside = False
-    if not inside:  # the same answer for what is not there and what is elsewhere: nothing is told of other folders
+    if not inside:  # one answer for both, to say nothing about other folders
         raise HTTPException(404, "there is no such file or folder below the root")
     return shortened(readable(place.name or "root"), 80), place

@@ -1,12 +1,12 @@
-"""In which order pictures are worth a look: first those of which a correction changes most.
+"""The order in which pictures are reviewed: those whose correction changes most come first.
 
-A verdict settles its own picture: it takes away all its doubt, the entropy of its confidences. It also says where one
-more picture of the collection stands. In the habit of the others that picture counts as one among their own number and
-``STRENGTH`` (see ``links.habit``), so of what is unknown about their places it can settle at most that share:
+A verdict removes all doubt about its own picture: the entropy of its confidences. It also shows where one more picture
+of the collection stands. In the inferred habit, that picture has a weight of one among the other pictures and
+``STRENGTH`` (see ``links.habit``), so it can remove at most this share of the doubt about the other pictures' places:
 
-    worth of picture j  =  H_j  +  P_j / (STRENGTH + n) * sum of P_i over the other pictures nobody has judged
+    worth of picture j  =  H_j  +  P_j / (STRENGTH + n) * sum of P_i over the other pictures without a verdict
 
-with H the entropy over sentences, P that over places, both in nats, and n pictures in the collection.
+with H the entropy over sentences, P the entropy over places, both in nats, and n pictures in the collection.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from iconotext.types import Document, Link
 
 CANDIDATES = 9
-"""Sentences of a picture that a reviewer can choose by a digit; doubt takes all others as one."""
+"""Sentences of a picture that a reviewer can choose with a digit; for entropy all others count as one."""
 
 
 def entropy(shares: Iterable[float]) -> float:
-    """In nats, of probabilities; what is missing to 1 is one more."""
+    """Entropy in nats; what the probabilities lack to 1 counts as one more outcome."""
     known = [max(share, 0.0) for share in shares]
     total = sum(known)
     known = [share / max(total, 1.0) for share in known] + [max(1.0 - total, 0.0)]
@@ -34,7 +34,7 @@ def entropy(shares: Iterable[float]) -> float:
 
 
 def doubts(document: Document, image: int, candidates: Sequence[Link]) -> tuple[float, float]:
-    """Entropy over the sentences of a picture, and over the places where it may stand seen from its sentence."""
+    """Entropy over a picture's sentences, and over its possible places as seen from its sentence."""
     from iconotext.links.layout import place_numbers
 
     at: dict[int, float] = {}
@@ -47,7 +47,7 @@ def doubts(document: Document, image: int, candidates: Sequence[Link]) -> tuple[
 
 
 def worths(pictures: Sequence[Picture], judged: Collection[tuple[int, int]]) -> Mapping[tuple[int, int], float]:
-    """The formula of this module, for each picture that nobody has judged."""
+    """The worth of each picture without a verdict, by the formula of this module."""
     left = [p for p in pictures if (p.document, p.number) not in judged]
     unknown = sum(p.place_doubt for p in left)
     return {

@@ -1,4 +1,4 @@
-"""Models measured on the corpus of the server, a few seconds at a time, and kept by what model and corpus hold."""
+"""Evaluates models on the server's corpus, a few seconds at a time; results are stored by model and corpus contents."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from iconotext.serve.pool import BusyError
 logger = logging.getLogger(__name__)
 
 VERSION = "1"
-"""Grows when what is kept of an evaluation changes."""
+"""Version of stored evaluations."""
 
 
 @dataclass(slots=True)
 class Measuring:
-    """How far the measuring of a model is.
+    """The progress of evaluating a model.
 
     Attributes:
-        split: Which part of the corpus they are; None for all of it.
+        split: The part of the corpus that is used; None for all of it.
         problem: Why it ended without figures.
     """
 
@@ -46,7 +46,7 @@ class Measuring:
 
 
 class Evaluations:
-    """What is measured, and what is kept of it."""
+    """Running and stored evaluations."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -55,7 +55,7 @@ class Evaluations:
         self._measuring: dict[Task, Measuring] = {}
 
     def task(self, model: ModelFolder) -> Task | None:
-        """A model and the corpus as they are now; None without a corpus, or where the model links nothing."""
+        """The current model and corpus; None without a corpus, or if the model does not link."""
         corpus = self._jobs.settings.corpus
         if corpus is None or model.state != "trained":
             return None
@@ -70,11 +70,11 @@ class Evaluations:
         return Task(str(model.path.absolute()), str(corpus), key)
 
     def folder(self, task: Task) -> Path:
-        """Where an evaluation, and the documents that were looked at, are kept."""
+        """The folder of an evaluation, and of the documents that were looked at."""
         return self._home / task.key
 
     def kept(self, task: Task) -> dict[str, Any] | None:
-        """What was measured: figures as ``Evaluation.as_dict`` has them, and ``rows``, a document each."""
+        """The stored result: figures as in ``Evaluation.as_dict``, and ``rows``, one per document."""
         try:
             found: dict[str, Any] = json.loads((self.folder(task) / EVALUATION).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -82,11 +82,11 @@ class Evaluations:
         return found
 
     def measuring(self, task: Task) -> Measuring | None:
-        """How far it is; None where nobody asked, or all is done."""
+        """The progress; None if it was not requested, or is finished."""
         return self._measuring.get(task)
 
     def begin(self, task: Task) -> None:
-        """Measure a model, unless that is done or under way; ``BusyError`` where too much waits already."""
+        """Evaluate a model, unless that is done or running; ``BusyError`` if too much is waiting."""
         with self._lock:
             known = self._measuring.get(task)
             if (known is not None and known.problem is None) or (self.folder(task) / EVALUATION).exists():
@@ -119,7 +119,7 @@ class Evaluations:
                 now.of, now.split, now.ended = told.of, told.split, told.ended
                 self._again(task)
         except CancelledError:
-            return  # the server ends
+            return  # the server is stopping
         except IconotextError as error:
             now.scores.clear()
             now.problem = str(error).replace(task.corpus, Path(task.corpus).name).replace(f"{task.model}/", "")

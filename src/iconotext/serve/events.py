@@ -1,4 +1,4 @@
-"""Tells open pages that something has changed: server-sent events, from any thread."""
+"""Tells open pages about changes, with server-sent events, from any thread."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 MAX_LISTENERS = 100
-"""Pages that are told at once."""
+"""Pages that can listen at a time."""
 
 MAX_BEHIND = 1_000
-"""Events that a page may be behind; of more, the stream ends, and the page opens a new one and looks at everything."""
+"""Undelivered events per page; with more, the stream ends, and the page opens a new one and reloads everything."""
 
 BEAT = 15.0
-"""Seconds after which a line without meaning is sent, so that a closed page is noticed."""
+"""Seconds between empty lines that are sent to notice closed pages."""
 
 
 class Events:
-    """What open pages are told.
+    """Sends events to open pages.
 
-    ``open`` must have been called in the loop that serves the pages before anything is told.
+    ``open`` must be called first, in the event loop that serves the pages.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Events:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> None:
-        """Tell from now on."""
+        """Start sending events."""
         self._loop = asyncio.get_running_loop()
 
     def close(self) -> None:
@@ -38,18 +38,18 @@ class Events:
         self._loop = None
 
     def tell(self, kind: str, **values: Any) -> None:
-        """Tell all pages; where nobody listens, nothing happens."""
+        """Send an event to all pages."""
         text = f"event: {kind}\ndata: {json.dumps(values)}\n\n"
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._spread, text)
 
     @property
     def full(self) -> bool:
-        """Whether as many listen as may."""
+        """Whether the maximum number of pages is listening."""
         return len(self._listeners) >= MAX_LISTENERS
 
     async def stream(self) -> AsyncIterator[str]:
-        """What a page is told, until it goes."""
+        """The events for a page, until it leaves."""
         queue: asyncio.Queue[str | None] = asyncio.Queue(MAX_BEHIND)
         self._listeners.add(queue)
         try:

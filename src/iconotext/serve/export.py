@@ -1,4 +1,4 @@
-"""What people said: a corpus with gold links that ``evaluate`` and ``train`` take, and tasks of Label Studio."""
+"""Exports verdicts: as a corpus with gold links for ``evaluate`` and ``train``, and as tasks of Label Studio."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ CORPUS = "corpus.jsonl"
 
 
 def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: str) -> int:
-    """Write a zip with ``corpus.jsonl`` and the pictures that it names.
+    """Write a zip with ``corpus.jsonl`` and its pictures.
 
-    A document has only those of its pictures that people have judged: so its links are complete.
+    A document has only those of its pictures that people have judged, so that its links are complete.
 
     Args:
-        items: Each document with the digest it had when it was judged, and what was said.
-        name: Of the collection, which the ids begin with.
+        items: Each document with its digest when it was judged, and the verdicts.
+        name: Of the collection; ids begin with it.
 
     Raises:
-        DocumentError: A document is not what it was.
+        DocumentError: A document has changed.
     """
     with tempfile.TemporaryDirectory(prefix="iconotext-") as temporary:
         folder, lines = Path(temporary), []
@@ -50,10 +50,10 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
 
 
 def write_tasks(items: Sequence[tuple[Place, str, Judged]], name: str, target: str, habits: str) -> None:
-    """Write tasks of Label Studio: what people said as annotations, what was found as predictions.
+    """Write tasks of Label Studio, with verdicts as annotations and found links as predictions.
 
-    As in the corpus, a document has only those of its pictures that people have judged; arguments and errors are those
-    of ``write_corpus``, and the habits of the collection, of ``work.habits_text``.
+    As in the corpus, a document has only pictures that people have judged. Arguments and errors as for
+    ``write_corpus``; ``habits`` are those of the collection, from ``work.habits_text``.
     """
     with tempfile.TemporaryDirectory(prefix="iconotext-") as temporary, open_atomic(Path(target)) as file:
         folder = Path(temporary)
@@ -77,7 +77,7 @@ def _read(place: Place, known: str) -> Document:
 
 
 def _judged(document: Document, judged: Judged, folder: Path, number: str, name: str) -> Document:
-    """The document with the judged pictures alone, each a file below the folder, and their links."""
+    """The document with only the judged pictures, each as a file in the folder, and their links."""
     images: list[Image] = []
     links: list[tuple[int, int]] = []
     for image, sentences in sorted(judged.items()):

@@ -1,9 +1,10 @@
-"""Follows what was opened: a file that changes on the disk is linked again, and folders are looked through anew.
+"""Follows opened files: a file that changes on disk is linked again, and folders are searched for new documents.
 
-Size and time are asked for, again and again. No notices of the system: they do not come from network drives, and end
-where a folder has more files than the system watches. Looking takes at most a twentieth of the time, however many files
-there are. A change counts once two looks in a row found the same, so that hardly a file is read half-written. Where one
-is, or is gone for a moment, the next look finds it whole; what people said of a document holds by what is in it.
+Sizes and times are polled. Notifications of the system are not used: network drives do not send them, and they stop if
+a folder has more files than the system can watch. Polling takes at most a twentieth of the time, however many files
+there are. A change counts only if two polls in a row give the same, so that a file is hardly ever read while it is
+being written. If it is, or is missing for a moment, the next poll finds it complete; verdicts depend on a document's
+contents.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ from iconotext.serve.records import Collection
 logger = logging.getLogger(__name__)
 
 PAUSE, FOLDER_PAUSE = 0.5, 2.0
-"""Seconds between two looks, at the files of documents and through folders."""
+"""Seconds between two polls of documents' files, and of folders."""
 
 SHARE = 20
-"""Between two looks passes at least so many times as long as a look takes."""
+"""The pause between two polls is at least this many times as long as a poll takes."""
 
 GONE = 5.0
-"""Seconds after which a document is forgotten whose file is gone, if nobody said anything of it."""
+"""Seconds after which a document whose file is gone is removed, if there are no verdicts about it."""
 
 
 class Follower:
-    """Looks at the files of opened collections, in a thread of its own: a drive that hangs must stop nothing else."""
+    """Polls the files of opened collections, in a thread of its own, so that a drive that hangs stops nothing else."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
-        self._files: dict[int, tuple[File, ...]] = {}  # by document, in the look before
-        self._found: dict[str, tuple[tuple[str, str], ...]] = {}  # by collection its documents, in the look before
-        self._gone: dict[int, float] = {}  # by document since when
-        self._told: set[str] = set()  # collections that have become too large
+        self._files: dict[int, tuple[File, ...]] = {}  # document to its files at the last poll
+        self._found: dict[str, tuple[tuple[str, str], ...]] = {}  # collection to its documents at the last poll
+        self._gone: dict[int, float] = {}  # document to the time since which its file is missing
+        self._told: set[str] = set()  # collections that were reported as too large
         self._closed = threading.Event()
         self._threads = [
             threading.Thread(target=self._run, args=each, daemon=True)
@@ -50,10 +51,10 @@ class Follower:
             thread.start()
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         self._closed.set()
         for thread in self._threads:
-            thread.join(5)  # not for ever: a drive may hang
+            thread.join(5)  # not forever: a drive may hang
 
     def _run(self, look: Callable[[Collection], None], pause: float) -> None:
         took = 0.0
@@ -63,7 +64,7 @@ class Follower:
                 for collection in self._jobs.store.collections():
                     if collection.found and not collection.own and not self._closed.is_set():
                         look(collection)
-            except Exception:  # a bug of ours must not end all looking in silence
+            except Exception:  # a bug must not end polling silently
                 logger.exception("what changed on the disk cannot be told")
             took = time.monotonic() - begin
 
@@ -76,16 +77,16 @@ class Follower:
             self._files[document] = now
 
     def _look_through_folder(self, collection: Collection) -> None:
-        if not Path(collection.folder).is_dir():  # a file that was opened itself, or a drive that is gone
+        if not Path(collection.folder).is_dir():  # a single opened file, or a missing drive
             return
         try:
             found = work.documents_in(collection.folder, self._jobs.within(collection), self._jobs.settings.max_files)
-        except DocumentError as error:  # too many: what is known stays
+        except DocumentError as error:  # too many documents: keep the known ones
             if collection.id not in self._told:
                 logger.warning("%s: its folder is not followed: %s", collection.name, error)
                 self._told.add(collection.id)
             return
-        if not found:  # a drive that is gone, or all is written anew: each document says that its file is gone
+        if not found:  # a missing drive, or everything is being rewritten: each document reports its missing file
             return
         before, self._found[collection.id] = self._found.get(collection.id), found
         if before != found:

@@ -1,4 +1,4 @@
-"""Which files a linked document was made of, and as they were then: kept in the file of the store."""
+"""Remembers the files from which a document was linked, and their state at that time, in the store's file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ create table if not exists followed (
 
 
 class File(NamedTuple):
-    """A file as it was at some time.
+    """The state of a file at some time.
 
     Attributes:
-        changed: When its content was changed last, in nanoseconds since 1970; None where it was not there.
-        moved: When anything of it was, its name included; None likewise. A file that was away has its old content.
+        changed: Time of the last change of its contents, in nanoseconds since 1970; None if it did not exist.
+        moved: Time of the last change of its metadata, including its name; None likewise. A file that was moved away
+            and back has an old ``changed``.
     """
 
     path: str
@@ -31,7 +32,7 @@ class File(NamedTuple):
 
 
 def files_now(paths: Iterable[str]) -> tuple[File, ...]:
-    """Files as they are at the moment."""
+    """The present state of files."""
     return tuple(_now(path) for path in paths)
 
 
@@ -44,7 +45,7 @@ def _now(path: str) -> File:
 
 
 class Followed:
-    """The table; any thread may use it."""
+    """The table; can be used from any thread."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -52,17 +53,17 @@ class Followed:
             sql.execute(TABLE)
 
     def set_files(self, document: int, files: Sequence[File]) -> None:
-        """What a document was made of."""
+        """Set the files from which a document was linked."""
         with self._store.change() as sql:
             sql.execute("insert or replace into followed values (?, ?)", (document, json.dumps(files)))
 
     def set_failed(self, document: int, path: str) -> None:
-        """It could not be linked: where it never was, its own file is followed from now on."""
+        """Record that a document could not be linked; if it never was, follow its own file from now on."""
         with self._store.change() as sql:
             sql.execute("insert or ignore into followed values (?, ?)", (document, json.dumps(files_now([path]))))
 
     def all(self, collection: str) -> dict[int, tuple[File, ...]]:
-        """By document of a collection the files that it was made of, but for those that are linked at the moment."""
+        """For a collection, document to its files, without documents that are being linked."""
         query = (
             "select followed.* from followed join documents on documents.id = document "
             "join collections on collections.id = collection where collection = ? "
@@ -72,20 +73,20 @@ class Followed:
         return {row["document"]: tuple(File(*each) for each in json.loads(row["files"])) for row in rows}
 
     def link_again(self, document: int, files: Sequence[File]) -> None:
-        """A document is to be linked with its files as they are now."""
+        """Mark a document to be linked again, with its present files."""
         with self._store.change() as sql:
             sql.execute("update followed set files = ? where document = ?", (json.dumps(files), document))
             sql.execute(LINK_AGAIN, (document,))
 
     def set_documents(self, collection: str, found: Sequence[tuple[str, str]], gone: Sequence[int]) -> bool:
-        """What a folder holds now: new documents are to be linked, and where pictures stand to be learned again.
+        """Set the documents of a folder: new ones are to be linked, and habits to be inferred again.
 
         Args:
-            found: Name and path of each.
-            gone: Documents to forget, unless somebody said something of them.
+            found: Name and path of each document.
+            gone: Documents to remove, unless there are verdicts about them.
 
         Returns:
-            Whether anything is different.
+            Whether anything changed.
         """
         changes = 0
         with self._store.change() as sql:

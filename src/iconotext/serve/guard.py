@@ -1,8 +1,8 @@
-"""What stands before every request: who may ask, from where, and how much.
+"""Checks every request: who sent it, from where, and how much may be sent.
 
-In this order: the name by which the server was called (a page of another site whose name was made to point here has
-the wrong one: DNS rebinding), whether the page of another site asks, who asks, and then how much comes and how slowly.
-Every answer says what its page may do: load from here, and nothing else.
+The order is: the name by which the server was called (it is wrong if another site's name was pointed here: DNS
+rebinding), whether another site's page sent the request, who sent it, and then its size and speed. Every answer tells
+the browser what its page may do: load from this server, and nothing else.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from iconotext.serve.access import Access
 from iconotext.serve.settings import ServeSettings, is_loopback
 
 MAX_BODY = 256 * 2**10
-"""Bytes of a request that brings no files."""
+"""Maximum size in bytes of a request without files."""
 
 MAX_BODY_SECONDS = 600.0
-"""Seconds that the body of a request may take to come."""
+"""Maximum time in seconds for receiving a request's body."""
 
 MAX_PAUSE = 30.0
-"""Seconds between two pieces of it."""
+"""Maximum pause in seconds between two pieces of the body."""
 
 UPLOADS = ("/v1/collections", "/v1/link", "/v1/context", "/v1/chunks", "/v1/alt-text", "/v1/search/pictures")
-"""Where files are sent to."""
+"""Paths to which files are sent."""
 
 OPEN = ("/v1/health",)
-"""What anybody may ask who can reach the server: it says nothing but that it is there."""
+"""Paths that need no access rights: they only say that the server is running."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""The policy of every page that names none of its own."""
+"""The policy of every page without one of its own."""
 
 HEADERS = {
     "cross-origin-opener-policy": "same-origin",
@@ -60,13 +60,13 @@ REFUSED = (
 
 
 class Guard:
-    """The outermost part of the application."""
+    """The outermost layer of the application."""
 
     def __init__(self, app: ASGIApp, *, settings: ServeSettings, access: Access) -> None:
         self._app, self._settings, self._access = app, settings, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or let it pass."""
+        """Refuse a request, or pass it on."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -78,11 +78,11 @@ class Guard:
         if answer is not None:
             await answer(scope, receive, send)
             return
-        with contextlib.suppress(ClientDisconnect):  # nobody is left to answer, and nothing went wrong here
+        with contextlib.suppress(ClientDisconnect):  # the client has left; nothing went wrong here
             await self._app(scope, _bounded(receive, self._limit(scope["path"])), send)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The answer to a request that may not pass; None for one that may."""
+        """The answer if a request is refused; None if it is allowed."""
         headers = _single(scope["headers"])
         host = headers.get("host", "")
         if not is_own_name(host, self._settings):
@@ -93,7 +93,7 @@ class Guard:
         if path in OPEN and method in SAFE:
             return None
         if method not in SAFE and "sec-fetch-site" not in headers and "origin" not in headers:
-            # A browser says where a request comes from. A program says who it is.
+            # A browser tells where a request comes from. A program identifies itself.
             if not self._access.is_key(headers.get("authorization", "")):
                 return _said(scope, "Programs need the key: Authorization: Bearer ...\n", 401)
         elif not self._access.is_known(headers):
@@ -104,7 +104,7 @@ class Guard:
         return None
 
     def _greeting(self, scope: Scope) -> Response:
-        """The answer to somebody who is not known: in, with a cookie, where the address is a printed one."""
+        """The answer to an unknown client: a cookie and a redirect if it opened a printed address."""
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         cookie = self._access.redeem(token) if scope["path"] == "/" and scope["method"] == "GET" else None
         if cookie is None:
@@ -120,7 +120,7 @@ class Guard:
 
 
 def _said(scope: Scope, text: str, status: int) -> Response:
-    """A refusal, for programs as they get all others; the connection ends with what may still come on it."""
+    """A refusal in the form of all errors; closes the connection."""
     headers = {"connection": "close"} if status == 413 else None
     if scope["path"].startswith("/v1/"):
         return JSONResponse({"detail": text.strip()}, status, headers)
@@ -128,7 +128,7 @@ def _said(scope: Scope, text: str, status: int) -> Response:
 
 
 def is_own_name(host: str, settings: ServeSettings) -> bool:
-    """Whether a ``Host`` header calls this server by a name that it has."""
+    """Whether a ``Host`` header has a name of this server."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -138,12 +138,12 @@ def is_own_name(host: str, settings: ServeSettings) -> bool:
 
 
 def too_large(limit: int) -> str:
-    """What to say of more than may come."""
+    """The message for a request that is too large."""
     return f"More than the limit of {limit / 2**20:.3g} MiB: send less at once.\n"
 
 
 def _from_here(headers: dict[str, str], host: str) -> bool:
-    """Whether no page of another site asks. Another port of this machine is another site."""
+    """Whether no other site's page sent the request. Another port on this machine counts as another site."""
     site = headers.get("sec-fetch-site")
     if site is not None and site not in ("same-origin", "none"):
         return False
@@ -152,7 +152,7 @@ def _from_here(headers: dict[str, str], host: str) -> bool:
 
 
 def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by name; of one that came twice, both, so that neither passes for the other."""
+    """Headers by name; repeated headers are joined, so that none of them can hide the other."""
     found: dict[str, str] = {}
     for name, value in headers:
         key, text = name.decode("latin-1"), value.decode("latin-1")
@@ -175,7 +175,7 @@ def _with_headers(send: Send) -> Send:
 
 
 def _bounded(receive: Receive, limit: int) -> Callable[[], Awaitable[Message]]:
-    """The body of a request, up to a size and to a time."""
+    """The body of a request, limited in size and time."""
     size, begin, ended = 0, time.monotonic(), False
 
     async def received() -> Any:

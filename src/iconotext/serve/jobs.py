@@ -1,8 +1,8 @@
-"""What is to be done next, read off the store: so a kill loses nothing, and what is left is done after the next start.
+"""Decides what is done next, from the store: a crash loses nothing, and the next start continues.
 
-Collections take turns, a document at a time: a large one does not keep the others waiting. Of each, the documents are
-found first, then linked; once all are, what people said meanwhile is learned, and all are weighed again with that. The
-page of a document that was weighed again is made when somebody asks for it.
+Collections take turns, one document at a time, so that a large one does not hold up the others. The documents of a
+collection are found first, then linked. When all are linked, new verdicts are learned, and all documents are weighed
+again with the result. The page of such a document is made when somebody opens it.
 """
 
 from __future__ import annotations
@@ -39,48 +39,48 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 AGAIN = 5.0
-"""Seconds after which a full queue is tried again."""
+"""Seconds before a full queue is tried again."""
 
 WHOLE = -1
-"""In place of a document: work on a whole collection."""
+"""Stands for a document's number if the work is on a whole collection."""
 
 
 class Jobs:
-    """Keeps the processes of the pool at work."""
+    """Keeps the pool's processes busy."""
 
     def __init__(self, store: Store, pool: Pool, settings: ServeSettings, events: Events) -> None:
         self.store, self.pool, self.settings, self.events = store, pool, settings, events
         self.alt_texts, self.followed = AltTexts(store), Followed(store)
         self.metrics = Metrics(pool)
         self.asked_folder = settings.data.absolute() / "asked"
-        """Files that came with a request; nothing of them stays longer than that."""
+        """Folder for files of requests; they are removed after the request."""
         self.exports = settings.data.absolute() / "exports"
-        """Files that are sent once; likewise."""
+        """Folder for files that are sent once and then removed."""
         for folder in (self.asked_folder, self.exports):
-            shutil.rmtree(folder, ignore_errors=True)  # of a server that was killed
+            shutil.rmtree(folder, ignore_errors=True)  # left by a server that was killed
         self.saving = asyncio.Semaphore(2)
-        """Uploads that are unpacked at once: what a zip holds is in memory meanwhile."""
+        """Limits uploads that are unpacked at a time, since a zip's contents are in memory."""
         self._changed = threading.Condition()
         self._at_work: dict[str, set[int]] = {}
-        self._after = ""  # the collection that had its turn
+        self._after = ""  # the collection that had the last turn
         self._closed = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
-        """There may be something to do."""
+        """Wake up: there may be work to do."""
         with self._changed:
             self._changed.notify()
 
     def close(self) -> None:
-        """Begin nothing any more."""
+        """Start no more work."""
         with self._changed:
             self._closed = True
             self._changed.notify()
         self._thread.join()
 
     def remove(self, collection: Collection) -> None:
-        """Forget a collection and remove its files, those that were dropped included."""
+        """Delete a collection, its results, and uploaded files."""
         self.store.remove_collection(collection.id)
         self._remove_files(collection)
         self.events.tell("collection", id=collection.id)
@@ -91,31 +91,31 @@ class Jobs:
             shutil.rmtree(collection.folder, ignore_errors=True)
 
     def linked_folder(self, collection: str) -> Path:
-        """Where what was found in the documents of a collection is kept."""
+        """The folder of the results for a collection."""
         return self.settings.data.absolute() / "linked" / collection
 
     def entry_folder(self, entry: Entry) -> Path:
-        """Where what was found in a document is kept."""
+        """The folder of the results for a document."""
         return self.linked_folder(entry.collection) / str(entry.id)
 
     def within(self, collection: Collection) -> str:
-        """The folder that the documents of a collection and their pictures must lie in."""
+        """The folder in which the collection's documents and pictures must be."""
         root = self.settings.root
         return collection.folder if collection.own or root is None else str(root.absolute())
 
     def place(self, collection: Collection, entry: Entry) -> Place:
-        """Where a document is."""
+        """The place of a document."""
         return Place(entry.path, entry.name, self.within(collection))
 
     def judged(self, collection: str) -> dict[int, dict[int, tuple[int, ...]]]:
-        """By document what most reviewers said of its pictures."""
+        """For a collection, document to what most reviewers said about its pictures."""
         found: dict[int, dict[int, tuple[int, ...]]] = {}
         for (document, picture), sentences in agreed(self.store.verdicts(collection)).items():
             found.setdefault(document, {})[picture] = sentences
         return found
 
     def _said(self, entry: Entry) -> dict[str, Judged]:
-        """What most reviewers said of the pictures of a document, by the digest of its version: its file may change."""
+        """What most reviewers said about a document's pictures, for each digest of a version of its file."""
         verdicts = self.store.verdicts_of(entry.id)
         digests = {verdict.digest for verdict in verdicts}
         return {
@@ -132,14 +132,14 @@ class Jobs:
                     began = self._begin()
                 except BusyError:
                     began = False
-                except Exception:  # a bug of ours must not end all work in silence
+                except Exception:  # a bug must not stop all work silently
                     logger.exception("what to do next cannot be told")
                     began = False
                 if not began:
                     self._changed.wait(AGAIN)
 
     def _begin(self) -> bool:
-        """Begin one piece of work; False where none is left, or as much is at work as can be."""
+        """Start one piece of work; False if there is none, or if all processes are busy."""
         if sum(map(len, self._at_work.values())) >= self.settings.workers:
             return False
         for collection in sorted(self.store.collections(), key=lambda each: (each.id <= self._after, each.id)):
@@ -167,7 +167,7 @@ class Jobs:
         return True
 
     def _learn(self, collection: Collection, last: int) -> None:
-        # Where nobody has said anything, files have changed: that moves pictures, too, and is no answer's doing.
+        # Without verdicts, changed files moved the pictures; that is not shown as an effect of verdicts.
         before = self._first(collection.id) if last else {}
         documents = self._judgeable(collection)
 
@@ -185,7 +185,7 @@ class Jobs:
         self._submit(collection, WHOLE, learned, learn.learn, documents)
 
     def _judgeable(self, collection: Collection) -> list[learn.Judgeable]:
-        """The linked documents of a collection, and what people said of them."""
+        """The linked documents of a collection, with their verdicts."""
         judged, pictures = self.judged(collection.id), self._first(collection.id)
         return [
             learn.Judgeable(
@@ -221,14 +221,14 @@ class Jobs:
     def _arguments(
         self, collection: Collection, entry: Entry
     ) -> tuple[Place, str, Mapping[str, Judged], str, Mapping[str, str], int]:
-        """What ``work.link`` and ``work.view`` want."""
+        """The arguments of ``work.link`` and ``work.view``."""
         said, home = self._said(entry), f"/collections/{collection.id}"
         leads = {"Review": f"{home}/review", "Alternative texts": f"{home}/alt-text?document={entry.id}"}
         folder = str(self.entry_folder(entry))
         return self.place(collection, entry), collection.habits, said, folder, leads, collection.round
 
     def _first(self, collection: str) -> dict[int, dict[int, int | None]]:
-        """By document the likeliest sentence of each of its pictures before anybody said anything."""
+        """Document to the most likely sentence of each of its pictures before any verdict."""
         found: dict[int, dict[int, int | None]] = {}
         for picture in self.store.pictures(collection):
             found.setdefault(picture.document, {})[picture.number] = picture.best
@@ -238,11 +238,11 @@ class Jobs:
         return found
 
     async def made(self, entry: Entry, name: str) -> Path:
-        """The reading view of a document, or its JSON, by all that was learned: made anew where that was not yet.
+        """The reading view of a document, or its JSON, made again if more has been learned since.
 
         Raises:
-            IconotextError: It cannot be read any more.
-            BusyError: Too much waits already.
+            IconotextError: The document can no longer be read.
+            BusyError: Too much is waiting.
         """
         collection, folder = self.store.collection(entry.collection), self.entry_folder(entry)
         assert collection is not None
@@ -254,8 +254,8 @@ class Jobs:
             except DocumentError:
                 if entry.problem is None or not (folder / name).is_file():
                     raise
-                return folder / name  # as it was before: that it cannot be read is said beside it
-            if digest != entry.digest:  # its file is another one by now
+                return folder / name  # the old view; the page says beside it that the document cannot be read
+            if digest != entry.digest:  # its file has changed
                 self.store.link_again(entry.id)
                 self.wake()
         return folder / name
@@ -284,7 +284,7 @@ class Jobs:
         function: Callable[..., Any],
         *arguments: Any,
     ) -> None:
-        """Let a process do something, and ``then`` remember what came of it, an error of ours included."""
+        """Run a function in a process, and then ``then`` with its result or error."""
         future = self.pool.submit(function, self.settings.max_seconds, *arguments)
         self._at_work.setdefault(collection.id, set()).add(document)
 
@@ -293,11 +293,11 @@ class Jobs:
                 if self._closed:
                     return
                 if self.store.collection(collection.id) is None:
-                    self._remove_files(collection)  # the process may have written some after they were removed
+                    self._remove_files(collection)  # the process may have written files after they were removed
                     return
                 then(collection, _result(future))
             except CancelledError:
-                pass  # the server ends; the next one does it
+                pass  # the server is stopping; it is done after the next start
             except Exception:
                 logger.exception("%s: what was done cannot be remembered", collection.name)
             finally:
@@ -310,7 +310,7 @@ class Jobs:
 
 
 def _changed(before: Mapping[int, int | None], pictures: Sequence[Picture]) -> list[tuple[int, int | None, int | None]]:
-    """Pictures that have another sentence than before: number, sentence before and now."""
+    """Pictures whose sentence changed: number, sentence before and now."""
     return [(p.number, before[p.number], p.best) for p in pictures if p.number in before and before[p.number] != p.best]
 
 
@@ -329,5 +329,5 @@ def _result(future: Future[Result]) -> Result | IconotextError:
 
 
 def without_place(message: str, entry: Entry) -> str:
-    """A message about a document without where it lies on this machine: the page is not only for its owner."""
+    """A message about a document without its path on this machine, since others may see the page."""
     return message.replace(f"{entry.path}: ", "").replace(entry.path, Path(entry.path).name)

@@ -1,7 +1,7 @@
-"""What is known of a linked document, kept beside its links: a correction elsewhere changes them without reading again.
+"""Stores a document's evidence beside its links, so that verdicts elsewhere can change them without reading it again.
 
-A file of arrays and one of JSON lie in the folder of the document. They hold numbers, and of the document what its
-layout and its captions are judged by; whatever does not fit this program and its model counts as not kept.
+There are two files in the folder of the document, one of arrays and one of JSON, with numbers and what is needed of the
+document's layout and captions. Files of another version or model count as missing.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ARRAYS, ABOUT = "evidence.npz", "evidence.json"
-"""The files."""
+"""Names of the files."""
 
 FORM = 1
-"""Of both; what has another one counts as not kept."""
+"""Version of both files; files of another version count as missing."""
 
 OF_COLLECTION = ("collection", "repository", "book")
-"""What of ``Document.meta`` says which habits it shares."""
+"""Keys of ``Document.meta`` that name the collection whose habits it shares."""
 
 TEACHERS: tuple[Evidence, ...] = ("caption", "reference")
-"""The kinds of evidence that teach habits."""
+"""The kinds of evidence from which habits are inferred."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """What was kept of a document.
+    """The stored evidence of a document.
 
     Attributes:
-        document: As far as it is needed; there are no files of pictures in it.
+        document: The parts that are needed; without files of pictures.
         places: Where its pictures stand by captions and references; None without layout.
     """
 
@@ -56,7 +56,7 @@ class Kept:
 
     @property
     def known(self) -> Known | None:
-        """All that was known, as ``Linker.link_known`` takes it; None for a very large document."""
+        """All evidence, for ``Linker.link_known``; None for a very large document."""
         with np.load(self.arrays, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         if "numbers" not in arrays:
@@ -74,10 +74,10 @@ class Kept:
 
 
 def keep(known: Known, model: str, digest: str, folder: Path) -> None:
-    """Keep what is known; of a very large document only where its pictures stand.
+    """Store a document's evidence; for a very large document only where its pictures stand.
 
     Args:
-        digest: Of the document, as it was when it was looked at.
+        digest: Of the document when it was encoded.
     """
     gathered, document = known.gathered, known.document
     arrays: dict[str, NDArray[Any]] = {
@@ -106,11 +106,11 @@ def keep(known: Known, model: str, digest: str, folder: Path) -> None:
     (folder / ABOUT).unlink(missing_ok=True)
     with open_atomic(folder / ARRAYS, force=True) as file:
         np.savez(file, allow_pickle=False, **arrays)
-    write_text(folder / ABOUT, json_text(about), force=True)  # last: arrays without it count for nothing
+    write_text(folder / ABOUT, json_text(about), force=True)  # last: without it the arrays count as missing
 
 
 def kept(folder: Path, model: str, digest: str) -> Kept | None:
-    """What was kept of a document; None where nothing was, or of another one, or by another program or model."""
+    """The stored evidence; None if there is none, or if it is of another document version, program or model."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         if about["form"] != _form(model) or about["digest"] != digest:

@@ -1,6 +1,6 @@
-"""What a correction changes: the habit of its collection is inferred anew, and all that is kept weighed with it.
+"""Learns from verdicts: infers the habit of their collection again, and weighs all stored evidence with it.
 
-Nothing is read, decoded or encoded, and no page is written: that waits until somebody asks for the page.
+Nothing is read, decoded or encoded, and no page is written until somebody opens it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Judgeable(NamedTuple):
     """A linked document of a collection.
 
     Attributes:
-        pictures: Numbers of those that can be judged.
-        judged: What people said of them.
+        pictures: Numbers of the pictures that can be judged.
+        judged: Verdicts about them.
     """
 
     id: int
@@ -43,12 +43,12 @@ class Judgeable(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What answers changed.
+    """The result of learning from verdicts.
 
     Attributes:
         habits: As JSON, for ``work.link``.
-        documents: By the id of each document how many links it has now, and its pictures as in ``work.Made``; one of
-            which too little is kept is not there, and has to be linked again.
+        documents: Document id to its number of links, and its pictures as in ``work.Made``; documents without enough
+            stored evidence are missing, and must be linked again.
     """
 
     habits: str
@@ -65,11 +65,11 @@ def view_by(
     chosen: Mapping[str, Any],
     documents: Sequence[Judgeable],
 ) -> str:
-    """The reading view of a linked document by other settings; it is not written. Arguments as for ``work.link``.
+    """The reading view of a linked document by other settings, not written to disk. Arguments as for ``work.link``.
 
     Args:
-        chosen: Of ``LinkSettings``, by name; with ``max_false`` it is paragraphs that are promised.
-        documents: All of its collection.
+        chosen: Settings of ``LinkSettings``, by name; with ``max_false``, the promise is about paragraphs.
+        documents: All documents of its collection.
     """
     usual = work.linker("reading")
     settings = usual.settings.model_copy(update=dict(chosen))
@@ -77,7 +77,7 @@ def view_by(
     known = work.known_of(document)
     update = {} if settings.max_false is None else BEST
     other = Linker(usual.encoder, settings.model_copy(update={"max_false": None, **update}))
-    other.relation_model = usual.relation_model  # it is loaded once
+    other.relation_model = usual.relation_model  # loaded only once
     judged = said.get(work.digest(document), {})
     linked = other.link_known(known, work.habits_of(habits, {document.id: judged}))
     if settings.max_false is not None:
@@ -87,7 +87,7 @@ def view_by(
 
 
 def learn(documents: Sequence[Judgeable]) -> Learned:
-    """The habit of a collection with what people said, and the links of its documents by that."""
+    """Infer the habit of a collection from verdicts, and link its documents with it."""
     model = work.linker("reading").encoder.fingerprint
     known = ((each, kept(Path(each.folder), model, each.digest)) for each in documents)
     there = [(each, found) for each, found in known if found is not None]
@@ -103,7 +103,7 @@ def learn(documents: Sequence[Judgeable]) -> Learned:
 
 
 def own_calibration(documents: Sequence[tuple[Kept, Judged]], habits: Mapping[str, Habit]) -> Calibration:
-    """Calibration figures of what people said, each found as if nobody had said anything of its picture."""
+    """Calibration figures from verdicts; each is linked as if there were no verdict about its picture."""
     blind = {name: replace(habit, judged={}) for name, habit in habits.items()}
     best = work.linker("best")
 
@@ -119,13 +119,13 @@ def own_calibration(documents: Sequence[tuple[Kept, Judged]], habits: Mapping[st
 
 
 def promised(documents: Sequence[Judgeable], habits: str, max_false: float) -> Promises:
-    """Which pictures that nobody judged have the right paragraph, with a promise over the whole collection.
+    """Pictures without verdict that have the right paragraph, with a promise over the whole collection.
 
-    The figures of what people said of this collection take the place of those of other publishers, for each kind of
-    picture that enough documents have: 1 / ``max_false`` - 1.
+    The verdicts in this collection replace the calibration figures of other publishers, for each kind of picture with
+    enough documents: 1 / ``max_false`` - 1.
 
     Args:
-        max_false: At most this share of the pictures that pass has another paragraph.
+        max_false: The paragraph is wrong for at most this share of the pictures that pass, in expectation.
     """
     best = work.linker("best")
     model = best.encoder.fingerprint

@@ -1,4 +1,4 @@
-"""What the files of a library are called where nobody needs to know in which folders of this machine they lie."""
+"""Names for the files of a library that do not tell in which folders of this machine they are."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import PurePath
 
 
 class LibraryNames:
-    """Names of files, by what was added to the library: of ``/home/ada/photos``, they begin with ``photos``.
+    """Names of files, relative to what was added to the library: for ``/home/ada/photos`` they begin with ``photos``.
 
     Args:
-        roots: The files and folders that were added, absolute; none lies in another.
+        roots: The files and folders that were added, absolute; none is inside another.
     """
 
     def __init__(self, roots: Sequence[str]) -> None:
@@ -24,20 +24,20 @@ class LibraryNames:
 
     @property
     def roots(self) -> list[str]:
-        """The names of what was added."""
+        """The names of the added files and folders."""
         return sorted(self._roots)
 
     def name(self, place: str) -> str:
-        """The name of a file, of an image in one (``a.docx#image-3``), or an address of the web as it is."""
+        """The name of a file, or of an image in a file (``a.docx#image-3``); addresses on the web are unchanged."""
         if "://" in place[:12]:
             return place
         for root in (place, place.rpartition("#")[0], *_above(place)):
             if root in self._names:
                 return self._names[root] + place.removeprefix(root)
-        return "/".join(PurePath(place).parts[-2:])  # a picture that a document shows from elsewhere
+        return "/".join(PurePath(place).parts[-2:])  # a picture of a document that is elsewhere
 
     def folder(self, name: str) -> str | None:
-        """The folder of a name; None where nothing of it was added. No disk is asked."""
+        """The folder with a name; None if nothing in it was added. Does not access the disk."""
         wanted = name.strip().strip("/")
         known = next((each for each in (wanted, *_above(wanted)) if each in self._roots), None)
         return None if known is None else self._roots[known] + wanted.removeprefix(known)
@@ -49,7 +49,7 @@ def _ends(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _above(path: str) -> Iterator[str]:
-    """The folders around a file, the nearest first."""
+    """The parent folders of a file, nearest first."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path

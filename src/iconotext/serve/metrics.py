@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus: requests, what waits, what is at work, what was linked."""
+"""Counts for Prometheus: requests, waiting and running work, linked documents."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from iconotext.serve.pool import Pool
 
 METHODS = frozenset(("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"))
-"""Methods that have a name of their own: clients may invent any number of others."""
+"""Methods that are counted by name; others are counted together, since clients may invent any number of them."""
 
 SECONDS = (0.005, 0.02, 0.1, 0.3, 1, 3, 10, 30, 100, 600)
-"""Upper ends of the classes of durations."""
+"""Upper bounds of the histogram of durations, in seconds."""
 
 
 class Metrics:
-    """The counts of one server."""
+    """The counts of a server."""
 
     def __init__(self, pool: Pool) -> None:
         self._registry = registry = CollectorRegistry()
@@ -42,17 +42,17 @@ class Metrics:
         self._links.inc(links)
 
     def text(self) -> bytes:
-        """All of it, in the format of Prometheus."""
+        """All counts, in the format of Prometheus."""
         return generate_latest(self._registry)
 
     def counting(self, app: ASGIApp) -> ASGIApp:
-        """The same application, with its requests counted."""
+        """Wrap an application to count its requests."""
 
         async def counted(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 await app(scope, receive, send)
                 return
-            begin, status = time.perf_counter(), "none"  # the client left before there was an answer
+            begin, status = time.perf_counter(), "none"  # if the client leaves before the answer
 
             async def sent(message: Message) -> None:
                 nonlocal status
@@ -63,7 +63,7 @@ class Metrics:
             try:
                 await app(scope, receive, sent)
             finally:
-                # The pattern of the route, never the path: clients may invent any number of paths.
+                # The pattern of the route, not the path: clients may invent any number of paths.
                 route = getattr(scope.get("route"), "path", "none")
                 method = scope["method"] if scope["method"] in METHODS else "other"
                 self._requests.labels(method, route, status).inc()

@@ -1,7 +1,6 @@
-"""Drawings of the models page: curves of training, and how the AUC is spread over documents.
+"""Drawings on the models page: training curves, and the distribution of the AUC over documents.
 
-A template draws them in a millisecond; what draws the figures of papers takes a second to load, and a page is looked at
-now.
+A template draws them in a millisecond; the library for the papers' figures takes a second to load.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from typing import NamedTuple
 from iconotext.serve.page import drawing
 
 INKS = {False: ("#23211d", "#69645b", "#255f9e", "#b4470f"), True: ("#e4e0d8", "#a39d92", "#7db4f0", "#f0a070")}
-"""By whether the page is dark: the colours of text, of axes, and of the two series; as in ``page.css``."""
+"""Whether the page is dark, to the colours of text, axes, and the two series; as in ``page.css``."""
 
 BINS = 20
-"""Bars of a histogram from 0 to 100 %."""
+"""Number of bars in a histogram from 0 to 100 %."""
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 442, 259, 58, 14, 34, 46
-"""Size of a drawing, and the margins of what is drawn, in pixels; in the margins stand numbers and words."""
+"""Size of a drawing in pixels, and its margins for numbers and words."""
 
 TICKS = 6
-"""Numbers on an axis, at most."""
+"""Maximum number of ticks on an axis."""
 
 
 LARGE = 1e30
@@ -33,7 +32,7 @@ TINY = 1e-300
 
 
 class Series(NamedTuple):
-    """A line over epochs; NaN where nothing was logged."""
+    """A line over epochs; NaN for missing values."""
 
     label: str
     values: tuple[float, ...]
@@ -41,7 +40,7 @@ class Series(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line as it is drawn: in SVG, its path, how it is dashed, and the places of its dots."""
+    """A line in SVG: its path, its dash pattern, and the positions of its dots."""
 
     label: str
     colour: str
@@ -51,7 +50,7 @@ class Line(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """What an axis shows, and where: the pixel of its low end, and of its high one."""
+    """The range of an axis, and the pixels of its low and high end."""
 
     low: float
     high: float
@@ -60,17 +59,17 @@ class Axis(NamedTuple):
     ticks: tuple[float, ...]
 
     def __call__(self, value: float) -> float:
-        """The pixel of a value, to a tenth."""
+        """The pixel of a value, rounded to a tenth."""
         return round(self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin), 1)
 
 
 def axis(values: Sequence[float], begin: float, end: float, *, whole: bool = False, margin: float = 0.05) -> Axis:
-    """An axis on which all values have room, with round numbers.
+    """An axis with round numbers that includes all values.
 
     Args:
-        values: Finite; without any, it goes from 0 to 1.
-        whole: Only whole numbers stand on it.
-        margin: The share of the axis that is left free at both ends.
+        values: Finite; without any, the axis goes from 0 to 1.
+        whole: Show only integers.
+        margin: The share of the axis to leave free at each end.
     """
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     room = margin * (high - low) if high - low > TINY else 0.5 * (abs(high) if abs(high) > TINY else 1)
@@ -106,7 +105,7 @@ def curve_chart(epochs: Sequence[int], series: Sequence[Series], unit: str, best
 
 
 def histogram(values: Sequence[float], mean: float, dark: bool) -> str:
-    """How many documents have which AUC, and where the mean is, as SVG; values from 0 to 1."""
+    """A histogram of documents by AUC (0 to 1), with its mean, as SVG."""
     counts = [0] * BINS
     for value in values:
         counts[min(int(value * BINS), BINS - 1)] += 1

@@ -1,4 +1,4 @@
-"""Two models on the same documents: where one is better, and what they say of the same pictures."""
+"""Compares two models on the same documents: where one is better, and which sentences both choose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Difference(NamedTuple):
-    """A document that both models were measured on; ``gain`` is the AUC of the second less that of the first."""
+    """A document on which both models were evaluated; ``gain`` is the second AUC minus the first."""
 
     number: int
     title: str
@@ -17,11 +17,11 @@ class Difference(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What two models say of a picture.
+    """The sentences that two models choose for a picture.
 
     Attributes:
         picture: Its number, caption, data and gold sentences.
-        sides: Of each model the likeliest sentences with their similarity, and the rank of the first gold one.
+        sides: For each model the most likely sentences with similarities, and the rank of the first gold sentence.
     """
 
     picture: Mapping[str, Any]
@@ -30,7 +30,7 @@ class Compared(NamedTuple):
 
 
 def differences(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> list[Difference]:
-    """The documents with a defined AUC, those where the second model gains most first."""
+    """The documents with a defined AUC, by descending gain."""
     found = [
         Difference(number, one["title"], one["auc"], two["auc"], two["auc"] - one["auc"])
         for number, (one, two) in enumerate(zip(first, second, strict=True))
@@ -40,7 +40,7 @@ def differences(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str
 
 
 def agreement_of(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> list[Compared]:
-    """The pictures of a document, those on whose best sentence the models differ first, each kind in reading order."""
+    """The pictures of a document: first those for which the models choose different sentences; in reading order."""
     found = [
         Compared(one, (one, two), bool(one["best"]) and one["best"][0][0] == two["best"][0][0])
         for one, two in zip(first, second, strict=True)
@@ -49,6 +49,6 @@ def agreement_of(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[st
 
 
 def ranked(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, Mapping[str, Any]]]:
-    """Number and scores of the documents with a defined AUC, the hardest one first."""
+    """Number and scores of the documents with a defined AUC, by ascending AUC."""
     defined = [(number, row) for number, row in enumerate(rows) if row["auc"] is not None]
     return sorted(defined, key=lambda each: (each[1]["auc"], each[1]["p1"], each[0]))

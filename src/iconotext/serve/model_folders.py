@@ -1,4 +1,4 @@
-"""What lies in a folder of models: of each its recipe, how far training is, its figures, and what is wrong with it."""
+"""Reads a folder of models: for each its recipe, progress of training, figures, and problems."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from iconotext.recipe import Recipe
 
 MARKS = (RECIPE, WEIGHTS, METRICS, LOG, CHECKPOINT)
-"""A folder with none of these files holds no model."""
+"""A folder without any of these files has no model."""
 
 CURVES = ("train_loss", "validation_loss", "no_information", "validation_auc")
 
@@ -39,11 +39,11 @@ WEIGHTS_OF = {
     "posterior": "other evidence",
     "coherence": "relations",
 }
-"""What the objectives are called on the page."""
+"""Names of the objectives on the page."""
 
 
 class Figures(BaseModel):
-    """What the pages use of the figures of a split."""
+    """The figures of a split that the pages use."""
 
     documents: int
     undefined: int
@@ -55,16 +55,16 @@ class Figures(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A model as its folder says it.
+    """A model, as described by its folder.
 
     Attributes:
-        state: ``trained``; ``training``, or stopped before its end; ``relations``, a model that tells relations and
-            links nothing; ``broken``.
-        updated: When something was written there last, in seconds since 1970.
-        recipe: None of a relation model, or where it cannot be read.
-        metrics: As ``metrics.json`` has them; empty before training ends.
-        notes: What whoever uses the model should know, a sentence each.
-        curves: What training logged; None where it cannot be read, and ``no_curves`` says why.
+        state: ``trained``; ``training``, which may have been interrupted; ``relations``, a relation model, which does
+            not link; ``broken``.
+        updated: Time of the last change in the folder, in seconds since 1970.
+        recipe: None for a relation model, or if it cannot be read.
+        metrics: As in ``metrics.json``; empty before training ends.
+        notes: What users of the model should know, a sentence each.
+        curves: The log of training; None if it cannot be read, then ``no_curves`` says why.
     """
 
     name: str
@@ -80,12 +80,12 @@ class ModelFolder:
 
     @property
     def collapsed(self) -> bool:
-        """Whether training died, or learned nothing."""
+        """Whether training collapsed, or learned nothing."""
         return "collapse" in self.metrics
 
 
 def model_paths(root: Path) -> Iterator[Path]:
-    """The folders of models in a folder, by name. What a link leads out of it to is left out."""
+    """The folders of models in a folder, by name. Links that lead out of it are left out."""
     inside = root.resolve()
     for path in sorted(root.iterdir()):
         hidden = path.name.startswith(".") or not path.is_dir() or not path.resolve().is_relative_to(inside)
@@ -99,7 +99,7 @@ def model_folders(root: Path) -> Iterator[ModelFolder]:
 
 
 def read_model_folder(path: Path) -> ModelFolder:
-    """What a folder says; nothing that is wrong with it raises. It is read once, until one of its files changes."""
+    """Read a model's folder; problems are recorded, not raised. It is read again only when one of its files changes."""
     return _read(path, files_now(str(path / mark) for mark in MARKS))
 
 
@@ -131,7 +131,7 @@ def _read(path: Path, files: tuple[File, ...]) -> ModelFolder:
 
 
 def _check(metrics: Mapping[str, Any]) -> None:
-    """Raise where figures are not as training writes them."""
+    """Raise if figures are not in the form that training writes."""
     _ = int(metrics["best_epoch"]), int(metrics["epochs"])
     for split in ("validation", "test"):
         if "auc" in metrics.get(split, {}):
@@ -139,7 +139,7 @@ def _check(metrics: Mapping[str, Any]) -> None:
 
 
 def objective_of(recipe: Recipe) -> str:
-    """What a recipe minimises, in a line."""
+    """A line that says what a recipe minimises."""
     values = recipe.objective.model_dump()
     terms = [
         f"{words}{f' × {values[name]:g}' * (values[name] != 1)}" for name, words in WEIGHTS_OF.items() if values[name]

@@ -1,4 +1,4 @@
-"""What the processes of the pool do for the models page: measure a model on a corpus, show a document, compare two."""
+"""Work of the pool's processes for the models page: evaluate a model, show a document, compare two models."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from iconotext.types import LinkedDocument
 
 SLICE = 4.0
-"""Seconds after which a process stops measuring and does what else waits; then it goes on."""
+"""Seconds after which a process interrupts an evaluation for other waiting work."""
 
 KEPT = 40
-"""Evaluations that are kept on disk, the newest ones."""
+"""Number of evaluations kept on disk, the newest ones."""
 
 SHOWN = 3
-"""Sentences that are shown of each picture and model."""
+"""Sentences that are shown for each picture and model."""
 
 EVALUATION, PAGE, PICTURES = "evaluation.json", "page.html", "pictures.json"
 
 
 class Task(NamedTuple):
-    """A model and what it is measured on.
+    """A model and the corpus to evaluate it on.
 
     Attributes:
         key: Equal for equal weights, recipe and corpus.
@@ -52,10 +52,10 @@ class Task(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """What was measured of a corpus in a few seconds.
+    """The part of an evaluation that took a few seconds.
 
     Attributes:
-        split: Which part of the corpus they are; None for all of it.
+        split: The part of the corpus that is used; None for all of it.
     """
 
     scores: tuple[tuple[DocumentScores, str], ...]
@@ -65,17 +65,17 @@ class Slice(NamedTuple):
 
 
 _walks: dict[tuple[Task, int], tuple[CorpusPart, Iterator[tuple[DocumentScores, str]]]] = {}
-"""At most one: where this process stopped measuring."""
+"""At most one: where this process interrupted an evaluation."""
 
 
 def measured_part(corpus: Path) -> CorpusPart:
-    """What models are measured on: the test split of a corpus, all of it where there is none."""
+    """The part of a corpus for evaluation: its test split, or all of it if it has none."""
     whole = corpus_part(corpus, None)
     return corpus_part(corpus, "test") if whole.splits["test"] else whole
 
 
 def measure(task: Task, done: int) -> Slice:
-    """Go on measuring for a few seconds; any process may go on where another one stopped.
+    """Continue an evaluation for a few seconds; another process may have begun it.
 
     Raises:
         IconotextError: The corpus cannot be read, or the model cannot be loaded or cannot score a document.
@@ -115,7 +115,7 @@ def _linking(task: Task) -> LinkSettings:
 
 
 def keep(folder: str, scores: Sequence[tuple[DocumentScores, str]], split: str | None) -> None:
-    """Write an evaluation, and remove the oldest ones; ``CorpusError`` where no document can be measured."""
+    """Write an evaluation, and remove the oldest ones; ``CorpusError`` if no document can be evaluated."""
     evaluation = Evaluation(tuple(each for each, _ in scores))
     if not evaluation.defined:
         why = evaluation.undefined[0].undefined
@@ -129,17 +129,17 @@ def keep(folder: str, scores: Sequence[tuple[DocumentScores, str]], split: str |
 
 
 def compared(first: str, second: str) -> dict[str, dict[str, Any]]:
-    """Difference of two evaluations by metric, see ``evaluate.compare``; their folders are given.
+    """Metric to difference of two evaluations, given by their folders; see ``evaluate.compare``.
 
     Raises:
-        CorpusError: They are not of the same documents.
+        CorpusError: They are of different documents.
     """
     found = compare(*(Evaluation(tuple(scores_in(Path(folder)))) for folder in (first, second)))
     return {name: asdict(each) for name, each in found.items()}
 
 
 def scores_in(folder: Path) -> Iterator[DocumentScores]:
-    """The scores of an evaluation that was written."""
+    """The scores in a stored evaluation."""
     for row in json.loads((folder / EVALUATION).read_text(encoding="utf-8"))["rows"]:
         yield DocumentScores(**{name: value for name, value in row.items() if name != "title"})
 
@@ -150,10 +150,10 @@ def _linker(task: Task) -> Linker:
 
 
 def show(task: Task, number: int, folder: str, index: str) -> None:
-    """Write the reading view of a document, and the likeliest sentences of its pictures.
+    """Write the reading view of a document, and the most likely sentences of its pictures.
 
     Args:
-        number: Of the document, in what is measured.
+        number: Of the document, in the evaluated part.
 
     Raises:
         CorpusError: There is no such document.
@@ -186,7 +186,7 @@ def show(task: Task, number: int, folder: str, index: str) -> None:
 
 
 def _worth(scores: DocumentScores) -> str:
-    """How well a document is linked, in a sentence."""
+    """A sentence about how well a document is linked."""
     if scores.auc is None or scores.image_hits is None:
         return f"It cannot be measured, because {scores.undefined}"
     hits = f"{scores.image_hits:g} of {scores.linked_images}"
@@ -194,7 +194,7 @@ def _worth(scores: DocumentScores) -> str:
 
 
 def _ranked(linked: LinkedDocument, picture: int) -> dict[str, Any]:
-    """The likeliest sentences of a picture, those that are gold, and the rank of the first of these from 1."""
+    """The most likely sentences of a picture, its gold sentences, and the rank of the first gold one, from 1."""
     column: NDArray[np.float32] = linked.similarity[:, picture]
     order = (-column).argsort(kind="stable").tolist()
     gold = sorted({sentence for sentence, image in linked.document.links or () if image == picture})

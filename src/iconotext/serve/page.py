@@ -1,4 +1,4 @@
-"""A page of the server out of its template, the sections that every page leads to, and the files that pages load."""
+"""Renders the server's pages from templates, with the navigation and the files that pages load."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ ASSETS = {
     "study.css": ("iconotext.serve", "text/css"),
     "study.js": ("iconotext.serve", "text/javascript"),
 }
-"""The files of the pages: the package whose templates they lie with, and their type."""
+"""The static files of the pages: package of the template, and media type."""
 
 TEMPLATES = ("iconotext.serve", "iconotext.library")
 """Packages of the templates: that of what a search found lies with the library's."""
 
 
 def page(template: str, settings: ServeSettings, *, here: str, title: str, **values: object) -> str:
-    """A page of the server.
+    """Render a page of the server.
 
     Args:
-        here: Address of the section that it belongs to; see ``sections``.
+        here: Address of its section; see ``sections``.
         title: Its title.
     """
     known = {"settings": settings, "sections": sections(settings), "here": here, "title": title}
@@ -40,12 +40,12 @@ def page(template: str, settings: ServeSettings, *, here: str, title: str, **val
 
 
 def drawing(template: str, **values: object) -> str:
-    """A drawing out of its template."""
+    """Render a drawing."""
     return environment(*TEMPLATES).get_template(template).render(**values) + "\n"
 
 
 def sections(settings: ServeSettings) -> list[tuple[str, str]]:
-    """Address and name of what every page leads to."""
+    """Address and name of each section in the navigation."""
     known = [
         ("/", "Documents", True),
         ("/search", "Search", settings.library is not None),

@@ -23,7 +23,7 @@ from iconotext.types import EVIDENCE
 
 
 class Chosen(BaseModel):
-    """The settings of a reading view, as its form sends them."""
+    """Settings of a reading view, as sent by its form."""
 
     evidence: list[Literal["picture", "caption", "layout", "reference"]] = []
     select: Literal["top-k", "best", "order", "assignment", "threshold"] = "top-k"
@@ -32,9 +32,9 @@ class Chosen(BaseModel):
     max_false: Annotated[float, Field(ge=0.01, le=0.5)] | Literal[""] = ""
 
     def settings(self) -> dict[str, object]:
-        """What they change of ``LinkSettings``; where no evidence is chosen, all of it counts."""
+        """The changes to ``LinkSettings``; if no evidence is chosen, all is used."""
         kinds = tuple(kind for kind in EVIDENCE if kind in self.evidence)
-        if self.max_false != "":  # that decides which links stay, and is tested with all evidence
+        if self.max_false != "":  # it decides which links stay, and needs all evidence
             return {"max_false": self.max_false, "promise": "paragraph"}
         least = None if self.min_confidence == "" else self.min_confidence
         return {"select": self.select, "k": self.k, "min_confidence": least, **({"evidence": kinds} if kinds else {})}

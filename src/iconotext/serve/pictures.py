@@ -1,4 +1,4 @@
-"""Picture files as pages show them, made by a process that loads no model: nobody waits for documents to be linked."""
+"""Encodes pictures for pages in a process without models, so that nobody waits while documents are being linked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iconotext.serve.pool import Pool
 from iconotext.types import Image
 
 SECONDS = 60.0
-"""That encoding a picture may take."""
+"""Maximum time for encoding a picture."""
 
 
 def picture_pool() -> Pool:
@@ -19,7 +19,7 @@ def picture_pool() -> Pool:
 
 
 def encoded(file: Path) -> tuple[str, bytes]:
-    """Type (jpeg or png) and bytes of a picture, at most 900 pixels a side, and nothing else that is in its file."""
+    """Media type (jpeg or png) and bytes of a picture, at most 900 pixels a side, without metadata."""
     picture = embed([Image("picture", file)], [0])[0]
     if picture.uri is None:
         raise ImageError(f"this picture cannot be shown: {picture.problem}")
@@ -27,4 +27,4 @@ def encoded(file: Path) -> tuple[str, bytes]:
 
 
 def _nothing(_: None) -> None:
-    """What is prepared."""
+    """Prepares nothing."""

@@ -22,14 +22,14 @@ P = ParamSpec("P")
 Result = TypeVar("Result")
 
 MAX_WAITING = 64
-"""Calls that wait for a process."""
+"""Calls that may wait for a process."""
 
 START_SECONDS = 120.0
-"""Seconds that a process may take until it can work: it loads the model."""
+"""Seconds that a process may take to start: it loads the model."""
 
 
 class BusyError(IconotextError):
-    """Too much waits already."""
+    """Too many calls are waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +55,35 @@ class Pool:
         self._running: dict[int, Child] = {}
         self._lock = threading.Lock()
         self._at_work: dict[int, Future[Any] | None] = {}
-        """What each process is at; None where nobody wants that any more."""
+        """The running call of each process; None if its result is no longer wanted."""
         self._threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(processes)]
         for thread in self._threads:
             thread.start()
 
     @property
     def waiting(self) -> int:
-        """Calls that no process has taken yet."""
+        """Number of calls that wait for a process."""
         return self._calls.qsize()
 
     @property
     def busy(self) -> int:
-        """Processes that are at work."""
+        """Number of processes that are working."""
         return len(self._at_work)
 
     def check(self) -> None:
-        """Make sure that one more call can wait; ``BusyError`` where too much waits already."""
+        """Raise ``BusyError`` if no further call may wait."""
         if self._calls.full():
             raise _too_much()
 
     def submit(
         self, function: Callable[P, Result], seconds: float, /, *arguments: P.args, **_: P.kwargs
     ) -> Future[Result]:
-        """Let a process call a function of a module; arguments, result and what it raises must pickle.
+        """Call a function of a module in a process; arguments, result and errors must be picklable.
 
         The future raises what the function raises, or ``GoneError``.
 
         Raises:
-            BusyError: Too much waits already.
+            BusyError: Too many calls are waiting.
             GoneError: The pool was closed.
         """
         future: Future[Result] = Future()
@@ -97,7 +97,7 @@ class Pool:
         return future
 
     def drop(self, future: Future[Any]) -> None:
-        """Nobody wants a result any more: it is cancelled where it waits, and its process ends where it has one."""
+        """Drop a result that is no longer wanted: cancel the call if it waits, end its process if it is running."""
         if future.cancel():
             return
         with self._lock:
@@ -108,7 +108,7 @@ class Pool:
                         self._running[number].kill()
 
     def close(self) -> None:
-        """End all processes at once; what they were at is lost, and what waits is cancelled."""
+        """End all processes at once, and cancel all calls."""
         with self._lock:
             self._closed = True
         while True:

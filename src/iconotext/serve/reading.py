@@ -1,4 +1,4 @@
-"""Reads a document of a collection with all that says later whether it is still the same."""
+"""Reads a document of a collection, with the state of all files that it depends on."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ HINT = re.compile(r"[;:] [^;:]*\b[a-z_]+=(?:\.\.\.|True).*$")
 """The end of a message that names an argument of a function: who reads a page can give none."""
 
 KEPT = 16
-"""Documents that a process keeps as they were read, for when somebody asks for a page that was weighed again."""
+"""Number of read documents that a process keeps, for pages that are made again."""
 
 
 class Read(NamedTuple):
-    """What was read.
+    """A document with its files.
 
     Attributes:
-        files: Its file and those of its pictures, as they were then.
+        files: Its file and those of its pictures, with their state when it was read.
     """
 
     document: Document
@@ -40,13 +40,13 @@ class Read(NamedTuple):
 
 
 def read_files(place: Place) -> Read:
-    """The document at a place, as it is now; ``DocumentError`` where it cannot be read, or lies elsewhere by now."""
+    """The current document at a place; ``DocumentError`` if it cannot be read, or is no longer there."""
     path = Path(place.path)
     (own,) = files_now([place.path])
     if not path.resolve().is_relative_to(Path(place.within).resolve()):
         raise DocumentError(f"{path.name}: a link that leads out of the folder")
     read = _read(place, own)
-    if files_now(file.path for file in read.files) != read.files:  # one of its pictures is another one by now
+    if files_now(file.path for file in read.files) != read.files:  # a picture has changed
         _read.cache_clear()
         read = _read(place, own)
     return read
@@ -56,7 +56,7 @@ def read_files(place: Place) -> Read:
 def _read(place: Place, own: File) -> Read:
     settings, path = ReadSettings(), Path(place.path)
     try:
-        with path.open("rb") as file:  # before it is read: what comes later is another file; in pieces: it may be huge
+        with path.open("rb") as file:  # before reading: the file may change later; in pieces: it may be huge
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DocumentError(f"{path.name}: cannot be read: {error.strerror}") from error
@@ -67,7 +67,7 @@ def _read(place: Place, own: File) -> Read:
 
 
 def _picture_files(document: Document, path: Path, within: Path) -> list[str]:
-    """The files of a document's pictures, also where in a folder those would be beside it that were not found."""
+    """The files of a document's pictures, including files that are missing."""
     found: set[str] = set()
     for image in document.images:
         if isinstance(image.file, Path):

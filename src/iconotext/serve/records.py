@@ -68,9 +68,9 @@ class Picture:
     """A picture of a linked document.
 
     Attributes:
-        best: Its likeliest sentence; None where none is likely at all.
-        doubt: Entropy of its confidences, in nats; see ``serve.doubt``.
-        place_doubt: Entropy of where it may stand, likewise.
+        best: Its most likely sentence; None if none is likely.
+        doubt: Entropy over its sentences, in nats; see ``serve.doubt``.
+        place_doubt: Entropy over its possible places, in nats.
     """
 
     document: int
@@ -83,7 +83,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What somebody said of a picture: these sentences, or () for none of them."""
+    """A reviewer's answer for a picture: its sentences, or () for none of them."""
 
     id: int
     document: int

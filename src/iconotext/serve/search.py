@@ -1,6 +1,6 @@
-"""Search over a library: the page, the same as JSON, and the pictures that were found.
+"""Search in a library: the page, the same as JSON, and the pictures.
 
-Whatever is slow is done by processes of its own: linking, which may take minutes, never keeps a search waiting.
+Slow work is done by processes of its own, so that linking, which may take minutes, does not delay searches.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SECONDS = 60.0
-"""Most seconds for a search, or a picture."""
+"""Maximum time for a search, or a picture."""
 
 STEP = 24
-"""Pictures that a page has, and by how many more it gets them."""
+"""Number of pictures on a page, and by which it grows."""
 
 PICTURES = "/v1/search/pictures"
-"""Where pictures are, by their ids, and where examples are sent to."""
+"""Path of pictures by id, and for uploading examples."""
 
 
 def check_library(library: Path) -> None:
-    """See that a library can be searched, before anything else begins.
+    """Check that a library can be searched, before the server starts.
 
     Raises:
         MissingPackageError: The extra is not installed.
@@ -157,7 +157,7 @@ def _status(error: IconotextError) -> int:
 
 
 def _asked(values: Mapping[str, str]) -> SearchIn:
-    """What the address of a page asks for; ``SettingError`` where nobody can ask for that."""
+    """The search in a page's address; ``SettingError`` if it is not valid."""
     given = {name: values[name].strip() or None for name in SearchIn.model_fields if name in values}
     try:
         return SearchIn(**{"top": STEP} | {name: value for name, value in given.items() if value is not None})
@@ -167,22 +167,22 @@ def _asked(values: Mapping[str, str]) -> SearchIn:
 
 
 def _address(asked: SearchIn, **changes: object) -> str:
-    """The address of a page: what is not asked for is not in it."""
+    """The address of a page; default values are left out."""
     values = asked.model_copy(update=changes).model_dump(exclude_defaults=True)
     return f"/search?{urlencode({name: value for name, value in values.items() if (name, value) != ('top', STEP)})}"
 
 
 def _reading_view(result: Result, store: Store) -> str | None:
-    """Where the document of a result is read here."""
+    """The address of the reading view of a result's document; None if it has none."""
     entry = store.linked_entry(result.document) if result.document is not None else None
     return None if entry is None else f"/documents/{entry}#p{result.number}"
 
 
 def _document_link(result: Result, jobs: Jobs) -> str | None:
-    """Where a document is read here, or else opened: its path is then in the field for that."""
+    """The address of a document's reading view, or of the page to open it, with its path filled in."""
     view, root = _reading_view(result, jobs.store), jobs.settings.root
     if view is not None or result.document is None or root is None or file_kind(Path(result.document)) != "document":
-        return view  # a shard is no document that could be opened
+        return view  # a shard cannot be opened as a document
     try:
         return f"/?{urlencode({'path': Path(result.document).relative_to(root.resolve()).as_posix()})}"
     except ValueError:

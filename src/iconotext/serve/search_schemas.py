@@ -9,13 +9,13 @@ from pydantic import Field, StringConstraints
 from iconotext.serve.schemas import Described
 
 MOST = 1000
-"""Pictures that a search gives at most."""
+"""Maximum number of results."""
 
 PictureId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-"""What names a picture: a digest of its content."""
+"""The id of a picture: a digest of its content."""
 
 Size = Literal["small", "large"]
-"""How large a picture is shown."""
+"""The size at which a picture is shown."""
 
 
 class SearchIn(Described):

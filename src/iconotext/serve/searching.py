@@ -1,4 +1,4 @@
-"""What the processes that search do. In each, the library and its models stay open from one search to the next."""
+"""Work of the search processes. The library and its models stay open between searches."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from iconotext.types import Image
 from iconotext.write import write_bytes
 
 EXAMPLES = 500
-"""Examples that are kept; of more, those that came first go."""
+"""Number of examples that are kept; the oldest are removed."""
 
 FOLDERS = 100
-"""Names of what was added that the page offers."""
+"""Number of added folders that the page offers."""
 
 SIDES: dict[Size, int] = {"small": THUMBNAIL, "large": LONGER_SIDE}
-"""Pixels of the longer side."""
+"""Longer side in pixels."""
 
 
 class About(NamedTuple):
-    """What there is to search.
+    """What the page says about a library.
 
     Attributes:
-        folders: What was added is called so, or some of it where it is much.
+        folders: Names of what was added; some of them, if there are many.
     """
 
     library: str
@@ -49,11 +49,11 @@ class About(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What came of a search.
+    """The results of a search.
 
     Attributes:
-        names: What the picture of each is called, and its document.
-        note: What was not looked at, and why.
+        names: For each result, the names of its picture and of its document.
+        note: What was not searched, and why.
     """
 
     about: About
@@ -69,12 +69,12 @@ _searchers: dict[str, Searcher] = {}
 
 
 def prepare(library: str) -> None:
-    """Say which library is searched; it is opened when it is first needed."""
+    """Set the library to search; it is opened when first needed."""
     _searchers["served"] = Searcher(Path(library))
 
 
 def about() -> About:
-    """What there is to search; ``IconotextError`` where the library cannot be opened, or one of its models cannot."""
+    """Describe the library; ``IconotextError`` if it or one of its models cannot be opened."""
     with _told_by_names() as searcher:
         library = searcher.library
         folders = _names(library.settings.roots).roots[:FOLDERS]
@@ -82,15 +82,15 @@ def about() -> About:
 
 
 def find(asked: SearchIn, examples: str) -> Found:
-    """Search.
+    """Search the library.
 
     Args:
-        examples: Where ``keep_example`` keeps pictures.
+        examples: Folder of ``keep_example``.
 
     Raises:
-        SettingError: That cannot be searched for.
-        ImageError: There is no such picture to be like.
-        IconotextError: As ``about``.
+        SettingError: The search is not valid.
+        ImageError: The example picture does not exist.
+        IconotextError: As for ``about``.
     """
     known = about()
     filters = make_filters(None, asked.since or None, asked.until or None)
@@ -115,11 +115,11 @@ def find(asked: SearchIn, examples: str) -> Found:
 
 
 def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
-    """Type and bytes of a picture of the library, or of an example, no larger than it is shown.
+    """Media type and bytes of a picture in the library, or of an example, reduced to the size shown.
 
     Raises:
-        ImageError: There is none, or its file is gone, or has another picture by now.
-        IconotextError: As ``about``.
+        ImageError: It does not exist, or its file is gone or has changed.
+        IconotextError: As for ``about``.
     """
     example = _example(digest, examples)
     if example is not None:
@@ -142,10 +142,10 @@ def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
 
 
 def keep_example(folder: str, examples: str) -> str:
-    """Make an example out of the one file in a folder, without what the camera wrote into it; says its name.
+    """Store the single file in a folder as an example, without the camera's metadata; returns its id.
 
     Raises:
-        ImageError: It is no picture, or there are several.
+        ImageError: It is not a picture, or there are several files.
     """
     files = [file for file in sorted(Path(folder).rglob("*")) if file.is_file()]
     if len(files) != 1:
@@ -173,7 +173,7 @@ def _example(digest: str, examples: str) -> Path | None:
 
 @contextmanager
 def _told_by_names() -> Iterator[Searcher]:
-    """The searcher; what goes wrong is told without where the library and its models are on this machine."""
+    """The searcher; errors are reported without the paths of the library and its models."""
     searcher = _searchers["served"]
     try:
         yield searcher

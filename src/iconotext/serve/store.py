@@ -1,7 +1,7 @@
-"""What must survive a kill: collections, documents, pictures, verdicts and cookies, in one SQLite file.
+"""Stores what must survive a crash: collections, documents, pictures, verdicts and cookies, in one SQLite file.
 
-Every change is on the disk before the call that makes it returns. A verdict is never changed: a later one counts in
-its place, and undoing one marks it.
+A method that changes something returns only when it is on disk. Verdicts are never changed: a later one replaces an
+earlier one, and undoing marks it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Store:
         file: Is made where it is not there.
 
     Raises:
-        SettingError: The file was made by another version.
+        SettingError: The file is of another version.
     """
 
     def __init__(self, file: Path) -> None:
@@ -80,7 +80,7 @@ class Store:
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
-        """Several changes that are made together or not at all."""
+        """A transaction: all changes in the block, or none."""
         with self._lock:
             self._sql.execute("begin immediate")
             try:
@@ -91,11 +91,11 @@ class Store:
             self._sql.execute("commit")
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
-        """What a query finds."""
+        """The rows of a query."""
         with self._lock:
             return self._sql.execute(query, values).fetchall()
 
-    # Who may ask.
+    # Sessions.
 
     def add_session(self, digest: bytes) -> None:
         """Remember a cookie."""
@@ -103,13 +103,13 @@ class Store:
             sql.execute("insert into sessions values (?, ?)", (digest, time.time()))
 
     def has_session(self, digest: bytes, seconds: float) -> bool:
-        """Whether a cookie was given out, in the last so many seconds."""
+        """Whether a cookie was issued within the last ``seconds``."""
         return bool(self.rows("select 1 from sessions where digest = ? and made > ?", digest, time.time() - seconds))
 
     # Collections and their documents.
 
     def add_collection(self, name: str, folder: Path, *, own: bool, identifier: str | None = None) -> Collection:
-        """A new collection, whose documents are not known yet."""
+        """Add a collection; its documents are not known yet."""
         made = identifier or new_id()
         with self.change() as sql:
             sql.execute(
@@ -121,18 +121,18 @@ class Store:
         return found
 
     def collections(self) -> list[Collection]:
-        """All of them, the newest first."""
+        """All collections, newest first."""
         return [_collection(row) for row in self.rows("select * from collections order by made desc, id")]
 
     def collection(self, identifier: str) -> Collection | None:
-        """One of them."""
+        """A collection; None if there is none."""
         rows = self.rows("select * from collections where id = ?", identifier)
         return _collection(rows[0]) if rows else None
 
     def set_documents(
         self, collection: str, found: Sequence[tuple[str, str]], habits: str, habit: str | None, problem: str | None
     ) -> None:
-        """What a collection holds: name and path of each document, and where its pictures stand."""
+        """Set a collection's documents (name and path of each) and habits."""
         with self.change() as sql:
             sql.executemany(
                 "insert or ignore into documents (collection, number, name, path, state) "
@@ -145,7 +145,7 @@ class Store:
             )
 
     def set_habits(self, collection: str, habits: str, habit: str | None, learned: int) -> None:
-        """Where its pictures stand with what people said up to a verdict; its documents are to be linked again."""
+        """Set the habits learned from verdicts up to ``learned``; all documents are to be linked again."""
         with self.change() as sql:
             _set_habits(sql, collection, habits, habit, learned)
 
@@ -157,11 +157,11 @@ class Store:
         learned: int,
         documents: Mapping[int, tuple[int, Sequence[Picture], Sequence[Sequence[int | None]]]],
     ) -> None:
-        """Where its pictures stand with what people said up to a verdict, and what that made of its documents.
+        """Set the habits learned from verdicts up to ``learned``, and the documents that were weighed again with them.
 
         Args:
-            documents: By their id how many links they have, their pictures, and what changed; all others are to be
-                linked again.
+            documents: Document id to its number of links, its pictures, and what changed; all others are to be linked
+                again.
         """
         with self.change() as sql:
             _set_habits(sql, collection, habits, habit, learned)
@@ -174,12 +174,12 @@ class Store:
                 _set_pictures(sql, entry, pictures)
 
     def link_again(self, entry: int) -> None:
-        """A document is to be linked again: its file is not what it was."""
+        """Mark a document to be linked again, since its file has changed."""
         with self.change() as sql:
             sql.execute(LINK_AGAIN, (entry,))
 
     def remove_collection(self, collection: str) -> None:
-        """Forget a collection, its documents and what was said of them."""
+        """Delete a collection, its documents and verdicts."""
         with self.change() as sql:
             sql.execute("delete from collections where id = ?", (collection,))
 
@@ -189,12 +189,12 @@ class Store:
         return [Entry(**dict(row)) for row in rows]
 
     def entry(self, identifier: int) -> Entry | None:
-        """A document."""
+        """A document; None if there is none."""
         rows = self.rows("select * from documents where id = ?", identifier)
         return Entry(**dict(rows[0])) if rows else None
 
     def linked_entry(self, path: str) -> int | None:
-        """The id of the document with a file, if it was linked; of several, the newest."""
+        """The id of the linked document with this file, the newest of several; None if there is none."""
         rows = self.rows("select id from documents where path = ? and state = 'done' order by id desc limit 1", path)
         return rows[0]["id"] if rows else None
 
@@ -221,7 +221,7 @@ class Store:
             _set_pictures(sql, entry, pictures)
 
     def set_failed(self, entry: int, round_: int, problem: str) -> None:
-        """A document could not be linked. One that was linked before stays as it was."""
+        """Record that a document could not be linked; earlier results stay."""
         with self.change() as sql:
             sql.execute(
                 "update documents set state = case when state = 'done' then state else 'failed' end, problem = ?, "
@@ -230,7 +230,7 @@ class Store:
             )
 
     def next_entry(self, collection: str, without: Iterable[int]) -> Entry | None:
-        """The first document of a collection that is to be linked, or linked again, but for some."""
+        """The first document of a collection that is to be linked (again), except those in ``without``."""
         query = (
             "select documents.* from documents join collections on collections.id = collection where collection = ? "
             "and documents.round < collections.round order by number"
@@ -246,10 +246,10 @@ class Store:
         )
         return [Picture(**dict(row)) for row in self.rows(query, collection)]
 
-    # What people said.
+    # Verdicts.
 
     def add_verdict(self, entry: Entry, picture: int, reviewer: str, sentences: Sequence[int]) -> int:
-        """Remember what somebody said of a picture; it is on the disk when this returns."""
+        """Store a verdict; it is on disk when this returns."""
         with self.change() as sql:
             said = json.dumps(list(sentences)), entry.digest or "", time.time()
             return int(
@@ -262,7 +262,7 @@ class Store:
             )
 
     def undo(self, collection: str, reviewer: str) -> Verdict | None:
-        """Take back the last thing that somebody said in a collection; None where there is nothing to take back."""
+        """Undo the last verdict of a reviewer in a collection; None if there is none."""
         with self.change() as sql:
             query = (
                 "select verdicts.* from verdicts join documents on documents.id = document "
@@ -275,7 +275,7 @@ class Store:
             return _verdict(row)
 
     def verdicts(self, collection: str) -> list[Verdict]:
-        """What counts: the last verdict of each reviewer on each picture, of documents that have not changed since."""
+        """The last verdict of each reviewer on each picture, for documents that have not changed since."""
         query = (
             "select verdicts.* from verdicts join documents on documents.id = document and documents.digest = "
             "verdicts.digest where collection = ? and undone = 0 order by verdicts.id"
@@ -284,13 +284,13 @@ class Store:
         return [_verdict(row) for row in last.values()]
 
     def verdicts_of(self, entry: int) -> list[Verdict]:
-        """The last verdict of each reviewer on each picture of a document, for each of its versions."""
+        """The last verdict of each reviewer on each picture of a document, for each version of the document."""
         rows = self.rows("select * from verdicts where document = ? and undone = 0 order by id", entry)
         last = {(row["picture"], row["reviewer"], row["digest"]): row for row in rows}
         return [_verdict(row) for row in last.values()]
 
     def last_change(self, collection: str) -> int:
-        """A number that grows whenever somebody says something, or takes it back."""
+        """A number that grows with each verdict and each undo."""
         query = (
             "select coalesce(max(verdicts.id), 0) + coalesce(sum(undone), 0) as last from verdicts "
             "join documents on documents.id = document where collection = ?"
@@ -299,7 +299,7 @@ class Store:
 
 
 def new_id() -> str:
-    """A name that nobody can guess, and that is a name of a folder, too."""
+    """A random id that cannot be guessed, and can be the name of a folder."""
     return secrets.token_hex(8)
 
 

@@ -1,7 +1,7 @@
-"""Studies: raters say which of two pictures fits a text; what they prefer is told once all votes are in.
+"""Studies: raters choose which of two pictures fits a text better; results are shown once all votes are in.
 
-Until then nothing that is sent tells which system found a picture: not the address of a study or a picture, not the
-name of a file, not what a picture's file says of itself, since it is encoded anew.
+Until then nothing that is sent reveals which system found a picture: neither the address of a study or picture, nor a
+file name, nor metadata of the picture, which is encoded again.
 """
 
 from __future__ import annotations

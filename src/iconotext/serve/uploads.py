@@ -1,7 +1,7 @@
-"""Files that come from a browser: where they go, and what is refused.
+"""Saves files that a browser sends, and refuses unsafe ones.
 
-Names come from strangers: each must stay below the folder of its upload, whatever it says, and a zip is unpacked under
-the limits of ``read.archive``.
+Names come from strangers: every file must stay in the folder of its upload, and zips are unpacked within the limits of
+``read.archive``.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from iconotext.serve.settings import ServeSettings
 
 MAX_DEPTH = 20
-"""Folders in each other in the name of a file."""
+"""Maximum depth of folders in a file's name."""
 
 MAX_NAME = 200
-"""Bytes of each part of the name of a file."""
+"""Maximum length in bytes of each part of a file's name."""
 
 PIECE = 2**20
-"""Bytes of a file that are in memory at once."""
+"""Bytes of a file that are in memory at a time."""
 
 _CONTROL = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
-"""What names of files have on no system, or not on all of them."""
+"""Characters that are not allowed in file names, on some systems or on all."""
 
 
 def safe_name(name: str) -> PurePosixPath:
     """The path of a file below the folder of its upload.
 
     Raises:
-        HostileDocumentError: The name leads elsewhere, or no system could have it.
+        HostileDocumentError: The name leads elsewhere, or is not a possible file name.
     """
     parts = name.replace("\\", "/").split("/")
     if not name or any(part in ("", ".", "..") or _CONTROL.search(part) for part in parts):
@@ -50,13 +50,13 @@ def safe_name(name: str) -> PurePosixPath:
 
 
 def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: ServeSettings) -> None:
-    """Write files, and what is in zips, into a folder of their own, which is removed where one is refused.
+    """Write files, and the contents of zips, into a new folder, which is removed if one of them is refused.
 
     Args:
-        settings: Its limits count for all files together.
+        settings: Limits for all files together.
 
     Raises:
-        HostileDocumentError: A name, a zip, or their number or size passes a limit.
+        HostileDocumentError: A name, a zip, or the number or size of files exceeds a limit.
         DocumentError: A zip is damaged.
     """
     folder.mkdir(parents=True)
@@ -108,12 +108,12 @@ def _write(
         write_bytes(folder / place, data)
     except OutputError as error:
         if not isinstance(error.__cause__, (FileExistsError, NotADirectoryError)):
-            raise  # the disk is full, say
+            raise  # for example, the disk is full
         raise HostileDocumentError(f"{place}: a file and a folder have the same name: rename one") from error
 
 
 def _is_of_the_system(name: str) -> bool:
-    """Whether a program put a file into a zip that nobody sees there."""
+    """Whether a file in a zip is a hidden one of an operating system."""
     return name.startswith("__MACOSX/") or PurePosixPath(name).name in (".DS_Store", "Thumbs.db")
 
 

@@ -1,4 +1,4 @@
-"""The reading view of a linked document, and its JSON: files beside its pictures, made anew when somebody opens it."""
+"""The reading view of a linked document, and its JSON: files beside its pictures, made again when it is opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from iconotext.types import Document, LinkedDocument
 
 PAGE, LINKED, ROUND = "page.html", "linked.json", "round"
-"""The reading view, its JSON (as ``iconotext link --to json``), and by which round of the collection they were made."""
+"""Files: the reading view, its JSON (like ``iconotext link --to json``), and the ``round`` of which they are."""
 
 
 def write_view(
@@ -27,10 +27,10 @@ def write_view(
     shown: Mapping[int, Embedded],
     settings: LinkSettings,
 ) -> None:
-    """Write the files of this module.
+    """Write the reading view, its JSON, and their round.
 
     Args:
-        leads: Addresses of the pages that the reading view leads to beside the list of all documents, by name.
+        leads: Name to address of the pages to which the reading view links, besides the list of all documents.
     """
     from iconotext.report.as_json import json_object
 
@@ -49,14 +49,14 @@ def page_of(
     *,
     changed: bool,
 ) -> str:
-    """The reading view, with a form for its settings; ``changed`` where they are others than usual."""
+    """The reading view, with a form for its settings; ``changed``: whether they differ from the usual ones."""
     from iconotext.report.reading_page import reading_page
 
     return reading_page(linked, index="/", leads=leads, embedded=shown, form=settings, changed=changed)
 
 
 def embedded_in(home: Path, document: Document) -> dict[int, Embedded]:
-    """The pictures of a document as they were embedded when it was linked; one that was not is embedded now."""
+    """The pictures of a document as they were embedded when it was linked; missing ones are embedded now."""
     from PIL import Image as Pixels
 
     from iconotext.report.embedded import Embedded, embed

@@ -1,4 +1,4 @@
-"""What the processes of the pool do: find and read documents, learn where their pictures stand, link, write results."""
+"""Work of the pool's processes: find and read documents, infer their habits, link, write results."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from iconotext.links.link_windows import Known
 
 REVIEW = "review.json"
-"""What the review shows of a document: a file in its folder."""
+"""File in a document's folder with what the review shows."""
 
 Seen = tuple[int, int | None, float, float, float]
-"""Number, likeliest sentence, confidence and both doubts of a picture: see ``records.Picture``."""
+"""Number, most likely sentence, confidence and both doubts of a picture: see ``records.Picture``."""
 
 
 class Place(NamedTuple):
-    """Where a document is.
+    """The place of a document.
 
     Attributes:
         within: The folder that it and its pictures must lie in.
@@ -51,11 +51,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The documents of a folder.
+    """The documents in a folder, with their habits.
 
     Attributes:
         documents: Name and path of each.
-        habit: The same in words; None where too little is known.
+        habit: The habits in words; None if too little is known.
     """
 
     documents: tuple[tuple[str, str], ...]
@@ -65,13 +65,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What linking left of a document.
+    """The results of linking a document.
 
     Attributes:
-        known: Its ``title``, ``digest``, and how many ``sentences`` and ``links``.
-        pictures: Those that can be linked.
-        wanted: Keys of those whose alternative text is missing, or has something wrong; see ``alt_text_work``.
-        files: What it was made of: its file, and those of its pictures.
+        known: Its ``title``, ``digest``, and number of ``sentences`` and ``links``.
+        pictures: Pictures that can be linked.
+        wanted: Keys of pictures whose alternative text is missing or has a problem; see ``alt_text_work``.
+        files: Its file, and those of its pictures.
     """
 
     known: dict[str, Any]
@@ -84,7 +84,7 @@ _linkers: dict[str, Linker] = {}
 
 
 def prepare(model: str) -> None:
-    """Load the model, once for the life of the process."""
+    """Load the model, once for each process."""
     _linkers["reading"] = linker = Linker.load(model)
     every = {"select": "top-k", "k": CANDIDATES, "min_confidence": 0.0, "relations": "none"}
     _linkers["candidates"] = Linker(linker.encoder, linker.settings.model_copy(update=every))
@@ -93,19 +93,19 @@ def prepare(model: str) -> None:
 
 
 def linker(name: str) -> Linker:
-    """What this process links with: ``reading`` for pages; without relations ``weighing``, ``best``, ``candidates``."""
+    """A linker of this process: ``reading`` for pages; without relations ``weighing``, ``best``, ``candidates``."""
     return _linkers[name]
 
 
 def find(start: str, within: str, most: int) -> Found:
-    """The documents of a file or folder, and where their pictures stand.
+    """Find the documents of a file or folder, and infer where their pictures stand.
 
     Args:
-        within: The folder that all must lie in; what a link leads out of it to is left out.
-        most: How many there may be.
+        within: The folder in which everything must be; links that lead out of it are not followed.
+        most: Maximum number of documents.
 
     Raises:
-        DocumentError: There is none, or there are too many.
+        DocumentError: There are none, or too many.
     """
     found = documents_in(start, within, most)
     if not found:
@@ -115,7 +115,7 @@ def find(start: str, within: str, most: int) -> Found:
 
 
 def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], ...]:
-    """Name and path of the documents of a file or folder; see ``find``; ``DocumentError`` where there are too many."""
+    """Name and path of the documents of a file or folder; see ``find``; ``DocumentError`` if there are too many."""
     root = Path(within).resolve()
     inside = []
     for path, _ in find_documents([start]):
@@ -128,18 +128,17 @@ def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], .
 
 
 def habits_text(habits: Mapping[str, Habit]) -> tuple[str, str | None]:
-    """Where the pictures of a collection stand, as JSON and in words."""
+    """The habits of collections, as JSON and in words."""
     told = {name: {key: count.tolist() for key, count in habit.counts.items()} for name, habit in habits.items()}
     words = sorted({summary for habit in habits.values() if (summary := habit.summary)})
     return json_text({"counts": told}), "; ".join(words) or None
 
 
 def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) -> dict[str, Habit]:
-    """What ``habits_text`` gave as JSON.
+    """The habits from the JSON of ``habits_text``.
 
     Args:
-        judged: By id of a document what people said of the pictures that it has now: numbers mean others in another
-            version of its file.
+        judged: Document id to verdicts about its present pictures (numbers differ between versions of a file).
     """
     return {
         name: Habit({key: np.array(count) for key, count in counts.items()}, judged=judged)
@@ -150,11 +149,11 @@ def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) ->
 def link(
     place: Place, habits: str, said: Mapping[str, Judged], folder: str, leads: Mapping[str, str], round_: int
 ) -> Made:
-    """Link a document, keep what is known of it, and write what the server shows of it.
+    """Link a document, store its evidence, and write what the server shows.
 
     Args:
-        said: By the digest of the document what people said of its pictures: shown in place of what was found.
-        leads: Addresses of the pages that the reading view leads to beside the list of all documents, by name.
+        said: Digest of a version of the document to verdicts about its pictures, shown instead of found links.
+        leads: Name to address of the pages to which the reading view links, besides the list of all documents.
     """
     from iconotext.images import is_harmless
     from iconotext.report.embedded import embed
@@ -196,10 +195,10 @@ def link(
 def view(
     place: Place, habits: str, said: Mapping[str, Judged], folder: str, leads: Mapping[str, str], round_: int
 ) -> str:
-    """Write the reading view and the JSON of a document that is linked anew; arguments as for ``link``.
+    """Write the reading view and the JSON of a document, linked again; arguments as for ``link``.
 
     Returns:
-        The digest of the document as it is now.
+        The present digest of the document.
     """
     document, home, usual = read_place(place), Path(folder), _linkers["reading"]
     known, now = known_of(document), digest(document)
@@ -213,27 +212,27 @@ _last: list[tuple[Document, Known]] = []
 
 
 def known_of(document: Document) -> Known:
-    """All that is known of a document; kept for the last one, which somebody reads by one setting after the other."""
+    """The evidence of a document; cached for the last one, which is often read with one setting after another."""
     if not _last or _last[0][0] is not document:
         _last[:] = [(document, _linkers["reading"].know(document))]
     return _last[0][1]
 
 
 def seen(document: Document, number: int, likeliest: Mapping[int, list[Link]]) -> Seen:
-    """What the review orders a picture by."""
+    """The values by which the review orders a picture."""
     own = likeliest.get(number, [])
     best, sure = (own[0].sentence, own[0].confidence) if own else (None, 0.0)
     return number, best, sure, *doubts(document, number, own)
 
 
 def digest(document: Document) -> str:
-    """Of what people judge: another text, or other pictures, make another one."""
+    """Digest of what people judge: it changes with the text and the pictures."""
     said = [[s.text for s in document.sentences], [image.source for image in document.images]]
     return hashlib.sha256(json_text(said).encode()).hexdigest()
 
 
 def as_judged(linked: LinkedDocument, judged: Judged) -> LinkedDocument:
-    """The links as people said, where they did, and as they were found elsewhere."""
+    """The links as people judged them, and as found for other pictures."""
     if not judged:
         return linked
     found = {(link.sentence, link.image): link for link in linked.links}
@@ -248,7 +247,7 @@ def as_judged(linked: LinkedDocument, judged: Judged) -> LinkedDocument:
 
 
 def by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
-    """The links of each picture, the surest first."""
+    """The links of each picture, by descending confidence."""
     found: dict[int, list[Link]] = {}
     for link in sorted(linked.links, key=lambda link: (-link.confidence, link.sentence)):
         found.setdefault(link.image, []).append(link)
@@ -285,5 +284,5 @@ def _each(places: list[Place]) -> Iterator[Document | Failure]:
 
 
 def read_place(place: Place) -> Document:
-    """The document at a place, as it is now; ``DocumentError`` where it cannot be read, or lies elsewhere by now."""
+    """The current document at a place; ``DocumentError`` if it cannot be read, or is no longer there."""
     return read_files(place).document
