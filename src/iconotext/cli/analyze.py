@@ -23,8 +23,7 @@ COMMANDS = {
 
 analyze = typer.Typer(
     cls=lazy_group(COMMANDS),
-    help="Look closer: do models fail on the same documents, what makes a document hard, what does a model link, are "
-    "the negatives of training too easy, how are hard queries refined, what do people prefer.",
+    help="Look closer at models: examples, hard documents, training curves, and what people prefer.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )

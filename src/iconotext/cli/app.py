@@ -34,15 +34,14 @@ COMMANDS = {
     "evaluate": LazyCommand("evaluate:evaluate", "Measure how well a model finds the gold links of a corpus."),
     "reproduce": LazyCommand(
         "reproduce:reproduce",
-        "Train and evaluate every row of a results table of one of the three papers, beside the published figures.",
+        "Train and evaluate every row of a results table of Hessel 2019, Li 2021 or Alikhani 2021.",
     ),
     "library": LazyCommand("library:library", "Make a library of pictures to search, and look into it."),
     "corpus": LazyCommand("corpus:corpus", "Check, count, convert, divide and build corpora."),
     "scale": LazyCommand("scale:scale", "Link many documents in shards, in many processes."),
     "analyze": LazyCommand(
         "analyze:analyze",
-        "Look closer: do models fail on the same documents, what makes a document hard, what does a model link, are "
-        "the negatives of training too easy, how are hard queries refined, what do people prefer.",
+        "Look closer at models: examples, hard documents, training curves, and what people prefer.",
     ),
     "mcp": LazyCommand("mcp:mcp", "Answer a language model's questions about the documents of a folder (MCP)."),
     "cache": LazyCommand("cache:cache", "Say where the cache is, how large, and what is in it."),

@@ -88,8 +88,9 @@ def reproduce(
     download: Download = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,
 ) -> None:
-    """Train and evaluate every row of a results table of one of the three papers, beside the published figures.
+    """Train and evaluate every row of a results table of Hessel 2019, Li 2021 or Alikhani 2021.
 
+    The published figures stand beside ours.
     Models are trained in processes of their own. The same command goes on where it was stopped, and does nothing twice.
     The folder gets `table.md`, `table.html`, `curves.svg`, `results.json`, and for each row the scores of every test
     document (`results/ROW.parquet`, which `iconotext analyze` reads) and the model (`models/ROW`).

@@ -54,7 +54,7 @@ class EngineSettings(BaseModel):
     same for any number."""
 
     memory: float = Field(4.0, gt=0)
-    """Gigabytes of address space that a process may take beyond what it has with its models loaded."""
+    """Gigabytes of address space that a process may take besides its models; a shard that needs more is left out."""
 
     tries: int = Field(3, ge=1)
     """How often a shard is begun whose process dies, before it is left out."""
