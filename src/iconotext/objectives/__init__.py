@@ -1,12 +1,12 @@
-"""What training minimises, one file each, and how negatives and single pairs are drawn.
+"""Training objectives, one per file, and functions that draw negatives and single pairs.
 
-Every objective takes the similarities of D documents, cell (i, j) the similarity of the sentences of document i with
-the images of document j, of which the first P are the positives, and two (P, D) masks: for document i, whose images and
-whose sentences are its negatives. It gives one loss a positive; the caller averages. With single sentences and images
-in place of whole sets (``draw_single_pairs``) the same objectives train the baseline NoStruct; with the similarities of
-random parts of the positives (``draw_members``) they are the sub-document objective. ``intra_document`` (Li 2021),
-``order`` and ``posterior`` look at nothing but the positives themselves, ``coherence`` at no similarities at all, but
-at what the vectors of a text and its image say about how the two relate (Alikhani 2021).
+An objective takes the (D, D) similarities of D documents, where cell (i, j) is the similarity of the sentences of
+document i and the images of document j, and the first P documents are the positives. Two (P, D) masks say for document
+i whose images and whose sentences are its negatives. The result is one loss per positive; the caller averages them.
+With single sentences and images instead of whole sets (``draw_single_pairs``) the same objectives train the baseline
+NoStruct; with random parts of the positives (``draw_members``) they are the sub-document objective. ``intra_document``
+(Li 2021), ``order`` and ``posterior`` use only the positives themselves. ``coherence`` uses no similarities, but what
+the vectors of a text and its image say about their relation (Alikhani 2021).
 """
 
 from iconotext.objectives.coherence import coherence, relation_weights

@@ -1,4 +1,4 @@
-"""The coherence objective: the relations of a text and its image can be told from their vectors (Alikhani 2021)."""
+"""The coherence objective: the relations of a text and its image are predicted from their vectors (Alikhani 2021)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from torch.nn import functional
 
 
 def coherence(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """(P,) weighted binary cross-entropy, summed over relations (Eq. 2, whose sign is to be read the other way).
+    """(P,) weighted binary cross-entropy, summed over relations (Eq. 2, in which the sign is wrong).
 
     Args:
         logits: (P, R) log-odds of each relation, of each pair of a text and an image.
-        labels: (P, R) 1 or 0; NaN where nobody answered, which counts as nothing.
-        weights: (R,) of the relations, one divided by the positive rate.
+        labels: (P, R) 1 or 0; NaN for no answer, which does not count.
+        weights: (R,) of the relations: 1 / positive rate.
     """
     known = ~labels.isnan()
     losses = functional.binary_cross_entropy_with_logits(logits, labels.nan_to_num(), reduction="none")
@@ -21,9 +21,9 @@ def coherence(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
 
 
 def relation_weights(labels: Tensor) -> Tensor:
-    """(R,) one divided by the share of the known ones of (P, R) labels for training that are 1 (w_c of Eq. 2).
+    """(R,) 1 / share of 1 among the known ones of (P, R) training labels (w_c of Eq. 2).
 
-    A relation that nobody answered, or that never holds, counts once: no rate can be told.
+    The weight is 1 for a relation without answers, or that never holds, since its rate is unknown.
     """
     rates = labels.nanmean(0).nan_to_num()
     return torch.where(rates > 0, 1 / rates.clamp(min=1e-12), torch.ones_like(rates))

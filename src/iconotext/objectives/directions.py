@@ -1,4 +1,4 @@
-"""Similarities of a batch, looked at from each document."""
+"""The similarities of a batch, from the side of the sentences and from the side of the images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Direction:
     """Every positive with its negatives, in one direction.
 
     Attributes:
-        similarities: (P, D): of the sentences of document i with the images of each, or the reverse.
+        similarities: (P, D): of the sentences of document i with the images of document j, or the reverse.
         negatives: (P, D) bool, which of them are negatives.
     """
 
@@ -32,10 +32,10 @@ def directions(
         similarities: (D, D) float, [i, j] of the sentences of document i with the images of document j.
         image_negatives: (P, D) bool, [i, j] whether the images of j are negatives for the sentences of i; P ≤ D.
         sentence_negatives: (P, D) bool, [i, j] whether the sentences of j are negatives for the images of i.
-        own: (P,) what the positives' similarities are instead of the diagonal: those of their sub-documents.
+        own: (P,) the positives' similarities to use instead of the diagonal: those of their sub-documents.
 
     Raises:
-        ShapeError: They do not fit each other, a mask is not bool, or a document is its own negative.
+        ShapeError: The shapes do not fit, a mask is not bool, or a document is its own negative.
     """
     documents = len(similarities)
     if similarities.shape != (documents, documents):

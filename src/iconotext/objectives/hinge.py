@@ -10,7 +10,7 @@ from torch import Tensor
 from iconotext.objectives.directions import directions
 
 Negatives = Literal["hardest", "mean"]
-"""``hardest``: the negative that violates the margin most counts alone; ``mean``: all of them, averaged."""
+"""``hardest``: only the negative that violates the margin most counts; ``mean``: the mean over all."""
 
 
 def hinge(
@@ -24,12 +24,12 @@ def hinge(
 ) -> Tensor:
     """Sum over both directions of max(0, margin - positive + negative), for the hardest negative or their mean.
 
-    A document without negatives in a direction has the loss 0 there. Similarities, masks and ``own`` are those of
+    The loss is 0 in a direction in which a document has no negatives. For similarities, masks and ``own`` see
     ``directions``.
 
     Args:
-        margin: By how much a positive shall exceed its negatives, 0 or more; similarities that are all equal have the
-            loss 2 * margin.
+        margin: By how much a positive is to exceed its negatives, 0 or more; if all similarities are equal, the loss is
+            2 * margin.
 
     Returns:
         (P,) losses of the first P documents, 0 or more. Where several negatives are the hardest, one gets the gradient.

@@ -1,4 +1,4 @@
-"""The logistic objective: every pair of sentences and images is a question of its own, as in SigLIP."""
+"""The logistic objective: every pair of sentences and images is a yes-or-no question of its own, as in SigLIP."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def logistic(
 ) -> Tensor:
     """-log σ(scale * positive + bias), minus half the sum over the negatives of log σ(-(scale * negative + bias)).
 
-    Half, because with all others as negatives every pair of documents is a negative twice, as images for sentences and
-    as sentences for images: so the mean over documents is the loss of SigLIP (Zhai 2023). The sum grows with the number
-    of negatives, which the bias, there -10 at first, makes up for. Similarities, masks and ``own`` are those of
-    ``directions``.
+    Half, because if all other documents are negatives, every pair of documents is a negative twice: as images for
+    sentences and as sentences for images. So the mean over documents is the loss of SigLIP (Zhai 2023). The sum grows
+    with the number of negatives; the bias, initially -10 in SigLIP, compensates for that. For similarities, masks and
+    ``own`` see ``directions``.
 
     Args:
         scale: Factor on the similarities, above 0. A tensor, () float, may be learned.

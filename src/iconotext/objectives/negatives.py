@@ -1,4 +1,4 @@
-"""Which documents serve as negatives of which."""
+"""Draws the negatives of each document."""
 
 from __future__ import annotations
 

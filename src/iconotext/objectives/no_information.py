@@ -1,4 +1,4 @@
-"""The loss of a model that knows nothing: all similarities are alike. What training has to get below."""
+"""The loss of a model that knows nothing, so that all similarities are equal; training has to get below it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iconotext.objectives.softmax import softmax
 def loss_without_information(
     image_negatives: Tensor, sentence_negatives: Tensor, *, kind: str, margin: float
 ) -> Tensor:
-    """(P,) the least loss of each positive that equal similarities can have, whatever they are.
+    """(P,) the smallest loss of each positive with equal similarities.
 
     - ``hinge``: the margin in each direction, 2 * margin (Hessel 2019, Eq. 1), for the hardest negative and for their
       mean.

@@ -1,6 +1,6 @@
-"""The order objective: read in its own order, a document aligns better than with its images in the reverse order.
+"""The order objective: a document aligns better with its images in order than with the images in reverse order.
 
-Images mostly follow the order of their sentences. No paper of the three has this objective; it is ours.
+Images mostly follow the order of their sentences. None of the three papers has this objective; it is ours.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from iconotext.similarity.axis import Axis, Counts, axis_of
 
 
 def order(cosines: Tensor, sentence_counts: Counts, image_counts: Counts, *, scale: float | Tensor) -> Tensor:
-    """-log(A / (A + R)), where A is the soft monotone alignment of a document, R that of its images in reverse order.
+    """-log(A / (A + R)), where A is the soft monotone alignment of a document, R that with its images in reverse order.
 
-    A is the sum over all ways to give each image one sentence, so that no image has an earlier sentence than the image
-    before it, of the product of exp(scale * cosine). Against the reverse, not against all ways, since then nothing is
-    gained where all images are alike: images that share a sentence are in order both ways.
+    A is the sum, over all ways to assign a sentence to each image so that no image has an earlier sentence than the
+    image before it, of the product of exp(scale * cosine). It is compared with the reverse order and not with all
+    assignments, so that nothing is gained by making all images equal: images of one sentence are in order both ways.
 
     Args:
-        cosines: (N, M) float, every sentence against every image; the documents' own come first on both sides, document
-            after document, sentences and images each in reading order.
+        cosines: (N, M) float of all sentences with all images. Those of the P documents come first, one document after
+            the other, each in reading order.
         sentence_counts: (P,) sentences of each document, 1 or more, at most N together.
         image_counts: (P,) images of each document, 1 or more, at most M together.
         scale: Factor on the cosines, above 0. A tensor, () float, may be learned.
@@ -42,7 +42,7 @@ def order(cosines: Tensor, sentence_counts: Counts, image_counts: Counts, *, sca
 
 
 def _places(axis: Axis, *, backwards: bool = False) -> Tensor:
-    """(P, largest count) where the members of each set stand; behind the last one, or backwards the first, it again."""
+    """(P, largest count) positions of each set's members, padded with the last one (backwards: the first)."""
     counts, starts = torch.from_numpy(axis.counts)[:, None], torch.from_numpy(axis.starts)[:, None]
     place = torch.arange(int(axis.counts.max())).minimum(counts - 1)
     return starts + (counts - 1 - place if backwards else place)
@@ -51,11 +51,11 @@ def _places(axis: Axis, *, backwards: bool = False) -> Tensor:
 def _alignments(scores: Tensor, sentence_counts: Tensor, image_counts: Tensor) -> Tensor:
     """(2, P) log of the sums over all monotone alignments; ``scores`` are (2, P, sentences, images).
 
-    What stands behind a document's last sentence or image does no harm: sums only run towards later ones, and are read
-    where the document ends.
+    Padding behind a document's last sentence or image has no effect: sums only run forwards, and are read where the
+    document ends.
     """
     documents = torch.arange(len(sentence_counts))
-    until = scores[..., 0].logcumsumexp(2)  # over the alignments in which this image has this sentence or one before
+    until = scores[..., 0].logcumsumexp(2)  # this image has this sentence or an earlier one
     ends = [until[:, documents, sentence_counts - 1]]
     for image in scores.unbind(3)[1:]:
         until = (image + until).logcumsumexp(2)

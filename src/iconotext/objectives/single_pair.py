@@ -1,4 +1,4 @@
-"""NoStruct: the baseline that knows nothing of sets, one sentence and one image of each document (§3.3)."""
+"""NoStruct: the baseline without sets, with one sentence and one image of each document (§3.3)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from iconotext.similarity.axis import Axis, Counts, axis_of
 def draw_single_pairs(
     sentence_counts: Counts, image_counts: Counts, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """One random sentence and one random image of each document; their cosine then is the document's similarity.
+    """Draw a random sentence and a random image of each document; their cosine is the document's similarity.
 
-    The similarities of a batch of D documents are ``cosines[sentence_index][:, image_index]``, or the cosines of the
-    drawn vectors alone, which is less work; any objective takes them.
+    The similarities of a batch of D documents are ``cosines[sentence_index][:, image_index]`` or, with less work, the
+    cosines of only the drawn vectors; any objective can be used with them.
 
     Args:
         sentence_counts: (D,) sentences of each document, 1 or more.
@@ -36,6 +36,6 @@ def draw_single_pairs(
 
 def _draw(axis: Axis, generator: torch.Generator) -> Tensor:
     counts, starts = (torch.from_numpy(numbers).to(generator.device) for numbers in (axis.counts, axis.starts))
-    # 53 random bits: the bias towards any member is beyond measure, and no product rounds up to the count.
+    # 53 random bits: the bias towards any member is negligible, and no product is rounded up to the count.
     share = torch.rand(len(axis), dtype=torch.float64, generator=generator, device=generator.device)
     return starts + (share * counts).long()

@@ -18,8 +18,8 @@ def softmax(
 ) -> Tensor:
     """Mean over both directions of -log(exp(scale * positive) / (that + sum over negatives of exp(scale * negative))).
 
-    The two directions are averaged, as in CLIP (Radford 2021), not summed as in the hinge of Hessel 2019. A document
-    without negatives in a direction has the loss 0 there. Similarities, masks and ``own`` are those of ``directions``.
+    The two directions are averaged, as in CLIP (Radford 2021), not summed as in the hinge of Hessel 2019. The loss is 0
+    in a direction in which a document has no negatives. For similarities, masks and ``own`` see ``directions``.
 
     Args:
         scale: Factor on the similarities, above 0: 1 / temperature. A tensor, () float, may be learned.

@@ -1,4 +1,4 @@
-"""Stage 1, file → Document: one module per format behind one ``read``."""
+"""Stage 1: reads files as ``Document``, with one module for each format behind the function ``read``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Found = TypeVar("Found")
 
 
 def __getattr__(name: str) -> Any:
-    if name == "ReadSettings":  # needs pydantic, a tenth of a second that not all who import this wait for
+    if name == "ReadSettings":  # needs pydantic, a tenth of a second that not every import should take
         from iconotext.read.settings import ReadSettings
 
         return ReadSettings
@@ -133,7 +133,7 @@ def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) 
 
 
 def read_found(found: Sequence[tuple[Path, Path | None]], settings: ReadSettings) -> Iterator[Document | Failure]:
-    """Read what ``find_documents`` found, as ``read_all`` does."""
+    """Read the files from ``find_documents``, like ``read_all``."""
     for (path, folder), name in zip(found, unique_names([path for path, _ in found]), strict=True):
         try:
             yield from read_documents(path, settings, within=folder, identifier=name)
@@ -142,11 +142,11 @@ def read_found(found: Sequence[tuple[Path, Path | None]], settings: ReadSettings
 
 
 def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, identifier: str) -> Iterator[Document]:
-    """Read the documents of one file; only an EPUB can hold several.
+    """Read the documents of one file; only an EPUB can have several.
 
     Args:
-        within: Folder that images may come from, if ``settings.root`` names none; None: the file's own.
-        identifier: Id of the document, or what the ids of several begin with.
+        within: Folder in which images may be, if ``settings.root`` is not set; None for the file's own folder.
+        identifier: Id of the document, or prefix of the ids of several.
 
     Raises:
         DocumentError: The file cannot be read.
@@ -156,7 +156,7 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     within = settings.root or within or path.parent
     flows = read_isolated(read_flows, path, settings, within)
     origin = settings.origins.get(path)
-    if origin is not None:  # nothing of this machine is in it
+    if origin is not None:  # the page is from the web: nothing on this machine belongs to it
         settings = settings.model_copy(update={"allow_outside": False})
     for flow in flows:
         for line in flow.unread:
@@ -170,11 +170,11 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
 def read_isolated(
     reader: Callable[[str, Path, ReadSettings], Found], path: Path, settings: ReadSettings, within: Path
 ) -> Found:
-    """What a reader finds in a file, given its format, in a process of its own with limits on memory and time.
+    """Run a reader on a file, given its format, in a process with limits on memory and time.
 
     Args:
-        reader: A function of a module; what it returns must pickle.
-        within: The folder that what a file takes in, such as pictures, may come from.
+        reader: A function of a module; its result must be picklable.
+        within: The folder in which pictures and included files may be.
 
     Raises:
         DocumentError: The file cannot be read.
@@ -186,13 +186,13 @@ def read_isolated(
 
 
 def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
-    """What the reader of a format finds in a file; here nothing limits its memory and time."""
+    """The result of a format's reader, without limits on memory and time."""
     return list(reader_of(format_)(path, settings))
 
 
 @contextmanager
 def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
-    """Turn whatever a parser raises on broken bytes into an error of ours that names the file."""
+    """Turn any exception of a parser on a broken file into an error that names the file."""
     try:
         yield
     except LimitError as error:
@@ -214,7 +214,7 @@ def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
 
 
 def _unforeseen(path: Path, error: Exception) -> Exception:
-    """The error to raise for an exception that no reader foresaw. Tests replace this, so that it hides no bug."""
+    """The error for an exception that no reader expected. Tests replace this, so that it hides no bugs."""
     kind = f"{type(error).__name__}: {error}".rstrip(": ")
     return DocumentError(
         f"{path}: damaged, or a bug of iconotext ({' '.join(kind.split())}): save it again, or report it"

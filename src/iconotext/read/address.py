@@ -1,4 +1,4 @@
-"""From the address of an image in a document to a file that the document may name."""
+"""Finds the file that an image's address in a document means, if the document may use it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ MADE_BY_CODE = "code"
 """``code:NAME`` is the address that readers give to a picture that code makes when a document is rendered."""
 
 MAX_LENGTH = 4_096
-"""Characters of an address that is looked up, as many as a path has on Linux: resolving takes quadratic time."""
+"""Maximum length of an address, as for paths on Linux, since resolving takes quadratic time."""
 
 MAX_LOOKED_UP = 10_000
-"""Different addresses of one document that are looked up: each may be in many folders."""
+"""Maximum number of different addresses in a document, since each may be looked up in many folders."""
 
 
 class Addresses:
-    """The addresses of one document; each is looked up once, and at most ``MAX_LOOKED_UP`` are.
+    """Looks up the addresses of one document, each once, at most ``MAX_LOOKED_UP``.
 
     Args:
         within: See ``open_address``.
@@ -46,7 +46,7 @@ class Addresses:
         """The image at an address, as ``open_address`` finds it.
 
         Raises:
-            ImageError: It cannot be had, or the document names too many.
+            ImageError: It cannot be loaded, or the document has too many addresses.
         """
         fetch = self._given[-1].fetch
         if address[:5].lower() == "data:" or (ON_THE_WEB.match(address) and not fetch):  # nothing to look up
@@ -65,15 +65,15 @@ class Addresses:
 
 
 def open_address(address: str, document: Path, within: Path, settings: ReadSettings) -> Path | bytes:
-    """The image that a document means by an address.
+    """The image at an address in a document.
 
-    Relative addresses start from the document's folder and may not leave ``within``. One that begins with ``/`` starts
-    from ``settings.root``, else from the nearest parent folder of the document in which it exists, or in a folder of it
-    that sites serve (``static/``, ...), never from the root of the machine.
+    Relative addresses start from the document's folder and must not leave ``within``. One that begins with ``/`` starts
+    from ``settings.root``; else from the nearest parent folder of the document in which it exists, directly or in a
+    folder that sites serve (``static/``, ...); never from the root of the machine.
 
     Raises:
         OutsideError: It leads out of the allowed folder.
-        ImageError: There is nothing there, or it may not be fetched.
+        ImageError: It does not exist, or may not be fetched.
     """
     address = address.strip()
     if address[:5].lower() == "data:":
@@ -113,7 +113,7 @@ def _path_part(address: str) -> str:
 
 
 def _double_slash_path(address: str, document: Path, settings: ReadSettings) -> bool:
-    """Whether ``//images/a.jpg`` is a path on the site with a slash too many."""
+    """Whether ``//images/a.jpg`` is a path on the site with one slash too many."""
     return address.startswith("//") and _on_site(unquote(_path_part(address)), document.parent, settings) is not None
 
 
@@ -131,10 +131,10 @@ def _on_site(path: str, folder: Path, settings: ReadSettings) -> Path | None:
 
 
 def _beside_content(path: str, document: Path, settings: ReadSettings) -> Path | None:
-    """The file that Hugo would show for a relative address on a page under ``content/``.
+    """The file that Hugo would serve for a relative address on a page under ``content/``.
 
-    ``content/post/trip.md`` is shown as ``/post/trip/``: ``a.png`` on it is ``static/post/trip/a.png``; or, as themes
-    have it, ``static/a.png``.
+    ``content/post/trip.md`` is served as ``/post/trip/``: its ``a.png`` is ``static/post/trip/a.png`` or, in some
+    themes, ``static/a.png``.
     """
     page = document.absolute().with_suffix("")
     content = next((parent for parent in page.parents if parent.name == "content"), None)
@@ -150,7 +150,7 @@ def _beside_content(path: str, document: Path, settings: ReadSettings) -> Path |
 
 
 def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
-    """``path`` if it is a file and, links resolved, within ``allowed``; None if it is no file.
+    """``path`` if it is a file in ``allowed``, with links resolved; None if it is not a file.
 
     Raises:
         ImageError: It leads out of the folder, or cannot be looked up.

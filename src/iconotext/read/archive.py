@@ -1,4 +1,4 @@
-"""Zip containers (DOCX, EPUB) opened with limits: a few kilobytes can claim to be, or unpack to, terabytes."""
+"""Opens zip containers (DOCX, EPUB) with limits: a few kilobytes can claim to be, or unpack to, terabytes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Element = Any  # lxml has no types of its own that mypy could check
 
 MAX_MEMBERS = 20_000
 MAX_RATIO = 200
-"""Unpacked bytes per packed byte: text and markup stay below 30, empty drawings below 100."""
+"""Maximum ratio of unpacked to packed bytes: text and markup stay below 30, empty drawings below 100."""
 RATIO_FROM = 8 * 2**20
-"""Members that unpack to fewer bytes may have any ratio."""
+"""Members with fewer unpacked bytes may have any ratio."""
 CHUNK = 2**20
 END_OF_DIRECTORY, END_OF_DIRECTORY_64, LOCATOR_64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
 
 
 class Archive:
-    """The members of an open zip file, read one at a time under one budget."""
+    """The members of an open zip file, read one at a time, with a limit on their total size."""
 
     def __init__(self, file: zipfile.ZipFile, max_bytes: int) -> None:
         self._file = file
@@ -39,7 +39,7 @@ class Archive:
         self._folded = {name.casefold(): name for name in self._members}
 
     def find(self, name: str) -> str | None:
-        """The member that an address inside the archive means; upper and lower case may differ, ``%20`` is a space."""
+        """The member for an address in the archive; case may differ, and ``%20`` is a space."""
         for candidate in (name, unquote(name)):
             clean = _clean(candidate)
             found = clean if clean in self._members else self._folded.get(clean.casefold())
@@ -48,11 +48,11 @@ class Archive:
         return None
 
     def read(self, name: str) -> bytes:
-        """A member's bytes, which are kept.
+        """A member's bytes; they are cached.
 
         Raises:
             HostileDocumentError: It unpacks to more than is allowed.
-            DocumentError: It is missing, damaged, or has a password.
+            DocumentError: It is missing, damaged, or encrypted.
         """
         if name not in self._read:
             self._read[name] = self.unpack(name)
@@ -60,18 +60,18 @@ class Archive:
 
     @property
     def names(self) -> list[str]:
-        """The members but folders: paths without ``..`` that begin at the archive's root."""
+        """The members without folders: paths without ``..``, relative to the archive's root."""
         return list(self._members)
 
     def unpack(self, name: str) -> bytes:
-        """As ``read``, but nothing is kept."""
+        """A member's bytes, without caching; errors as for ``read``."""
         info = self._members.get(name)
         if info is None:
             raise DocumentError(f"broken: {name} is missing in it; save it again with the program that made it")
         return self._unpack(info)
 
     def xml(self, name: str) -> Element:
-        """The root element of an XML member; ``DocumentError`` as ``read``, or where it is not well-formed."""
+        """The root element of an XML member; ``DocumentError`` as for ``read``, or if it is not well-formed."""
         return parse_xml(self.read(name), name)
 
     def _unpack(self, info: zipfile.ZipInfo) -> bytes:
@@ -86,7 +86,7 @@ class Archive:
                 while chunk := stream.read(CHUNK):
                     chunks.append(chunk)
                     size += len(chunk)
-                    if size > self._left:  # counted here, whatever sizes the file declares
+                    if size > self._left:  # counted here, since declared sizes may be wrong
                         raise HostileDocumentError(_too_large(self._max_bytes))
                     if size > RATIO_FROM and size > MAX_RATIO * max(info.compress_size, 1):
                         raise HostileDocumentError(_bomb(info.filename))
@@ -106,11 +106,11 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path, max_bytes: int) -> Iterator[Archive]:
-    """Open a zip file whose directory passes the limits.
+    """Open a zip file, after checking its directory against the limits.
 
     Raises:
-        HostileDocumentError: Too many members, or they declare to unpack to more than ``max_bytes`` or by too much.
-        DocumentError: No zip file, or a damaged one.
+        HostileDocumentError: Too many members, or their declared sizes exceed ``max_bytes`` or the ratio.
+        DocumentError: Not a zip file, or a damaged one.
     """
     with path.open("rb") as stream:
         _check_directory(stream)
@@ -134,7 +134,7 @@ def parse_xml(data: bytes, name: str) -> Element:
     """Parse XML without entities, external parts or network.
 
     Raises:
-        HostileDocumentError: It declares entities, which these formats have no use for.
+        HostileDocumentError: It declares entities, which these formats do not use.
         DocumentError: It is not well-formed.
     """
     parser = etree.XMLParser(
@@ -154,7 +154,7 @@ def parse_xml(data: bytes, name: str) -> Element:
 
 
 def resolve(base: str, address: str) -> str:
-    """The member that a relative address in the member ``base`` means; ``..`` ends at the archive's root."""
+    """The member for a relative address in the member ``base``; ``..`` ends at the archive's root."""
     return _clean(posixpath.join("/" + posixpath.dirname(base), address.replace("\\", "/")))
 
 
@@ -163,7 +163,7 @@ def _clean(name: str) -> str:
 
 
 def _check_directory(stream: BinaryIO) -> None:
-    """Reject a directory of millions of entries before ``zipfile`` makes an object of each."""
+    """Refuse a directory with millions of entries before ``zipfile`` makes an object for each."""
     size = stream.seek(0, 2)
     start = max(0, size - 65_600)  # the end record, after it a comment of up to 65,535 bytes
     stream.seek(start)

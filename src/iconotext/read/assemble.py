@@ -1,4 +1,4 @@
-"""Blocks → Document: captions go to their images, text becomes sentences, addresses become files."""
+"""Makes a document of blocks: captions are assigned to images, text is split into sentences, addresses to files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ STARTS = itemgetter(0)
 
 
 def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings: ReadSettings) -> Document:
-    """Make a document of what a reader found.
+    """Make a document of a reader's result.
 
     Args:
-        flow: The blocks, the title (without one, the first heading serves) and the declared language (the setting
-            counts before it; see ``document_language``).
-        path: The file they come from; relative image addresses start there.
-        within: The folder that no image may leave.
+        flow: Blocks, title (else the first heading is used) and declared language (``settings.language`` has
+            precedence; see ``document_language``).
+        path: The file; relative image addresses start from its folder.
+        within: The folder that images must not leave.
     """
     addresses = Addresses(path, within, settings)
     kept = attach_captions(flow.blocks)
@@ -58,7 +58,7 @@ def _sample(blocks: list[Block]) -> list[str]:
 
 
 def _spans(block: Block, language: str) -> list[tuple[int, int]]:
-    """Where the sentences of a block are; a heading is one sentence, a line without letters and digits has none."""
+    """Positions of the sentences in a block; a heading is one sentence, a line without letters and digits has none."""
     if not WORDS.search(block.text):
         return []
     if block.kind == "heading":
@@ -67,7 +67,7 @@ def _spans(block: Block, language: str) -> list[tuple[int, int]]:
 
 
 def _targets(block: Block, spans: list[tuple[int, int]]) -> list[dict[str, None]]:
-    """What each sentence of a block points at, each name once."""
+    """The targets of each sentence's links, without repetitions."""
     found: list[dict[str, None]] = [{} for _ in spans]
     for start, end, name in block.targets:
         for number in range(max(bisect_left(spans, start, key=STARTS) - 1, 0), len(spans)):
@@ -111,5 +111,5 @@ def _image(found: FlowImage, addresses: Addresses, *, block: int, position: int)
 
 
 def shown_address(source: str) -> str:
-    """An address as results show it: a ``data:`` address is cut after its type."""
+    """An address for output: a ``data:`` address is cut after its type."""
     return source if source[:5].lower() != "data:" else source[: min(len(source), 40)].split(",")[0] + ",..."

@@ -1,4 +1,4 @@
-"""What every reader makes of its format: blocks of text in reading order, with the images that stand in them."""
+"""The common output of all readers: blocks of text in reading order, with the images in them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class FlowImage:
-    """An image as a document names it.
+    """An image as a document refers to it.
 
     Attributes:
-        sources: Its addresses, the preferred one first (``srcset`` gives several).
-        alt: Alternative text, "" where it is empty, None where the source says nothing.
-        title: Title, which serves as caption where there is no other (Markdown has no place for one).
-        anchors: Identifiers by which the document may point at it.
+        sources: Its addresses, the preferred one first (``srcset`` has several).
+        alt: Alternative text; "" if it is empty, None if there is none.
+        title: Title, used as caption if there is no other (Markdown has no captions).
+        anchors: Identifiers to which the document may link.
         page: Page of a PDF, from 1.
-        box: Place on that page: left, top, right, bottom, 0 to 1 from the top left.
-        problem: Why it cannot be used, where the reader already knows.
-        at: Where its markup begins, in characters of the decoded file, or of the part; None where nobody knows.
-        part: The chapter of an EPUB that names it.
-        decorative: Whether the source says that it is for the eye alone.
-        linked: Whether it is all that a link holds.
-        sides: Width and height that the source gives it, in pixels.
+        box: Position on that page: left, top, right, bottom, 0 to 1 from the top left.
+        problem: Why it cannot be used, if the reader knows already.
+        at: Beginning of its markup, in characters of the decoded file or part; None if unknown.
+        part: The chapter of an EPUB that contains it.
+        decorative: Whether the source marks it as decoration.
+        linked: Whether it is the only content of a link.
+        sides: Width and height given in the source, in pixels.
     """
 
     sources: tuple[str, ...]
@@ -52,13 +52,13 @@ class Block:
     """A paragraph, heading, list item, quotation, table cell or caption, or an image on its own.
 
     Attributes:
-        text: White space collapsed, "" for an image on its own.
-        kind: What it is. ``attach_captions`` gives captions to their images.
-        images: (offset into the text, image), in reading order.
-        targets: (start, end, identifier): stretches of the text that link to a place in the document.
-        emphasised: Whether all of the text is set in italics, as captions under images often are.
-        anchors: Identifiers of a caption (bookmarks in it): they become those of its image.
-        level: Of a heading, 1 to 6; None where the source does not say.
+        text: With white space collapsed; "" for an image on its own.
+        kind: Its kind. ``attach_captions`` moves captions to their images.
+        images: (offset in the text, image), in reading order.
+        targets: (start, end, identifier): ranges of the text that link to a place in the document.
+        emphasised: Whether all of the text is in italics, as captions below images often are.
+        anchors: Identifiers of a caption (bookmarks in it), which become identifiers of its image.
+        level: Of a heading, 1 to 6; None if unknown.
     """
 
     text: str = ""
@@ -72,13 +72,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One document as its reader found it.
+    """A document, as returned by a reader.
 
     Attributes:
         blocks: In reading order.
-        language: The language it declares, a lower-case ISO 639 code, or None.
-        name: What to add to the document's id where one file holds several (chapters); "" else.
-        unread: What the file names as part of its text and could not be read, and why, a line each.
+        language: The declared language, a lower-case ISO 639 code, or None.
+        name: Suffix of the document's id if one file has several (chapters); else "".
+        unread: Parts of the text in other files that could not be read, with reasons, a line each.
     """
 
     blocks: list[Block]
@@ -89,7 +89,7 @@ class Flow:
 
 
 class BlockWriter:
-    """Collects the blocks of one document while a reader walks through it."""
+    """Collects the blocks of a document while a reader goes through it."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -100,7 +100,7 @@ class BlockWriter:
 
     @property
     def offset(self) -> int:
-        """Characters in the open block so far."""
+        """Number of characters in the open block so far."""
         return self._length
 
     def text(self, text: str, *, emphasised: bool = False) -> None:
@@ -116,7 +116,7 @@ class BlockWriter:
             self._plain = True
 
     def image(self, image: FlowImage) -> None:
-        """Put an image at the present place of the open block."""
+        """Add an image at the present position of the open block."""
         self._block.images.append((self._length, image))
 
     def target(self, start: int, identifier: str) -> None:
@@ -125,7 +125,7 @@ class BlockWriter:
             self._block.targets.append((start, self._length, identifier))
 
     def close(self, kind: Kind = "paragraph", level: int | None = None) -> Block | None:
-        """End the open block; returns it, or None where there was nothing in it."""
+        """End the open block and return it; None if it was empty."""
         block, self._block = self._block, Block()
         block.text = "".join(self._parts).rstrip()
         block.kind = kind
@@ -149,15 +149,15 @@ MAX_CAPTION_WORDS = 60
 
 
 def attach_captions(blocks: Iterable[Block]) -> list[Block]:
-    """Give every caption to its image and take it out of the text.
+    """Move every caption from the text to its image.
 
-    A block is a caption where the format says so, where it begins like "Figure 3:" beside an image, where it is
-    one short line in italics directly below an image, or where it repeats the picture's alternative text there. A
-    caption belongs to the image directly above it that has none yet, else to the one directly below. A caption
-    without an image (of a table or a listing) becomes a paragraph.
+    A block is a caption if the format says so, if it begins like "Figure 3:" beside an image, or if directly below an
+    image it is one short line in italics or repeats the image's alternative text. A caption belongs to the image
+    directly above it that has none yet, else to the one directly below. A caption without an image (of a table or a
+    listing) becomes a paragraph.
     """
     kept: list[Block] = []
-    waiting: Block | None = None  # a caption that stands above its image
+    waiting: Block | None = None  # a caption above its image
     for block in blocks:
         above = _uncaptioned(kept[-1]) if kept and waiting is None else None
         if block.images:
@@ -189,7 +189,7 @@ def _has_label(block: Block) -> bool:
 
 
 def _uncaptioned(block: Block) -> FlowImage | None:
-    """The last image of a block that ends with it, if it has no caption yet."""
+    """The last image of a block, if the block ends with it and it has no caption yet."""
     if not block.images:
         return None
     offset, image = block.images[-1]
@@ -214,7 +214,7 @@ def _own_line(block: Block) -> None:
 
 
 def _add_caption(block: Block, caption: Block) -> None:
-    """Caption the last images of a block: two side by side share the line below them."""
+    """Set the caption of a block's last images: two side by side share the line below them."""
     last = block.images[-1][0]
     block.images = [
         (
@@ -228,7 +228,7 @@ def _add_caption(block: Block, caption: Block) -> None:
 
 
 def drop_repeated_title(blocks: list[Block]) -> list[Block]:
-    """Leave out a title that the next heading repeats: converters write the one above the other."""
+    """Remove a title that the next heading repeats: some converters write both."""
     for block in blocks[1:4]:
         if blocks[0].kind == block.kind == "heading" and blocks[0].text.casefold() == block.text.casefold():
             return blocks if blocks[0].images else blocks[1:]

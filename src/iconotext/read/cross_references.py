@@ -1,8 +1,8 @@
-"""References by label, in the HTML that readers make: the text that they show is known once all figures are.
+"""Resolves references by label in the HTML that readers make, once all figures are known.
 
-A reader writes ``<a href="#LABEL" data-shown="Fig. %s">what to show otherwise</a>``. ``%s`` stands for the number of
-the figure or table, counted in this file; without it the caption or title of what has the label is shown. A label that
-is not in the file shows what the reader wrote.
+A reader writes ``<a href="#LABEL" data-shown="Fig. %s">fallback text</a>``. ``%s`` stands for the number of the figure
+or table, counted in this file; without ``%s`` the caption or title of the labelled element is shown. For a label that
+is not in the file the fallback text is shown.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from typing import Any
 from iconotext.read.blocks import SPACE
 
 NUMBERED = {"figure": "figcaption", "table": "caption"}
-"""What is numbered, each kind for itself, and what it must have for it."""
+"""Numbered elements, counted separately by kind, and the child element that each must have."""
 
 TITLES = frozenset("h1 h2 h3 h4 h5 h6 figcaption caption".split())
 MAX_TITLE = 300
-"""Characters of a caption or title that is shown in place of a label."""
+"""Maximum length of a caption or title that is shown for a label."""
 
 
 def reference(label: str, shown: str, otherwise: str, raw: str = "") -> str:
     """HTML of a reference.
 
     Args:
-        label: What it points at.
-        shown: What it shows, as described above.
-        otherwise: What it shows where the label is not in this file.
-        raw: How the source writes it.
+        label: Its target.
+        shown: The text to show, as described above.
+        otherwise: The fallback text, if the label is not in this file.
+        raw: The reference in the source.
     """
     attributes = f'href="#{escape(label)}" data-shown="{escape(shown)}"' + (f' data-raw="{escape(raw)}"' if raw else "")
     return f"<a {attributes}>{escape(otherwise)}</a>"
 
 
 def fill_references(root: Any) -> dict[str, str]:
-    """Give every reference its text.
+    """Set the text of every reference.
 
     Args:
-        root: An element of lxml; it is changed.
+        root: An lxml element; it is changed.
 
     Returns:
-        What the references are in the source, and what they show.
+        Reference in the source to the shown text.
     """
     references = root.xpath(".//a[@data-shown]")
     if not references:
@@ -64,7 +64,7 @@ def fill_references(root: Any) -> dict[str, str]:
 
 
 def _numbers(root: Any) -> dict[str, str]:
-    """The number of each figure and table with a caption, by each of its names; parts of a figure have its number."""
+    """Label to number, for figures and tables with captions; parts of a figure have its number."""
     found: dict[str, str] = {}
     counters: dict[Any, Iterator[int]] = {kind: count(1) for kind in NUMBERED}
     for element in root.iter(*NUMBERED):
@@ -83,7 +83,7 @@ def _numbers(root: Any) -> dict[str, str]:
 
 
 def _names(element: Any) -> list[str]:
-    """Identifiers of an element and of the empty marks at its beginning and right before it."""
+    """Identifiers of an element, and of empty elements at its beginning and right before it."""
     marks = [child for child in element.iterchildren("span") if child.get("id") and not len(child) and not child.text]
     before = element.getprevious()
     while before is not None and before.tag == "span" and before.get("id") and not len(before) and not before.text:
@@ -93,7 +93,7 @@ def _names(element: Any) -> list[str]:
 
 
 def _titles(root: Any) -> dict[str, str]:
-    """What stands for each label: the caption of a figure or table, the text of a heading."""
+    """Label to shown text: the caption of a figure or table, or the text of a heading."""
     found: dict[str, str] = {}
     for element in root.iter(*TITLES):
         owner = element.getparent() if element.tag in ("figcaption", "caption") else element

@@ -1,4 +1,4 @@
-"""A text that is changed in steps, and where in the file each of its characters stood before."""
+"""A text that is changed in steps, with the original position of each character."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ NEW = itemgetter(0)
 
 @dataclass(slots=True)
 class EditedText:
-    """A text, and the steps that led to it.
+    """A text, with the steps that led to it.
 
     Attributes:
-        text: As it is now.
-        steps: For each step that changed something: of every stretch that it replaced, where that stretch begins and
-            ends now and where it began and ended before, in order.
+        text: The present text.
+        steps: For each step, the replaced ranges in order: begin and end after the step, begin and end before it.
     """
 
     text: str
@@ -29,7 +28,7 @@ class EditedText:
         self.replace([(m.start(), m.end(), _made(m, replacement)) for m in pattern.finditer(self.text)])
 
     def replace(self, stretches: list[tuple[int, int, str]]) -> None:
-        """Replace stretches (begin, end, text) that stand in order and do not overlap."""
+        """Replace ranges (begin, end, text), which must be in order and not overlap."""
         parts: list[str] = []
         step: list[tuple[int, int, int, int]] = []
         old = new = 0
@@ -46,7 +45,7 @@ class EditedText:
             self.steps.append(step)
 
     def original(self, offset: int) -> int:
-        """Where a character stood at first; of one in a replaced stretch, where that stretch began."""
+        """The original position of a character; for one in a replaced range, the beginning of that range."""
         for step in reversed(self.steps):
             at = bisect_right(step, offset, key=NEW) - 1
             if at >= 0:

@@ -1,4 +1,4 @@
-"""Paths → documents: which files of a folder are read, and what each is called."""
+"""Finds the documents in folders: which files are read, and their names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEFT_OUT = (
     "_build/",
     "_book/",
 )
-"""Folders that hold no documents of the user's, as patterns of a ``.gitignore``."""
+"""Folders without the user's own documents, as patterns of a ``.gitignore``."""
 
 BUILT = {
     "public": ("hugo.toml", "hugo.yaml", "hugo.json", "config.toml", "gatsby-config.js"),
@@ -41,13 +41,13 @@ BUILT = {
     "dist": ("package.json",),
     "book": ("book.toml",),
 }
-"""Folders that a site generator fills if one of these files lies beside them: they hold the same texts again."""
+"""Folder to marker files: if one of these is beside it, a site generator fills the folder with repeated texts."""
 
 OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
-"""Reasons to skip a file, beside the suffixes of other kinds of files and the names of folders, which end in ``/``."""
+"""Reasons for skipping a file, besides suffixes of other kinds of files, and names of folders, which end in ``/``."""
 
 _HEAD = 64 * 2**10
-"""Bytes at the beginning of an HTML file that tell whether it is a document."""
+"""Bytes at the beginning of an HTML file that are read to find out whether it is a document."""
 
 _MARK = b'<meta name="generator" content="iconotext">'
 _CODE = re.compile(rb"(\{[{%#]|[%}#]\}|<(?:script|style)\b|</(?:script|style))", re.IGNORECASE)
@@ -60,21 +60,21 @@ def find_documents(
     suffixes: Container[str] = SUFFIXES,
     skipped: Counter[str] | None = None,
 ) -> Iterator[tuple[Path, Path | None]]:
-    """The documents meant by paths, each once: (file, the folder that was given, None where the file itself was).
+    """Find the documents at paths, each once: (file, the named folder; None if the file itself was named).
 
-    In a folder every file with a suffix we know counts, in order of name, but for what ``LEFT_OUT``, ``BUILT``,
-    ``settings.include`` and ``settings.exclude`` say, HTML templates with more tags than text, and pages that this
-    program made. A file that is named itself is always meant, whatever its suffix. A folder that cannot be listed
-    is given as if it were a file: reading it says why.
+    In a folder, every file with a known suffix counts, in order of name, except those excluded by ``LEFT_OUT``,
+    ``BUILT``, ``settings.include`` and ``settings.exclude``, HTML templates with more tags than text, and pages that
+    iconotext made. A named file always counts, whatever its suffix. A folder that cannot be listed is returned like a
+    file, so that reading it reports the reason.
 
     Args:
-        settings: ``include`` and ``exclude`` count.
-        suffixes: Of the files of folders that count, in small letters: by default those of documents.
-        skipped: Counts the files of folders that are skipped, by suffix or by one of the three reasons above, and the
-            folders that are skipped, by their names with ``/`` at the end. The log names each (level INFO).
+        settings: ``include`` and ``exclude`` are used.
+        suffixes: Suffixes of files in folders, in lower case; default: those of documents.
+        skipped: Counts skipped files in folders, by suffix or by one of the three reasons above, and skipped folders,
+            by name with ``/`` at the end. Each is also logged (level INFO).
 
     Raises:
-        SettingError: ``include`` or ``exclude`` has something that is no pattern.
+        SettingError: ``include`` or ``exclude`` has an invalid pattern.
     """
     from iconotext.read.settings import ReadSettings
 
@@ -90,7 +90,7 @@ def find_documents(
 
 
 def no_documents(paths: Iterable[Path | str], settings: ReadSettings, skipped: Counter[str]) -> DocumentError:
-    """The error to raise where ``find_documents`` found none."""
+    """The error to raise if ``find_documents`` found none."""
     names = ", ".join(map(str, paths))
     given = [name for name in ("include", "exclude") if getattr(settings, name)]
     folders = bool(settings.exclude) and any(kind.endswith("/") for kind in skipped)
@@ -101,7 +101,7 @@ def no_documents(paths: Iterable[Path | str], settings: ReadSettings, skipped: C
 
 
 def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:
-    """Whether ``settings.include`` and ``settings.exclude`` leave out a file below a folder that was given."""
+    """Whether ``settings.include`` and ``settings.exclude`` exclude a file below a named folder."""
     name = file.relative_to(root).as_posix()
     exclude, include = _patterns(settings.exclude), _patterns(settings.include)
     return exclude.match_file(name) or bool(settings.include and not include.match_file(name))
@@ -122,7 +122,7 @@ def _inside(
         folder = Path(top)
         within = "" if folder == root else f"{folder.relative_to(root).as_posix()}/"
         for name in sorted(folders):
-            said = exclude.check_file(f"{within}{name}/").include  # None where no pattern says anything
+            said = exclude.check_file(f"{within}{name}/").include  # None if no pattern matches
             if said or (said is None and any(config in files for config in BUILT.get(name, ()))):
                 skip(folder / name, f"{name}/")
                 folders.remove(name)
@@ -137,7 +137,7 @@ def _inside(
                 skip(path, kind)
             else:
                 yield path, root
-    for path in unlisted:  # reading says what is wrong
+    for path in unlisted:  # reading reports the reason
         yield path, root
 
 
@@ -152,7 +152,7 @@ def _patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
 
 
 def _reason_to_skip(path: Path) -> str | None:
-    """Why an HTML file of a folder is not a document, from its first bytes; None for one, and for any other file."""
+    """Why an HTML file in a folder is not a document, from its first bytes; None for documents and other files."""
     if SUFFIXES.get(path.suffix.lower()) != "html" or not path.is_file():
         return None  # reading says what is wrong with a pipe or a device
     try:
@@ -166,7 +166,7 @@ def _reason_to_skip(path: Path) -> str | None:
 
 
 def _more_tags_than_text(html: bytes) -> bool:
-    """Whether there is more inside ``{{ }}``, ``{% %}`` and ``{# #}`` than text that a reader would see."""
+    """Whether there is more text inside ``{{ }}``, ``{% %}`` and ``{# #}`` than text that readers see."""
     tags, text, inside = 0, [], b""  # inside: of a tag ("{"), of a script or style ("<")
     for piece in _CODE.split(html):
         kind = piece[:1] if _CODE.fullmatch(piece) else b""
@@ -184,7 +184,7 @@ def _more_tags_than_text(html: bytes) -> bool:
 
 
 def unique_names(paths: Sequence[Path]) -> list[str]:
-    """A name for every file: its stem, with as many folders and, if need be, the suffix as make it unique."""
+    """A name for every file: its stem, with as many folders and, if necessary, the suffix as make it unique."""
     names = [path.stem for path in paths]
     for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         names = _longer(names, ["/".join((*p.parts[-depth:-1], p.stem)).lstrip("/") for p in paths])

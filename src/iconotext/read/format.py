@@ -1,4 +1,4 @@
-"""What kind of document a file is, and which reader reads it."""
+"""Finds the format of a document, and its reader."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SUFFIXES = {
     ".mediawiki": "mediawiki",
     ".typ": "typst",
 }
-"""The formats and how their files end."""
+"""Suffix to format."""
 
 XML_KIND = re.compile(
     rb"(http://docbook\.org/ns/docbook|-//OASIS//DTD DocBook)|-//NLM//DTD|<article[^>]{0,400} dtd-version="
@@ -60,7 +60,7 @@ FORMATS = "Markdown, HTML, DOCX, EPUB, PDF, ODT, PPTX, ipynb, or with iconotext[
 
 
 def lacks_extra(suffix: str) -> bool:
-    """Whether files that end so would be read if the extra ``formats`` were installed."""
+    """Whether files with this suffix could be read if the extra ``formats`` were installed."""
     from iconotext.read.pandoc.convert import NAMES
 
     return SUFFIXES.get(suffix) in {"rst", *NAMES} and not has("formats")
@@ -70,7 +70,7 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
     """The format of a document, by its suffix or its first bytes, and its size in bytes.
 
     Raises:
-        DocumentError: The file is missing, empty, no file, too large, or of an unknown format.
+        DocumentError: The file is missing, empty, not a regular file, too large, or of an unknown format.
     """
     try:
         found = path.stat()
@@ -113,10 +113,10 @@ def _format_of_bytes(head: bytes) -> str | None:
 
 
 def reader_of(format_: str) -> Reader:
-    """The reader of a format; each is imported only when a document needs it.
+    """The reader of a format; imported only when a document needs it.
 
-    A reader raises ``HostileDocumentError`` where a limit is passed, ``DocumentError`` where the file is none of its
-    format, damaged, or protected by a password, and ``MissingPackageError`` where what it reads with is not installed.
+    A reader raises ``HostileDocumentError`` if a limit is exceeded, ``DocumentError`` if the file is of another format,
+    damaged, or encrypted, and ``MissingPackageError`` if a package is not installed.
     """
     match format_:
         case "markdown":

@@ -45,7 +45,7 @@ KINDS: dict[str, Kind] = {
     "caption": "caption",
 }
 ONE_IMAGE = frozenset(("figure", "a", "p", "span", "picture", "center", "div", "td", "dt"))
-"""Elements whose id names the image, where they hold only one; that of a figure names all of its images."""
+"""Elements whose id names the image if they have only one; a figure's id names all of its images."""
 CAPTION_CLASS = re.compile(
     r"(?:^|[\s_-])(?:fig(?:ure)?|image|img|photo|picture|media|thumb|gallery)?[_-]{0,3}(?:caption(?:[_-]{0,3}text)?|gallerytext)(?:$|\s)",
     re.IGNORECASE,
@@ -56,25 +56,25 @@ CANDIDATE = re.compile(r"([^\s,]\S*+)(?:(?<=,)|([^,]*+))")
 SIZE = re.compile(r"\s*+(\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})([wx])")
 _PIXELS = re.compile(r"[0-9]{1,6}")
 MAX_CANDIDATES = 100
-"""Addresses of one image, and elements of its ``<picture>``, that are read; pages name some twenty sizes."""
+"""Maximum number of addresses of an image, and of elements in its ``<picture>``; pages have some twenty sizes."""
 TAG = re.compile(r"""<[a-z](?:[^>=]++|=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|))*+""", re.IGNORECASE)
 VALUE = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
 MAX_ATTRIBUTES = 1_000
-"""Attributes of one tag: the parser takes quadratic time for them."""
+"""Maximum number of attributes of a tag, since the parser takes quadratic time for them."""
 DEPTH = "elements are nested more than 255 deep in it: close those that are never closed (tidy does)"
 LENGTH = "one text or address in it has more than 10 million characters: put pictures beside it as files, or split it"
 REMOVED_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 ToTarget = Callable[[str], str | None]
-"""From an ``href`` to the identifier within the document that it points at, or None."""
+"""From an ``href`` to the identifier of its target in the document, or None."""
 
 
 def parse_html(text: str) -> Element:
     """Parse HTML, also if it is not well-formed, as a browser would.
 
     Raises:
-        HostileDocumentError: It passes a limit of the parser, which would leave out the rest of it without a word.
-        DocumentError: There is no element in it at all.
+        HostileDocumentError: It exceeds a limit of the parser, which would silently leave out the rest.
+        DocumentError: It has no element at all.
     """
     text = REMOVED_CHARACTERS.sub("", text)
     if any(len(tag[0]) > 2 * MAX_ATTRIBUTES and _attributes(tag[0]) > MAX_ATTRIBUTES for tag in TAG.finditer(text)):
@@ -92,23 +92,23 @@ def parse_html(text: str) -> Element:
 
 
 def _attributes(tag: str) -> int:
-    """About how many attributes a tag has."""
+    """The approximate number of attributes of a tag."""
     names = VALUE.sub("= ", tag).replace("/", " ")
     return len(names.split())
 
 
 def same_page(href: str) -> str | None:
-    """The identifier that a link within a page points at: ``#fig-3`` gives ``fig-3``."""
+    """The identifier of a link's target in the same page: ``#fig-3`` gives ``fig-3``."""
     return href[1:] if len(href) > 1 and href.startswith("#") else None
 
 
 def html_blocks(root: Element, *, to_target: ToTarget = same_page, anchor_prefix: str = "") -> list[Block]:
-    """Blocks of an element in reading order.
+    """The blocks of an element in reading order.
 
     Args:
-        root: The element to read; what is not to be read must have been removed.
-        to_target: Which links point into the document, and at what.
-        anchor_prefix: Put before every identifier (EPUB: the chapter, so that those of two chapters differ).
+        root: The element; parts that are not to be read must have been removed.
+        to_target: From the ``href`` of a link to the identifier of its target in the document.
+        anchor_prefix: Prefix of every identifier (EPUB: the chapter, so that those of two chapters differ).
     """
     return _Walk(to_target, anchor_prefix).read(root)
 
@@ -120,7 +120,7 @@ def read_html(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def read_whole_page(path: Path) -> Flow:
-    """All of an HTML file, menus and footers too."""
+    """All of an HTML file, with menus and footers."""
     return _page(path, lambda tree: tree)
 
 
@@ -132,7 +132,7 @@ def _page(path: Path, wanted: Callable[[Element], Element]) -> Flow:
 
 
 class _Walk:
-    """One pass over an element tree, and what is open at the moment."""
+    """One pass over an element tree, with the state of open elements."""
 
     def __init__(self, to_target: ToTarget, anchor_prefix: str) -> None:
         self.writer = BlockWriter()
@@ -270,7 +270,7 @@ class _Walk:
         )
 
     def anchors(self, element: Element) -> tuple[str, ...]:
-        """Identifiers of an image: its own, those right before it, those of elements that hold only this one."""
+        """Identifiers of an image: its own, those right before it, and those of elements with only this image."""
         found, self.pending = [*self.pending], []
         node = element
         while node is not None and (node is element or node.tag in ONE_IMAGE):
@@ -282,20 +282,20 @@ class _Walk:
         return tuple(self.anchor_prefix + identifier for identifier in dict.fromkeys(found))
 
     def holds_more(self, element: Element) -> bool:
-        """Whether an element holds more than one image; computed once for each element."""
+        """Whether an element contains more than one image; computed once for each element."""
         if element not in self.crowded:
             self.crowded[element] = any(True for _ in islice(element.iter("img"), 1, None))
         return self.crowded[element]
 
 
 def is_decorative(element: Element) -> bool:
-    """Whether the markup says that a picture is for the eye alone."""
+    """Whether the markup says that a picture is decoration."""
     role = (element.get("role") or "").lower().split()
     return bool({"presentation", "none"} & {*role[:1]}) or (element.get("aria-hidden") or "").lower() == "true"
 
 
 def is_whole_link(element: Element) -> bool:
-    """Whether a picture is all that a link holds, so that its alternative text says where the link leads."""
+    """Whether a picture is the only content of a link, so that its alternative text says where the link leads."""
     link = next(element.iterancestors("a"), None)
     if link is None or not link.get("href") or link.get("aria-label"):
         return False
@@ -308,7 +308,7 @@ def _place(element: Element) -> int | None:
 
 
 def _sides(element: Element) -> tuple[int, int] | None:
-    """Width and height that a picture is given, in pixels."""
+    """Width and height of a picture in the markup, in pixels."""
     width, height = ((element.get(name) or "").removesuffix("px") for name in ("width", "height"))
     return (int(width), int(height)) if _PIXELS.fullmatch(width) and _PIXELS.fullmatch(height) else None
 
@@ -318,7 +318,7 @@ def _collapsed(text: str | None) -> str | None:
 
 
 def image_sources(element: Element) -> tuple[str, ...]:
-    """Addresses of an ``<img>``, the largest image first, placeholders of lazy loading left out."""
+    """Addresses of an ``<img>``, the largest image first, without placeholders of lazy loading."""
     sets = [element.get(name) for name in LAZY_SETS]
     image = next(element.iterancestors("picture"), None)
     if image is not None:

@@ -1,4 +1,4 @@
-"""Files that a text file takes in: ``include::`` of AsciiDoc, ``.. include::`` of reStructuredText."""
+"""Files included by a text file: ``include::`` of AsciiDoc, ``.. include::`` of reStructuredText."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text
 
 MAX_INCLUDED = 200
-"""Files that one document takes in."""
+"""Maximum number of included files of a document."""
 
 MAX_BYTES = 16 * 2**20
-"""Of all of them together."""
+"""Maximum size of all included files together, in bytes."""
 
 
 class Includes:
-    """The files that one document takes in, each once: so no circle of them is endless.
+    """The included files of a document, each included only once, so that cycles end.
 
     Args:
-        settings: No file outside ``root`` is read; without one, none outside the document's folder.
+        settings: Files outside ``root`` are not read; without it, files outside the document's folder.
 
     Attributes:
-        unread: What is named and cannot be taken in, and why, a line each.
+        unread: Files that could not be included, with reasons, a line each.
     """
 
     def __init__(self, document: Path, settings: ReadSettings) -> None:
@@ -34,11 +34,11 @@ class Includes:
         self.unread: list[str] = []
 
     def text(self, name: str, including: Path) -> tuple[Path, str] | None:
-        """The file of a name and its text; None where it is there already, or cannot be read, as ``unread`` then says.
+        """The file of a name and its text; None if it was included before, or cannot be read (see ``unread``).
 
         Args:
-            name: As the document writes it, relative to the folder of the file that names it; one that begins with
-                ``/`` is relative to the root.
+            name: As in the document, relative to the folder of the including file; a name that begins with ``/`` is
+                relative to the root.
         """
         try:
             path = self._path(name, including)

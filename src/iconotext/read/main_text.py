@@ -1,4 +1,4 @@
-"""The main text of a web page: menus, footers, cookie banners and share buttons are not the article."""
+"""Finds the main text of a web page, without menus, footers, cookie banners and share buttons."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Element = Any  # lxml has no types of its own that mypy could check
 
 @dataclass(slots=True)
 class Extent:
-    """What an element holds.
+    """The amount of text in an element.
 
     Attributes:
-        letters: Characters that are not white space.
-        words: Stretches of them; one may go through several elements.
-        linked: Length of the text of these.
+        letters: Number of characters without white space.
+        words: Number of words; a word may span several elements.
+        linked: Length of the text of links.
     """
 
     letters: int = 0
@@ -35,17 +35,17 @@ class Extent:
 
     @property
     def length(self) -> int:
-        """Characters of the text with one space between words."""
+        """Number of characters of the text, with one space between words."""
         return self.letters + max(self.words - 1, 0)
 
     def add_text(self, text: str | None) -> None:
-        """Put text behind what is there."""
+        """Append text."""
         if text:
             words = text.split()
             self._join(sum(map(len, words)), len(words), not text[0].isspace(), not text[-1].isspace())
 
     def add(self, other: Extent) -> None:
-        """Put what another element holds behind what is there."""
+        """Append the content of another element."""
         if not other._empty:
             self._join(other.letters, other.words, other._open_left, other._open_right)
         self.links += other.links
@@ -61,7 +61,7 @@ class Extent:
 
 
 def measure(root: Element) -> dict[Element, Extent]:
-    """The extent of an element and of every one in it, the innermost first."""
+    """The extents of an element and of all elements in it, innermost first."""
     extents: dict[Element, Extent] = {}
     for element in reversed(list(root.iter(etree.Element))):
         extent = Extent()
@@ -102,14 +102,14 @@ BLOCKS = (
     " textarea tfoot th thead tr ul li h1 h2 h3 h4 h5 h6"
 ).split()
 MAX_COMPARED = 5_000
-"""Blocks of a page up to which trafilatura compares its text with that of other methods, in quadratic time."""
+"""Above this number of blocks trafilatura's comparison with other methods, which is quadratic, is skipped."""
 
 
 def keep_main_text(root: Element) -> Element:
-    """The element that holds the article, without the boilerplate of the page.
+    """The element with the article, without the boilerplate of the page.
 
-    An element that the page itself names (``<main>``, one ``<article>``) counts, else the smallest one that holds
-    what trafilatura takes for the main text. A page on which nothing looks like an article is kept whole.
+    It is the element that the page itself marks (``<main>``, a single ``<article>``), else the smallest one with what
+    trafilatura considers the main text. A page on which nothing looks like an article is kept whole.
     """
     body = root.find("body")
     body = root if body is None else body
@@ -126,9 +126,9 @@ def keep_main_text(root: Element) -> Element:
 
 
 def remove(elements: Iterable[Element]) -> None:
-    """Take elements and their contents out of their tree; the text behind each stays.
+    """Remove elements and their contents from their tree; the text after each stays.
 
-    Text is put together once for each place: added piece by piece, it would be copied as often as there are pieces.
+    The text is joined once for each place: added piece by piece, it would be copied for every piece.
     """
     doomed = set(elements)
     for parent in dict.fromkeys(element.getparent() for element in doomed):
@@ -172,7 +172,7 @@ def _is_boilerplate(element: Element, length: int, total: int) -> bool:
     if element.tag == "header" and not any(above.tag in ("article", "main") for above in element.iterancestors()):
         return element.find(".//h1") is None
     names = f"{element.get('class') or ''} {element.get('id') or ''}"
-    # A wrapper can be called "content-with-sidebar": what holds half of the text is no boilerplate.
+    # A wrapper can be called "content-with-sidebar": an element with half of the text is not boilerplate.
     return length < ENOUGH * total and element.tag != "h1" and bool(BOILERPLATE_NAME.search(names))
 
 
@@ -185,7 +185,7 @@ def _named_article(body: Element, extents: dict[Element, Extent]) -> Element | N
 
 
 def _found_article(root: Element, body: Element, extents: dict[Element, Extent]) -> Element:
-    """Smallest element with nearly all of the paragraphs that trafilatura keeps."""
+    """The smallest element with nearly all of the paragraphs that trafilatura keeps."""
     if not any(True for _ in body.iter("div", "section", "table")):
         return body  # nothing but paragraphs: the page is the article
     from lxml.etree import strip_attributes
@@ -216,7 +216,7 @@ def _found_article(root: Element, body: Element, extents: dict[Element, Extent])
 
 
 def _is_link_list(extent: Extent) -> bool:
-    """Whether an element is hardly more than short links to elsewhere: previous and next, tags, share buttons."""
+    """Whether an element is little more than short links: previous and next, tags, share buttons."""
     if extent.images:
         return False
     return extent.links >= 2 and extent.linked > 0.8 * max(extent.length, 1) and extent.linked / extent.links < 30

@@ -1,4 +1,4 @@
-"""Where in its file the markup of each picture begins: a mark in the markup that the parsers carry along."""
+"""Finds the position of each picture's markup in its file, with a mark that the parsers carry along."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MARK = "data-iconotext-at"
-"""The attribute of a picture that says where its markup begins, in characters of the decoded file."""
+"""The attribute with the position of a picture's markup, in characters of the decoded file."""
 
 # What is no element is passed over. Each part ends at the end of the file at the latest, so that what is never closed
 # takes no quadratic time.
@@ -26,14 +26,14 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 
 def mark_html(text: str) -> str:
-    """The text with a mark in every picture of it."""
+    """The text with a mark in every picture."""
     return _PICTURE.sub(lambda m: f'{m[0]} {MARK}="{m.start()}"' if m["tag"] else m[0], text)
 
 
 def mark_pictures(parser: MarkdownIt) -> None:
     """Let a Markdown parser mark the pictures that it finds.
 
-    ``env["original"]`` says for an offset into the text that is parsed where that stands in the file.
+    ``env["original"]`` converts an offset in the parsed text to a position in the file.
     """
     from markdown_it.rules_inline import html_inline, image
 
@@ -43,7 +43,7 @@ def mark_pictures(parser: MarkdownIt) -> None:
 
 
 def _remembered(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
-    """A rule whose tokens know the text that they are made of."""
+    """Wrap a rule so that its tokens know their source text."""
 
     def run(state: StateInline, silent: bool) -> bool:
         start = state.pos
@@ -56,7 +56,7 @@ def _remembered(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInl
 
 
 def _mark_tokens(state: StateCore) -> None:
-    """Look for each picture in the lines of its block, behind the one before it."""
+    """Search for each picture in the lines of its block, after the previous one."""
     if "original" not in state.env:
         return
     text, original = state.env["text"], state.env["original"]
@@ -80,7 +80,7 @@ def _mark_tokens(state: StateCore) -> None:
 
 
 def _pieces(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
-    """The tokens that may hold pictures, with their lines: a cell of a table has those of its row."""
+    """The tokens that may have pictures, with their lines: a table cell has the lines of its row."""
     lines: Any = None
     for token in tokens:
         lines = token.map or lines
@@ -89,7 +89,7 @@ def _pieces(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
 
 
 def _mark_tags(token: Token, text: str, start: int, end: int, original: Callable[[int], int]) -> int:
-    """Mark the tags of a block of HTML: the n-th one in it is the n-th one in its lines."""
+    """Mark the tags in a block of HTML: the n-th tag is the n-th one in its lines."""
     places = [found.start() for found in _TAG.finditer(text, start, end)]
     if len(places) == len(_TAG.findall(token.content)):
         following = iter(places)

@@ -9,17 +9,17 @@ from iconotext.errors import SettingError
 
 ENGLISH = frozenset(("the of and to in is that for it with as was on are this be by you from have an not at").split())
 WORD = re.compile(r"[^\W\d_]+")
-SAMPLE = 2_000  # characters that are enough to tell a language
+SAMPLE = 2_000  # enough characters to detect the language
 TELLING = 120
-"""Characters, some 20 words, of which the language is told right in 96 to 100 of 100 cases; see the results."""
+"""With this many characters, some 20 words, the language is detected correctly in 96 to 100 % of cases; see results."""
 WINDOW = 10_000
 """Characters that are split into sentences at a time: some 80 sentences."""
 
 
 def detect_language(text: str) -> str:
-    """ISO 639-1 code of the language of a text; ``en`` where there is too little to tell.
+    """ISO 639-1 code of the language of a text; ``en`` if there is too little text.
 
-    Plain English is recognised by its commonest words, since loading the identifier takes half a second.
+    Plain English is recognised by its most common words, since loading the identifier takes half a second.
     """
     words = WORD.findall(text[:SAMPLE].lower())
     if len(words) < 5:
@@ -30,10 +30,10 @@ def detect_language(text: str) -> str:
 
 
 def document_language(declared: str | None, text: str) -> str:
-    """ISO 639-1 code of the language of a document, given what it declares (see ``language_code``).
+    """ISO 639-1 code of a document's language, given what it declares (see ``language_code``).
 
-    What a page declares is often its template's: where it declares English and its text is something else, or the
-    other way round, and there is enough text to tell, the text counts.
+    A declaration often comes from the page's template: if it says English and the text is in another language, or the
+    reverse, and there is enough text, the text decides.
     """
     if declared is None:
         return detect_language(text)
@@ -52,7 +52,7 @@ def _identify(text: str) -> str:
 
 
 def language_code(declared: str) -> str | None:
-    """Normalise a declared language (``pt-BR``, ``EN``, ``de_AT``) to its code; None where there is none."""
+    """Normalise a declared language (``pt-BR``, ``EN``, ``de_AT``) to its code; None if it is not valid."""
     match = re.match(r"\s*+([A-Za-z]{2,3})(?![A-Za-z])", declared)
     return match[1].lower() if match else None
 
@@ -61,10 +61,10 @@ def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
     """Offsets (start, end) of the sentences of a block of text, without the white space around them.
 
     The splitter takes quadratic time on some texts (quotation marks that only open), so it gets ``WINDOW`` characters
-    at a time, beginning with the sentence that the last window cut off. A longer sentence comes in pieces.
+    at a time, beginning with the sentence at the end of the previous window. A longer sentence is split.
 
     Raises:
-        SettingError: The splitter does not take this language code.
+        SettingError: The splitter does not support this language code.
     """
     start = 0
     while len(text) - start > WINDOW:

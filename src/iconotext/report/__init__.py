@@ -1,4 +1,4 @@
-"""Stage 6, links → something to look at: JSON, Markdown, Parquet, a table for the terminal, pages to read."""
+"""Stage 6: output of linked documents as JSON, Markdown, Parquet, a table for the terminal, and pages."""
 
 from iconotext.report.as_pandas import to_pandas
 from iconotext.report.saving import save

@@ -1,4 +1,4 @@
-"""Contexts and chunks with their pictures as a data set that ``datasets.load_dataset`` of Hugging Face opens."""
+"""Writes contexts and chunks with their pictures as a data set for Hugging Face's ``datasets.load_dataset``."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ SIZES = (
     (1_000_000, "100K<n<1M"),
     (10_000_000, "1M<n<10M"),
 )
-"""What the hub calls a number of rows."""
+"""The hub's classes for numbers of rows."""
 
 _NAMES = {"int64": "int64", "float": "float32", "string": "string"}
 
 
 def check_folder(folder: Path, *, force: bool = False) -> None:
-    """Make sure that a data set may be written.
+    """Check that a data set can be written.
 
     Raises:
-        OutputError: There is a file of that name; or the folder has something in it, and ``force`` is not set.
+        OutputError: The path is a file; or the folder is not empty, and ``force`` is not set.
     """
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"cannot write {folder}: it is a file, and a data set is a folder")
@@ -59,20 +59,20 @@ def write_dataset(
     *,
     force: bool = False,
 ) -> None:
-    """Write a row for each context or chunk to a table of Parquet, and a card beside it.
+    """Write a Parquet table with a row for each context or chunk, and a data set card beside it.
 
-    The rows are those of ``as_excerpts``, but for ``file``, which means nothing elsewhere. A context has its picture in
-    ``picture``, a chunk its pictures in ``pictures``, in the order of ``images``. Pictures are the bytes of their
-    files; kinds that Pillow does not open, such as SVG, become PNG; one that cannot be decoded is null.
+    The rows are those of ``as_excerpts``, without ``file``, which has a meaning only on this machine. A context has its
+    picture in ``picture``, a chunk its pictures in ``pictures``, in the order of ``images``. Pictures are the bytes of
+    their files; types that Pillow cannot open, such as SVG, become PNG; pictures that cannot be decoded are null.
 
     Args:
-        found: Each with the document that it is of; may be a generator.
-        folder: Made if need be.
+        found: Each context or chunk, with its document; may be a generator.
+        folder: Created if necessary.
 
     Raises:
-        OutputError: There are no rows, of which nobody could load a data set; there is something already; or it cannot
-            be written.
-        MissingPackageError: There is no pyarrow.
+        OutputError: There are no rows, so that no data set could be loaded; the folder is not empty; or it cannot be
+            written.
+        MissingPackageError: pyarrow is not installed.
     """
     require("parquet", purpose="a data set")
     import pyarrow as pa
@@ -114,7 +114,7 @@ def _batches(
 
 
 def _row(document: Document, found: Context | Chunk) -> tuple[dict[str, Any], int]:
-    """A row, and how many bytes its pictures have."""
+    """A row, and the number of bytes of its pictures."""
     made = _plain(row(found))
     numbers = [found.image] if isinstance(found, Context) else [each.image for each in found.images]
     pictures = [_picture(document.images[number]) for number in numbers]
@@ -123,7 +123,7 @@ def _row(document: Document, found: Context | Chunk) -> tuple[dict[str, Any], in
 
 
 def _plain(value: Any) -> Any:
-    """Values for columns that every version of datasets has: no maps, and no paths of this machine."""
+    """Values for columns that every version of datasets supports, without maps and paths of this machine."""
     if isinstance(value, dict):
         relations = value.get("relations")
         as_list = [{"relation": name, "probability": found} for name, found in (relations or {}).items()]
@@ -140,7 +140,7 @@ def _picture(image: Image) -> dict[str, Any] | None:
         pixels = decode(image.file)
         if image_kind(image.file) == "plain":
             return {"bytes": image.file if isinstance(image.file, bytes) else image.file.read_bytes(), "path": name}
-    except (ImageError, OSError):  # ``problem`` says why; where it does not, the file was changed meanwhile
+    except (ImageError, OSError):  # ``problem`` says why, or the file has just changed
         return None
     png = io.BytesIO()
     pixels.save(png, "PNG")
@@ -170,7 +170,7 @@ def _type(type_: pa.DataType) -> pa.DataType:
 
 
 def _feature(name: str, type_: pa.DataType) -> dict[str, Any]:
-    """A column as the head of a card has it."""
+    """A column in the form of a card's metadata."""
     import pyarrow as pa
 
     if pa.types.is_list(type_):

@@ -28,7 +28,7 @@ _SHARES = frozenset(("confidence", "score"))
 
 
 def row(found: Context | Chunk) -> dict[str, Any]:
-    """A context or chunk as what ``json.dumps`` takes; numbers keep six significant digits."""
+    """A context or chunk as JSON data; numbers have six significant digits."""
     plain: dict[str, Any] = _plain(found)
     return plain
 
@@ -46,15 +46,15 @@ def _plain(value: Any) -> Any:
 
 
 def json_array(found: Iterable[Context | Chunk]) -> Iterator[str]:
-    """The pieces of a list of rows, as they come."""
+    """Pieces of a JSON list of rows."""
     return json_list(map(row, found))
 
 
 def check_suffix(path: Path) -> None:
-    """Make sure that the name of a file says what to write.
+    """Check that a file name has a suffix of a known format.
 
     Raises:
-        OutputError: It does not.
+        OutputError: It has none.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise OutputError(
@@ -66,16 +66,16 @@ def check_suffix(path: Path) -> None:
 def write_excerpts(
     found: Iterable[Context] | Iterable[Chunk], path: Path, kind: type[Context] | type[Chunk], *, force: bool = False
 ) -> None:
-    """Write a row for each context or chunk, as lines of JSON or Parquet by the suffix.
+    """Write a row for each context or chunk, as JSON lines or Parquet, by the suffix.
 
     Args:
-        found: May be a generator; ``ROWS_AT_ONCE`` of them are in memory.
+        found: May be a generator; ``ROWS_AT_ONCE`` rows are in memory.
         path: A file that ends in ``.jsonl`` or ``.parquet``.
-        kind: Of what they are, as a table has columns even without rows.
+        kind: The class of the rows, since a table needs its columns even without rows.
 
     Raises:
-        OutputError: The suffix is another one, the file exists and ``force`` is not set, or it cannot be written.
-        MissingPackageError: Parquet is to be written, and there is no pyarrow.
+        OutputError: Another suffix, the file exists and ``force`` is not set, or it cannot be written.
+        MissingPackageError: The format is Parquet, and pyarrow is not installed.
     """
     check_suffix(path)
     if path.suffix.lower() == ".jsonl":
@@ -93,7 +93,7 @@ def write_excerpts(
 
 
 def columns(kind: type) -> pa.StructType:
-    """The columns that the fields of a class become."""
+    """The columns for the fields of a class."""
     import pyarrow as pa
 
     def type_of(name: str) -> pa.DataType:

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 def plain_number(value: float) -> float | None:
-    """A number with six significant digits; None for one that is not finite."""
+    """A number rounded to six significant digits; None if it is not finite."""
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 Number = Annotated[float | None, BeforeValidator(plain_number)]
-"""Of six significant digits, so that a file does not grow by digits that mean nothing; None where it is not finite,
-since JSON has no word for that."""
+"""A number with six significant digits, to keep files small; None if it is not finite, since JSON has no such
+numbers."""
 
 Text = Annotated[str, BeforeValidator(encodable)]
 
 
 class _Part(BaseModel):
-    """A part of the format; what has a default is left out where it would be that."""
+    """A part of the format; fields with their default values are left out."""
 
     model_config = ConfigDict(extra="forbid", from_attributes=True)
 
@@ -129,7 +129,7 @@ class FailedOut(_Part):
 
 
 def json_object(linked: LinkedDocument) -> dict[str, Any]:
-    """One linked document as what ``json.dumps`` takes, see ``LinkedOut``."""
+    """A linked document as JSON data, see ``LinkedOut``."""
     document = linked.document
     found = LinkedOut(
         id=document.id,
@@ -149,15 +149,15 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
 
 
 def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
-    """The pieces of a list with one object for each document, as they come; ends with a newline.
+    """Pieces of a JSON list with one object for each document; ends with a newline.
 
-    A document that failed gives an object with ``id``, ``source`` and ``error``, so that none is missing.
+    A document that failed becomes an object with ``id``, ``source`` and ``error``, so that none is missing.
     """
     return json_list(map(_any_object, results))
 
 
 def json_lines(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
-    """The objects of ``json_array``, each a line, newline included; nothing is held longer than its line."""
+    """The objects of ``json_array``, one per line, with newlines; only one is in memory."""
     for result in results:
         yield json_text(_any_object(result)) + "\n"
 
@@ -169,5 +169,5 @@ def _any_object(result: LinkedDocument | Failure) -> dict[str, Any]:
 
 
 def promise_object(promise: Promise) -> dict[str, Any]:
-    """A promise as ``json_object`` has it."""
+    """A promise in the form of ``json_object``."""
     return PromiseOut.model_validate(promise).model_dump()

@@ -1,4 +1,4 @@
-"""A linked document as Markdown: its text, with every image after the block that it belongs to."""
+"""Writes a linked document as Markdown: its text, with each image after the block to which it belongs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from iconotext.report.shown_relations import LABELS, shown_relations
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
 _BEFORE: dict[Kind, str] = {"heading": "## ", "item": "- ", "quote": "> "}
-# What every kind of Markdown lets a backslash escape, and what only some do: an entity says that to all of them.
+# Characters that every Markdown can escape with a backslash; the others are escaped with HTML entities.
 _INLINE = re.compile(r"()(?:([\\`*_#\[\]{}])|([<>&|~$^]|@(?=[^\W\d_])))")
 _ADDRESS = re.compile(r"(?i)\b(https?|ftp|mailto|xmpp)(?=:)|\bwww(?=\.)")
 _BLOCK_START = re.compile(r"^(\d+(?=[.)])|)(?:([+.)-])|([=:]))")
 
 Related = Mapping[tuple[int, int], Sequence[str]]
-"""By sentence and image of a link, how the two relate, in words."""
+"""(sentence, image) of a link to its relations, in words."""
 
 
 def markdown(linked: LinkedDocument, folder: Path) -> str:
@@ -31,7 +31,7 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
     Heading levels are not known any more: the title is level 1, every other heading level 2.
 
     Args:
-        folder: Where the Markdown will lie: addresses of image files are as seen from there.
+        folder: Of the Markdown file, to which addresses of image files are relative.
     """
     document = linked.document
     by_image = links_by_image(linked)
@@ -54,7 +54,7 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
 
 
 def markdown_pages(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
-    """Every document as ``markdown`` gives it for a file in that folder, with a rule between two."""
+    """The ``markdown`` of every document, for one file in that folder, separated by rules."""
     rule = ""
     for linked in documents:
         yield rule + markdown(linked, folder)
@@ -62,15 +62,15 @@ def markdown_pages(documents: Iterable[LinkedDocument], folder: Path) -> Iterato
 
 
 def block_text(text: str) -> str:
-    """Text that reads as itself in any kind of Markdown: one line, no markup, no HTML, no links of its own."""
+    """Text that is plain text in any kind of Markdown: one line, without markup, HTML or links."""
     return _BLOCK_START.sub(_literal, inline_text(text))
 
 
 def inline_text(text: str) -> str:
-    """The same for text within a line, such as a cell of a table."""
+    """The same for text within a line, such as a table cell."""
     line = " ".join(readable(text).split())
     line = _INLINE.sub(_literal, line)
-    # An address becomes a link by itself in most Markdown; an entity within breaks it without a trace for the reader.
+    # In most Markdown an address becomes a link; an invisible entity inside prevents that.
     return _ADDRESS.sub(lambda found: f"{found[0][:-1]}&#{ord(found[0][-1])};", line)
 
 
@@ -108,13 +108,13 @@ def _sure(document: Document, link: Link, related: Related) -> str:
 
 
 def _embedding(image: Image, source: Path | None, folder: Path) -> str:
-    if image.source.startswith("data:"):  # it came inside the document and has no address that leads anywhere
+    if image.source.startswith("data:"):  # it came inside the document and has no address
         return block_text(f"[picture within the document] {image.alt or ''}")
     return f"![{inline_text(image.alt or '')}](<{_address(_seen_from(folder, image, source))}>)"
 
 
 def _seen_from(folder: Path, image: Image, source: Path | None) -> str:
-    """The address of an image for a file in the folder; where that is the document's own, as the document wrote it."""
+    """The address of an image for a file in the folder; unchanged if that is the document's own folder."""
     beside = source is not None and os.path.realpath(source.parent) == os.path.realpath(folder)
     if not isinstance(image.file, Path) or (beside and not image.source.startswith("/")):
         return image.source
@@ -126,9 +126,9 @@ def _seen_from(folder: Path, image: Image, source: Path | None) -> str:
 
 
 def _address(source: str) -> str:
-    # Percent signs stay: the address is quoted already where that was needed.
+    # Percent signs stay: the address is already quoted if necessary.
     address = quote(readable(source), safe="/:?#@!$&'*+,;=%~()[]")
-    # The scheme of a script is no address of an image.
+    # An address must not have the scheme of a script.
     return address if not re.match(r"(?i)(javascript|vbscript|data):", address) else "#"
 
 

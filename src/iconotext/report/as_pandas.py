@@ -1,4 +1,4 @@
-"""Links, contexts and chunks as tables of pandas."""
+"""Converts links, contexts and chunks to pandas tables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def to_pandas(found: LinkedDocument | Iterable[Context | Chunk]) -> pd.DataFrame:
-    """A table of pandas; whole numbers that may be missing are ``Int32`` or ``Int64``.
+    """A pandas table; integers that may be missing are ``Int32`` or ``Int64``.
 
     Args:
-        found: A linked document: a row for each link, as ``report.as_parquet`` has them. Contexts, or chunks: a row for
-            each, as ``context --json`` and ``chunks --json`` have them.
+        found: A linked document, for the rows of ``report.as_parquet``, one per link; or contexts or chunks, for the
+            rows of ``context --json`` and ``chunks --json``.
 
     Raises:
-        MissingPackageError: There is no pandas.
+        MissingPackageError: pandas is not installed.
     """
     require("pandas", purpose="a table of pandas")
     import pandas as pd

@@ -1,4 +1,4 @@
-"""Linked documents as one Parquet table, one row for each link."""
+"""Writes linked documents as one Parquet table, with a row for each link."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ COLUMNS = {
     **{f"evidence_{kind}": "float" for kind in EVIDENCE},
     "relations": "map",
 }
-"""Columns and their types; all but ``document`` and ``model`` may be null. ``relations`` is a map from the name of a
-relation to its probability."""
+"""Columns and types; all but ``document`` and ``model`` may be null. ``relations`` maps names of relations to
+probabilities."""
 
 WORDS = {"begin": "int32", "end": "int32", "weight": "float"}
 REGIONS = {"left": "float", "top": "float", "right": "float", "bottom": "float", "weight": "float"}
-"""Where links are explained, the columns ``explanation_words`` and ``explanation_regions`` hold lists of these."""
+"""Fields of the lists in ``explanation_words`` and ``explanation_regions``, the columns for explanations."""
 
 ROWS_AT_ONCE = 50_000
 """Rows held in memory before they are written, about 30 MB."""
 
 
 def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
-    """The rows of one document: each image with its links, in the order of the images, the strongest link first.
+    """The rows of a document: for each image, in order, its links, the strongest first.
 
-    An image without links gives one row without a sentence, a document without images one without an image: so
-    that every document and every image is in the table.
+    An image without links has a row without sentence, and a document without images a row without image, so that every
+    document and every image is in the table.
     """
     document = linked.document
     head = {
@@ -104,7 +104,7 @@ def write_parquet(
 
     Args:
         documents: May be a generator; at most ``ROWS_AT_ONCE`` rows and one document are in memory.
-        explained: Whether there are columns for explanations.
+        explained: Whether to include columns for explanations.
 
     Raises:
         OutputError: The file exists, or cannot be written.

@@ -1,4 +1,4 @@
-"""Linked documents as a table for the terminal."""
+"""Shows linked documents as a table in the terminal."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ BAR = 8
 """Width of a full bar of confidence, in characters."""
 
 LONGEST = 90
-"""Characters of a sentence that are shown."""
+"""Maximum number of characters of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How much a document holds.
+    """Counts of a document, for the overview.
 
     Attributes:
-        problems: Address and problem of each image that has one; icons and repeats do not count.
+        problems: Address and problem of each image with one, without icons and repeats.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Counts:
 
 
 def count(linked: LinkedDocument) -> Counts:
-    """Count a linked document, so that it need not stay in memory for its line in the table."""
+    """Count a linked document, so that it need not be kept in memory for the overview."""
     document = linked.document
     return Counts(
         name=readable(title(document)),
@@ -57,7 +57,7 @@ def count(linked: LinkedDocument) -> Counts:
 
 
 def overview(counts: Sequence[Counts]) -> Table:
-    """A line with the numbers of each document, and the totals at the foot."""
+    """A table with a line of counts for each document, and the totals."""
     from rich.table import Table
     from rich.text import Text
 
@@ -76,11 +76,10 @@ def overview(counts: Sequence[Counts]) -> Table:
 
 
 def table(linked: LinkedDocument) -> Table:
-    """Every image with its strongest sentence, the confidence as a bar, and the totals at the foot.
+    """A table of every image with its strongest sentence and its confidence as a bar, and the totals.
 
-    Where a link is explained, the words that carry it are bold and underlined.
-
-    Text of the document stands in ``rich.text.Text``, so that no markup or control sequence in it has an effect.
+    The words that carry an explained link are bold and underlined. Text of the document is in ``rich.text.Text``, so
+    that markup and control sequences in it have no effect.
     """
     from rich.table import Table
     from rich.text import Text
@@ -107,12 +106,12 @@ def table(linked: LinkedDocument) -> Table:
 
 
 def _sentence(text: str, explanation: Explanation | None) -> Text:
-    """A sentence, cut where it is long; the words that carry its link stand out."""
+    """A sentence, shortened if long, with the words that carry its link highlighted."""
     from rich.text import Text
 
     shown = shortened(readable(text), LONGEST)
     styled = Text(shown)
-    whole = len(shown) if shown == readable(text) else len(shown) - 1  # the last is the mark of the cut
+    whole = len(shown) if shown == readable(text) else len(shown) - 1  # the last one is the ellipsis
     for word in carrying_words(explanation):
         begin, end = (len(readable(text[:place])) for place in word)
         styled.stylize("bold underline", begin, min(end, whole))
@@ -120,7 +119,7 @@ def _sentence(text: str, explanation: Explanation | None) -> Text:
 
 
 def bar(confidence: float) -> Text:
-    """A confidence, 0 to 1, as a bar and a number, coloured by how far it can be trusted."""
+    """A confidence, 0 to 1, as a bar and a number, coloured by how reliable it is."""
     from rich.text import Text
 
     length = round(max(0.0, min(1.0, confidence)) * BAR) if confidence == confidence else 0

@@ -1,4 +1,4 @@
-"""A document in chunks at its natural borders, every image in the chunk where its sentences are."""
+"""Divides a document into chunks at natural borders; every image is in the chunk with its sentences."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from iconotext.report.document_text import common_path
 from iconotext.types import Document, Image, LinkedDocument, Sentence
 
 BOTH = 0.5
-"""An image is in a second chunk too if that has so much of the confidence that the first one has."""
+"""An image is also in a second chunk if that has at least this share of the first one's confidence."""
 
 
 def chunks(linked: LinkedDocument, words: int = CHUNK_WORDS) -> list[Chunk]:
-    """The document in chunks that follow each other without gap.
+    """Divide the document into consecutive chunks.
 
-    A chunk is filled with sentences until the next one is too much, and ends at the best border of its second half:
-    before a heading, else between two blocks, else between two sentences; after a heading only where there is no other.
+    A chunk is filled with sentences until the next one no longer fits, and ends at the best border in its second half:
+    before a heading, else between two blocks, else between two sentences; after a heading only for want of another.
 
-    An image is in the chunk whose sentences it is linked with, by the sum of the confidences; if it belongs to a second
-    one (``BOTH``), it is in both, and both say so. One without links is where it stands. No image is left out.
+    An image is in the chunk with the largest sum of its links' confidences; if it belongs to a second one (``BOTH``),
+    it is in both, and both say so. An image without links is in the chunk where it stands. No image is left out.
 
     Args:
-        words: Most words of a chunk; one sentence that is longer is a chunk of its own.
+        words: Maximum length of a chunk in words; a longer sentence is a chunk of its own.
 
     Returns:
         At least one, unless the document has neither sentences nor images.
@@ -58,7 +58,7 @@ def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: i
     """The index of the first sentence of each chunk.
 
     Args:
-        words: Most words of a chunk.
+        words: Maximum length of a chunk.
     """
     before = [0, *accumulate(lengths)]
     starts: list[int] = []
@@ -74,7 +74,7 @@ def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: i
 
 
 def _cost(before: Sentence, after: Sentence) -> int:
-    """How bad a border between two sentences is."""
+    """Cost of a chunk border between two sentences."""
     if before.heading:
         return 4
     if after.heading:
@@ -85,11 +85,11 @@ def _cost(before: Sentence, after: Sentence) -> int:
 
 
 Home = tuple[str, float | None]
-"""Why an image is in a chunk (``ChunkImage.by``), and with what confidence."""
+"""Why an image is in a chunk (``ChunkImage.by``), and the confidence."""
 
 
 def _homes(linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Sequence[int]) -> dict[int, Home]:
-    """The one or two chunks of an image, by their numbers."""
+    """Number of each chunk of an image, one or two, to the reason."""
     shares: dict[int, float] = {}
     for link in excerpts.links.get(image, ()):
         number = bisect_right(starts, link.sentence) - 1
@@ -105,7 +105,7 @@ def _homes(linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Seque
 
 
 def _neighbour(document: Document, image: Image) -> int:
-    """The sentence that an image stands behind; the one before which it stands, if it begins that one's block."""
+    """The sentence before an image; the sentence after it, if the image begins that sentence's block."""
     after = image.position or 0
     blocks = [sentence.block for sentence in document.sentences[max(after - 1, 0) : after + 1]]
     begins = image.block is not None and after < len(document.sentences) and blocks[-1] == image.block != blocks[0]

@@ -1,4 +1,4 @@
-"""What a document says about each of its images, in so many words: for captioners, and models that look at images."""
+"""Makes a short text with what a document says about each image: for captioners, and models that read images."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from iconotext.report.source_offsets import source_spans
 from iconotext.types import Document, Image, LinkedDocument
 
 FAR = 300.0
-"""A sentence that is not linked is left out, even where there is room, if its odds are so many times worse than those
-of the best one. At 120 words that leaves out 5 % of the words and no citing sentence; see the results."""
+"""A sentence that is not linked is left out, even if there is room, if its odds are smaller than the best one's by more
+than this factor. At 120 words this removes 5 % of the words and no citing sentence; see the results."""
 
 SURE = 9.0
-"""The best one's odds count as no more than this, or a sentence that names the picture would leave out all others."""
+"""Upper limit for the best sentence's odds: else one that names the picture would exclude all others."""
 
 
 class Excerpts:
-    """The sentences of a linked document with all that is said of one when it is quoted.
+    """The sentences of a linked document with everything that is needed to quote them.
 
     Attributes:
         text: The text of the document.
-        spans: Where each sentence stands in it.
-        source: Where each sentence stands in its file; see ``source_spans``.
+        spans: Position of each sentence in the text.
+        source: Position of each sentence in its file; see ``source_spans``.
         paths: The headings above each sentence.
-        words: How many words each sentence has.
-        links: By image, the strongest first.
-        running: The sentences that are neither headings nor captions: those stand beside a context anyway.
-        relations: By sentence and image of each link, what is shown of how they relate.
+        words: Number of words of each sentence.
+        links: Image to its links, strongest first.
+        running: The sentences that are neither headings nor captions, which a context has separately.
+        relations: (sentence, image) of each link to its shown relations.
     """
 
     def __init__(self, linked: LinkedDocument) -> None:
@@ -51,7 +51,7 @@ class Excerpts:
         self._by_cell = {(link.sentence, link.image): link for link in linked.links}
 
     def quote(self, sentence: int, image: int) -> Excerpt:
-        """A sentence, as it is quoted for an image."""
+        """A sentence, quoted for an image."""
         link = self._by_cell.get((sentence, image))
         source_start, source_end = self.source[sentence] or (None, None)
         return Excerpt(
@@ -85,13 +85,12 @@ def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WOR
 def contexts(linked: LinkedDocument, words: int = CONTEXT_WORDS) -> list[Context]:
     """What the document says about each of its images.
 
-    The sentences that it is linked with come first, the surest before the others, then those that are next likely to
-    belong to it (``FAR``), as long as they fit: a sentence is there as a whole, or not at all. Headings and captions do
-    not count, as they stand beside the text. Nothing of an image is known where it has a ``problem``: its neighbours
-    are taken then, and ``by`` says so.
+    The linked sentences come first, by confidence, then those that are next likely to belong to the image (``FAR``), as
+    long as they fit: only whole sentences are included. Headings and captions are not used, since a context has them
+    separately. For an image with a ``problem`` the nearest sentences are taken, and ``by`` says so.
 
     Args:
-        words: Most words of the sentences together; characters count in scripts without spaces.
+        words: Maximum number of words of all sentences together; in scripts without spaces, of characters.
 
     Raises:
         SettingError: ``words`` is below 1.
@@ -132,12 +131,12 @@ def _context(linked: LinkedDocument, excerpts: Excerpts, number: int, words: int
 
 
 def image_file(image: Image) -> str | None:
-    """The path of an image that is a file."""
+    """The path of an image's file; None if it has none."""
     return str(image.file) if isinstance(image.file, Path) else None
 
 
 def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> tuple[str, list[int]]:
-    """The sentences by how likely they belong to an image, and how that is known: ``Context.by``."""
+    """How sentences were ranked for an image (``Context.by``), and their numbers, most likely first."""
     score = linked.similarity[:, image].astype(np.float64)
     running, position = excerpts.running, linked.document.images[image].position
     linked_with = sorted(excerpts.links.get(image, ()), key=lambda link: (-link.confidence, -link.score, link.sentence))
@@ -145,7 +144,7 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
     if first or score.any():
         odds = score / np.maximum(1.0 - score, 1e-9)
         best = min(odds.max(), SURE)
-        near = running[(best <= 0) | (odds[running] >= best / FAR)]  # a cosine may be below 0
+        near = running[(best <= 0) | (odds[running] >= best / FAR)]  # a cosine may be negative
         rest = near[np.argsort(-score[near], kind="stable")]
         return ("links" if first else "score"), [*first, *(i for i in rest.tolist() if i not in first)]
     if position is None or not len(running):
@@ -154,9 +153,9 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
 
 
 def fitting(ranked: Sequence[int], lengths: Sequence[int], words: int, *, together: bool = False) -> list[int]:
-    """Of sentences in order of preference those that fit into so many words, in reading order.
+    """The first sentences, in order of preference, that fit into ``words`` words; returned in reading order.
 
-    With ``together`` the first one that does not fit ends it: the nearest sentences are to be neighbours.
+    With ``together``, stop at the first one that does not fit, so that the nearest sentences are contiguous.
     """
     chosen, left = [], words
     for i in ranked:

@@ -1,4 +1,4 @@
-"""A context for the eye: the picture beside what is said of it, as the HTML that a notebook shows."""
+"""Shows a context in a notebook, as HTML: the picture beside the text about it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from iconotext.report.embedded import embed
 from iconotext.types import Image
 
 LONGER_SIDE = 360
-"""Pixels of the longer side of the picture."""
+"""Longer side of the picture, in pixels."""
 
 
 def context_card(context: Context) -> str:
-    """The picture, if it is a file, with headings, text, caption and confidence beside it.
+    """The picture, if it has a file, with headings, text, caption and confidence beside it.
 
-    Whatever the document says is text; the picture is part of the HTML, so nothing is loaded from anywhere.
+    All text is escaped, and the picture is included in the HTML, so nothing is loaded.
     """
     picture = _picture(context)
     sure = f"by {context.by}" if context.confidence is None else percent(context.confidence)

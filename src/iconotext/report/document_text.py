@@ -1,4 +1,4 @@
-"""The text of a document as one string, and where in it, and under which headings, every sentence stands."""
+"""The text of a document as one string, with the position of every sentence, and the headings above it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Span = tuple[int, int]
 BETWEEN_BLOCKS = "\n\n"
 MOST = 0.5
 DEFAULT_LEVEL = 2
-"""Level of a heading whose level is not known; the title, said again as a heading, is level 1."""
+"""Level of headings whose level is unknown; the title, repeated as a heading, has level 1."""
 
-# Scripts without spaces: each character counts as a word, as word processors count them.
+# In scripts without spaces, each character counts as a word, as in word processors.
 _WORD = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\\s\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
 
 def document_text(document: Document) -> tuple[str, list[Span]]:
-    """All sentences in reading order, a blank line between blocks; and where each begins and ends, in characters."""
+    """All sentences in reading order, with blank lines between blocks; and the position of each, in characters."""
     parts: list[str] = []
     spans: list[Span] = []
     length = 0
@@ -35,7 +35,7 @@ def document_text(document: Document) -> tuple[str, list[Span]]:
 
 
 def sentences_within(spans: Iterable[Span | None], start: int, end: int) -> set[int]:
-    """The sentences that a stretch of the text covers, each for more than half, or the one that it lies in."""
+    """The sentences of which a range of the text covers more than half, or the sentence around the range."""
     return {
         number
         for number, span in enumerate(spans)
@@ -46,12 +46,12 @@ def sentences_within(spans: Iterable[Span | None], start: int, end: int) -> set[
 
 
 def count_words(text: str) -> int:
-    """How many words a text has; in scripts without spaces, how many characters."""
+    """The number of words of a text; in scripts without spaces, of characters."""
     return sum(1 for _ in _WORD.finditer(text))
 
 
 def heading_paths(document: Document) -> list[tuple[str, ...]]:
-    """For each sentence the headings above it, the highest first; of a heading, with itself."""
+    """For each sentence the headings above it, highest first; for a heading, including itself."""
     paths: list[tuple[str, ...]] = []
     open_: list[tuple[int, str]] = []
     for sentence in document.sentences:
@@ -72,7 +72,7 @@ def _level(heading: Sentence, title: str | None, *, first: bool) -> int:
 
 
 def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """What several heading paths begin with."""
+    """The common beginning of heading paths."""
     if not paths:
         return ()
     least, most = min(paths), max(paths)

@@ -1,4 +1,4 @@
-"""Images made small enough to be part of a page, as data URIs."""
+"""Reduces images and embeds them in a page, as data URIs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
 
 LONGER_SIDE = 900
-"""Pixels of the longer side of an image in a page: sharp enough to look at closely, about 100 kB."""
+"""Longer side in pixels of an image in a page: sharp enough for close viewing, about 100 kB."""
 
 QUALITY = 80
 FLAT_COLOURS, LEAST_GROUND = 256, 0.1
-"""An image with no more colours than this, one of which fills such a share of it, is a drawing or a screenshot: PNG
-keeps it sharp, and often smaller. A grey photograph has few colours too, but none that fills it."""
+"""An image with at most this many colours, one of which covers at least this share, is a drawing or a screenshot: PNG
+keeps it sharp, and is often smaller. Grey photographs have few colours too, but none covers that much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Embedded:
     """An image in a page.
 
     Attributes:
-        uri: Data URI; None where the image could not be decoded.
+        uri: Data URI; None if the image could not be decoded.
         width: Of the encoded image, in pixels.
         height: Of the encoded image, in pixels.
-        problem: Why there is none, None where there is one.
+        problem: Why there is no URI; None if there is one.
     """
 
     uri: str | None
@@ -46,13 +46,13 @@ class Embedded:
 
     @property
     def content(self) -> tuple[str, bytes]:
-        """Its type, ``jpeg`` or ``png``, and its bytes; not for one that could not be decoded."""
+        """Type (``jpeg`` or ``png``) and bytes; only for an image that could be decoded."""
         kind, _, data = (self.uri or "").removeprefix("data:image/").partition(";base64,")
         return kind, base64.b64decode(data)
 
     @property
     def digest(self) -> str | None:
-        """A name of its content: the same for the same image."""
+        """A digest of its content; None if it could not be decoded."""
         return None if self.uri is None else hashlib.sha256(self.uri.encode()).hexdigest()[:16]
 
 
@@ -60,15 +60,15 @@ def embed(images: Sequence[Image], wanted: Iterable[int], *, longer_side: int = 
     """Encode some of a document's images for a page, several at a time.
 
     Args:
-        wanted: Numbers of those that the page shows; no other is read.
-        longer_side: At most so many pixels; smaller images keep their size.
+        wanted: Numbers of the images that the page shows; no others are read.
+        longer_side: Maximum size in pixels; smaller images keep their size.
 
     Returns:
-        By the number of the image what is shown. One that cannot be decoded has a ``problem`` instead.
+        Image number to embedded image; one that cannot be decoded has a ``problem`` instead.
     """
     numbers = list(wanted)
     workers = max(1, min(len(numbers), os.cpu_count() or 1, 8))
-    with ThreadPoolExecutor(workers) as pool:  # Pillow lets other threads run while it decodes and encodes
+    with ThreadPoolExecutor(workers) as pool:  # Pillow releases the GIL while it decodes and encodes
         found = pool.map(lambda i: _embed(images[i].file, longer_side), numbers)
         return dict(zip(numbers, found, strict=True))
 
@@ -79,7 +79,7 @@ def _embed(file: Path | bytes | None, longer_side: int) -> Embedded:
     try:
         image = decode(file, at_least=longer_side)
     except (ImageError, OSError) as error:
-        # The page may be passed on: it must not show where the file was on this machine.
+        # Pages may be passed on, so messages must not contain paths of this machine.
         return Embedded(None, problem=str(error).removeprefix(f"{file}: " if isinstance(file, Path) else ""))
     image.thumbnail((longer_side, longer_side), reducing_gap=2.0)
     data, kind = _smallest(image)
@@ -88,7 +88,7 @@ def _embed(file: Path | bytes | None, longer_side: int) -> Embedded:
 
 
 def _smallest(image: Pixels) -> tuple[bytes, str]:
-    """The encoded image and its type."""
+    """The smaller encoding of an image, and its type."""
     photograph = _encoded(image, "JPEG", quality=QUALITY, optimize=True)
     colours = image.getcolors(FLAT_COLOURS)
     if colours is None or max(count for count, _ in colours) < LEAST_GROUND * image.width * image.height:

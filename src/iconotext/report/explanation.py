@@ -1,4 +1,4 @@
-"""What carries a link: the words that weigh most, and all weights for the script of the reading view."""
+"""Prepares explanations for output: the words that carry a link, and all weights for the reading view's script."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from iconotext.plain_text import readable
 from iconotext.types import Explanation, LinkedDocument
 
 LEAST = 0.005
-"""The similarity falls by at least this much without a word that carries a link."""
+"""Smallest weight (fall of the similarity) of a word that carries a link."""
 
 SHARE = 0.5
-"""A word carries a link if its weight is at least this share of the largest weight."""
+"""Smallest weight of a word that carries a link, as a share of the largest weight."""
 
 MOST = 5
-"""At most so many words are named."""
+"""Maximum number of words that are named."""
 
 
 def carrying_words(explanation: Explanation | None) -> list[tuple[int, int]]:
-    """Begin and end of the words that carry a link, in reading order; [] where no word does or nothing is known."""
+    """Begin and end of the words that carry a link, in reading order; [] if there are none."""
     if explanation is None:
         return []
     largest = max((weight for *_, weight in explanation.words), default=0.0)
@@ -28,19 +28,19 @@ def carrying_words(explanation: Explanation | None) -> list[tuple[int, int]]:
 
 
 def carried_by(text: str, explanation: Explanation | None) -> str:
-    """The words that carry a link, as the sentence writes them, separated by commas; "" where there are none."""
+    """The words that carry a link, separated by commas; "" if there are none."""
     words = [text[begin:end] for begin, end in carrying_words(explanation)]
     return ", ".join(dict.fromkeys(words))
 
 
 def explanation_data(linked: LinkedDocument) -> dict[str, Any]:
-    """What the script of the reading view needs to draw explanations; {} where no link has one.
+    """Data for the reading view's script to draw explanations; {} if no link has one.
 
     Returns:
         ``boxes``: sets of regions, each a list of left, top, right, bottom; most images share one set.
-        ``why``: for each link None, or a list: its words, the number of its set of boxes, the weights of these boxes,
-        and the words that carry it as text. A word is its begin and end (in UTF-16 units of the sentence as it is
-        shown), its weight, and 1 if it carries the link.
+        ``why``: for each link None, or a list: its words, the number of its set of boxes, these boxes' weights, and
+        the words that carry it as text. A word is its begin and end (in UTF-16 units of the sentence as shown), its
+        weight, and 1 if it carries the link.
     """
     if not any(link.explanation for link in linked.links):
         return {}
@@ -60,7 +60,7 @@ def explanation_data(linked: LinkedDocument) -> dict[str, Any]:
 
 
 def _words(text: str, explanation: Explanation) -> list[list[float]]:
-    """The words at their places in the text as a page shows it and as JavaScript counts it."""
+    """The words, with positions in the shown text as JavaScript counts them."""
     strong = set(carrying_words(explanation))
     return [
         [_units(text[:begin]), _units(text[:end]), _short(weight), int((begin, end) in strong)]

@@ -1,4 +1,4 @@
-"""The flow of a linked document: its sentences in blocks, each image after the block of its strongest link."""
+"""The order of a linked document for output: sentences in blocks, each image after its strongest link's block."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from itertools import groupby
 
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument, Sentence
 
-# Scripts that put no space between sentences end them with these.
+# Endings of sentences in scripts without spaces between sentences.
 _FULL_WIDTH_ENDS = "。！？」』）"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Neighbouring sentences, at least one, by their indices in reading order, in one block of the source."""
+    """Consecutive sentences of one block of the source, as a range of indices; at least one."""
 
     kind: Kind
     sentences: tuple[int, ...]
 
 
 def blocks(sentences: Sequence[Sentence]) -> list[Block]:
-    """Group the sentences by block; where the source has no blocks, each sentence is one."""
+    """Group the sentences by block; without blocks in the source, each sentence is one."""
 
     def place(i: int) -> tuple[int, int, str]:
         block = sentences[i].block
@@ -34,7 +34,7 @@ def blocks(sentences: Sequence[Sentence]) -> list[Block]:
 
 
 def space_after(text: str) -> str:
-    """What stands between a sentence and the next one of its block."""
+    """The separator between a sentence and the next one in its block."""
     return "" if text.endswith(tuple(_FULL_WIDTH_ENDS)) else " "
 
 
@@ -47,14 +47,14 @@ def links_by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
 
 
 def placed(document_blocks: Iterable[Block], strongest: dict[int, Link]) -> dict[int, list[int]]:
-    """Which images to show after which block.
+    """Assign images to the blocks after which they are shown.
 
     Args:
-        document_blocks: As ``blocks`` gives them.
-        strongest: The strongest link of every image that is to be placed.
+        document_blocks: From ``blocks``.
+        strongest: The strongest link of every image to place.
 
     Returns:
-        Number of the block, counted in ``document_blocks``, to its images: by sentence, then image.
+        Number of a block, in the order of ``document_blocks``, to its images, ordered by sentence, then image.
     """
     block_of = {sentence: n for n, block in enumerate(document_blocks) for sentence in block.sentences}
     after: dict[int, list[int]] = {}
@@ -64,7 +64,7 @@ def placed(document_blocks: Iterable[Block], strongest: dict[int, Link]) -> dict
 
 
 def unlinked_reason(linked: LinkedDocument, image: Image) -> str:
-    """Why an image without links has none, for people."""
+    """Why an image has no links, for people."""
     promised = "it is not sure enough for the promise, or nothing can be promised of it"
     return image.problem or (promised if any(p.decides for p in linked.promises) else "no sentence fits it well enough")
 

@@ -1,4 +1,4 @@
-"""What a folder of pages remembers of each page: what it was made from and what its card shows, as lines of JSON."""
+"""The record of a folder of pages: for each page what it was made from and what its card shows, as JSON lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from iconotext.write import write_bytes, write_error
 NAME = ".iconotext-pages.jsonl"
 
 MAX_BYTES = 2**30
-"""A million pages take about half of it."""
+"""Maximum size; a million pages take about half of it."""
 
 _BEGIN = b'{"page":'
 _INLINE = re.compile(r"data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]*")
@@ -30,7 +30,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # not on Windows
 
 
 def _inline(image: Embedded | None) -> Embedded | None:
-    """The image, if it is in the record itself: an index shows nothing from elsewhere."""
+    """The image if it is embedded in the record; an index must not load anything else."""
     if image is not None and image.uri is not None and not _INLINE.fullmatch(image.uri):
         raise ValueError("not an image within the record")
     return image
@@ -38,11 +38,11 @@ def _inline(image: Embedded | None) -> Embedded | None:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One page.
+    """A page.
 
     Attributes:
         language: ISO 639-1 code.
-        picture: The image with the strongest link, small; None without links.
+        picture: The image with the strongest link, reduced; None without links.
     """
 
     page: Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f]+\.html$")]
@@ -53,13 +53,13 @@ class Record:
 
 
 class Manifest:
-    """The records of a folder by page, on disk as lines of JSON; a line is added as soon as its page is written.
+    """The records of a folder by page, on disk as JSON lines; a line is added as soon as its page is written.
 
-    A line can be cut off where the program was killed or the disk was full: only the page of that line is made anew.
-    A symbolic link, a pipe or somebody else's file under the same name is not touched.
+    A line may be cut off if the program was killed or the disk was full: only its page is made again. Symbolic links,
+    pipes and other programs' files under the same name are not touched.
 
     Raises:
-        OutputError: There is such a thing, or the file cannot be read.
+        OutputError: Such a file exists, or the file cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -76,7 +76,7 @@ class Manifest:
             self.rewrite(self.records.values())
 
     def add(self, record: Record) -> None:
-        """Remember a page that was written; ``OutputError`` where the line cannot be."""
+        """Record a page that was written; ``OutputError`` if the line cannot be written."""
         self.records[record.page] = record
         try:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_FOLLOW
@@ -86,7 +86,7 @@ class Manifest:
             raise write_error(self._path, error) from error
 
     def rewrite(self, records: Iterable[Record]) -> None:
-        """Remember these pages and no others; ``OutputError`` where the file cannot be written."""
+        """Replace all records; ``OutputError`` if the file cannot be written."""
         self.records = {record.page: record for record in records}
         lines = (_adapter().dump_json(record) + b"\n" for record in self.records.values())
         write_bytes(self._path, lines, force=True)

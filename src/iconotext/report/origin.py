@@ -1,4 +1,4 @@
-"""What a page was made from: as long as that is the same, the page need not be made again."""
+"""What a page was made from: while this is unchanged, the page need not be made again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iconotext.report.flow import title
 from iconotext.types import Document
 
 GONE = "gone"
-"""Stands for the digest of a file that cannot be read."""
+"""Used instead of the digest of a file that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Origin:
 
     Attributes:
         source: The document's file, as an address relative to the folder of pages.
-        part: Which document of the file it is; "" where the file is one document.
-        number: Its place among the documents of the file, from 0.
-        parts: How many documents the file holds.
+        part: Which document of the file it is; "" if the file is a single document.
+        number: Its position among the documents of the file, from 0.
+        parts: Number of documents in the file.
         setup: Digest of the settings, the model and the version of the program.
         content: Digest of the document as it was read, with its images.
-        files: Address and digest of the document's file and of the image files. As long as they are the same, so is the
-            document. None where an image could not be had: it may be there another time.
+        files: Address to digest, for the document's file and the image files; the document is unchanged while these
+            are. None if an image was missing, since it may exist later.
     """
 
     source: str
@@ -40,7 +40,7 @@ class Origin:
 
 
 class Places:
-    """Files as addresses relative to a folder, so that both may be moved together."""
+    """Converts files to addresses relative to a folder, so that both can be moved together."""
 
     def __init__(self, folder: Path) -> None:
         self._home = os.path.realpath(folder)
@@ -83,7 +83,7 @@ def origin_of(
 
 def _file_digest(file: Path) -> str:
     try:
-        if not file.is_file():  # a pipe would keep us waiting
+        if not file.is_file():  # reading a pipe would block
             return GONE
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""A folder of pages, and the one that leads to them, brought up to date: it changes no files but those it wrote."""
+"""Updates a folder of pages and its index page; only files that iconotext wrote are changed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from iconotext.write import check_overwrite, write_text
 INDEX = "index.html"
 
 Made = tuple[Path, Record, LinkedDocument | None]
-"""A file, a page of it, and the document that was linked for that; None where nothing has changed."""
+"""A file, its page, and the linked document; None if nothing has changed."""
 
 LinkAll = Callable[[Iterable[Document]], Iterable[LinkedDocument | Failure]]
 """Links documents, in order."""
@@ -42,7 +42,7 @@ class Source(NamedTuple):
     """A file of a run.
 
     Attributes:
-        identifier: What the ids of its documents begin with.
+        identifier: Prefix of the ids of its documents.
     """
 
     file: Path
@@ -52,7 +52,7 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """A document that is to be linked, for a page of a name, and its pictures as the page will have them."""
+    """A document that is being linked, with the name of its page and its embedded pictures."""
 
     file: Path
     document: Document
@@ -62,18 +62,18 @@ class _Asked:
 
 
 class PageFolder:
-    """Pages of linked documents, an index that lists them, and what is known of each from earlier runs.
+    """Pages of linked documents, with an index, and records from earlier runs.
 
-    A page is replaced or removed only while it is as it was written: a file of the user's, or a page that somebody
-    changed, stays. ``force`` lifts that, and makes every page anew.
+    A page is replaced or removed only if it is unchanged since it was written; files of the user, and pages that
+    somebody changed, stay. With ``force`` they are replaced, and every page is made again.
 
     Args:
-        folder: Made when the first page is written.
-        setup: Digest of all that shapes a page but the document: settings, model, version of the program.
+        folder: Created when the first page is written.
+        setup: Digest of everything that decides a page besides the document: settings, model, version of the program.
         sources: Documents of this run, which no page may replace, not even with ``force``.
 
     Raises:
-        OutputError: The index cannot be written, since a file of the user's has its name.
+        OutputError: The index cannot be written, since a file of the user has its name.
     """
 
     def __init__(self, folder: Path, *, setup: str = "", force: bool = False, sources: Iterable[Path] = ()) -> None:
@@ -95,16 +95,16 @@ class PageFolder:
         self._visited: set[str] = set()  # sources of this run
 
     def update(self, files: Iterable[Source], link: LinkAll) -> Iterator[Made | Failure]:
-        """Bring the pages of files up to date, in order; what has not changed is not linked, and if possible not read.
+        """Update the pages of files, in order; unchanged documents are not linked, and if possible not read.
 
         Args:
-            link: Links documents in order, of which it may ask for some ahead; called only if there are any. What it
-                raises is not a document's and ends the run.
+            link: Links documents in order, and may take some ahead; called only if there are any. Its errors are not
+                about one document, and end the run.
 
         Raises:
             OutputError: The disk is full, or the folder cannot be written to.
         """
-        done: deque[Made | Failure | _Asked] = deque()  # in order; what was asked for may come later
+        done: deque[Made | Failure | _Asked] = deque()  # in order; results of linking come later
         beside = ThreadPoolExecutor(1)
 
         def documents() -> Iterator[Document]:
@@ -130,10 +130,10 @@ class PageFolder:
             beside.shutdown(cancel_futures=True)
 
     def _looked_at(self, source: Source, beside: Executor) -> Iterator[Made | Failure | _Asked]:
-        """What is to be said of a file without linking, and the documents in it that must be linked.
+        """Yield results for a file that need no linking, and the documents in it that must be linked.
 
         Args:
-            beside: Makes their pictures ready for the page.
+            beside: Prepares their pictures for the page.
         """
         file = source.file
         place = self._places.address(os.path.realpath(file))
@@ -147,7 +147,7 @@ class PageFolder:
         try:
             documents = source.read()
         except IconotextError as error:
-            self._current.update(record.page for record in known.values())  # the last good ones
+            self._current.update(record.page for record in known.values())  # the last good pages
             yield Failure(file, error)
             return
         for number, document in enumerate(documents):
@@ -172,10 +172,10 @@ class PageFolder:
                 )
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
-        """Remove the pages of documents that are gone, and write the index and the list of problems; how many went.
+        """Remove the pages of deleted documents, write the index and the list of problems; returns how many went.
 
-        A document is gone if it is not on the disk any more, or if it lies in one of the ``folders`` of this run and
-        was not among its documents. Removed pages that somebody changed stay as files.
+        A document is deleted if its file is gone, or if it is in one of the ``folders`` of this run and was not among
+        its documents. Pages that somebody changed stay as files.
 
         Raises:
             OutputError: Something cannot be written.
@@ -205,7 +205,7 @@ class PageFolder:
         return removed
 
     def _is_unchanged(self, known: Mapping[str, Record]) -> bool:
-        """Whether the files show that all pages of a document's file are as they would be made now."""
+        """Whether the files show that all pages of a document's file are up to date."""
         return bool(known) and all(
             not self._force
             and (self.folder / record.page).is_file()
@@ -217,7 +217,7 @@ class PageFolder:
         )
 
     def _has_page_for(self, old: Record, origin: Origin) -> bool:
-        """Whether a document that was read would give the page that is there."""
+        """Whether the existing page is up to date for a document that was read."""
         same = (old.origin.setup, old.origin.content) == (origin.setup, origin.content)
         return same and not self._force and (self.folder / old.page).is_file()
 
@@ -228,19 +228,19 @@ class PageFolder:
         return record
 
     def _is_gone(self, record: Record, walked: Sequence[Path]) -> bool:
-        if record.origin.source in self._visited:  # the file is there, this part of it is not
+        if record.origin.source in self._visited:  # the file was read, and lacks this part
             return True
         place = self._places.file(record.origin.source)
         return not os.path.lexists(place) or any(map(place.is_relative_to, walked))
 
     def _new_name(self, identifier: str, file: Path, part: str) -> str:
-        """A name for a new page: the id of the document, if need be with some of the folders of its file."""
+        """A name for a new page: the document's id, with folders of its file if necessary."""
         folders = Path(os.path.realpath(file)).parent.parts[1:]
         longer = ["/".join((*folders[-depth:], file.stem + part)) for depth in range(1, len(folders) + 1)]
         return f"{page_name(identifier, self._taken, *longer)}.html"
 
     def _check_page(self, page: Path) -> None:
-        """Raise ``OutputError`` where a page stands that we did not write, or that somebody changed since."""
+        """Raise ``OutputError`` if the page exists and iconotext did not write it, or somebody changed it since."""
         if os.path.realpath(page) in self._sources:
             raise OutputError(f"{page} is one of the documents: name another folder")
         if os.path.lexists(page) and not self._force and not is_untouched(page):
@@ -257,7 +257,7 @@ class PageFolder:
         return record
 
     def _put(self, path: Path, page: str) -> None:
-        """Write a page, unless just that is there."""
+        """Write a page, unless it exists with the same content."""
         if not path.is_file() or path.read_bytes() != page.encode():
             write_text(path, page, force=True)
 
@@ -270,18 +270,18 @@ def _remove(file: Path) -> None:
 
 
 LONGEST = 60
-"""Characters of a name."""
+"""Maximum length of a name."""
 
 
 def page_name(identifier: str, taken: set[str], *longer: str) -> str:
-    """A file name without suffix that every file system accepts and that is not taken; it is added to ``taken``.
+    """A file name without suffix, valid on every file system and unused; it is added to ``taken``.
 
-    Names that differ only in upper and lower case count as the same, as some file systems see it.
+    Names that differ only in case count as the same, as on some file systems.
 
     Args:
-        identifier: What the document is called.
-        taken: Names that are in use, in lower case.
-        longer: Other names for it, tried in order before a number is put behind the first one.
+        identifier: Name of the document.
+        taken: Names in use, in lower case.
+        longer: Alternative names, tried in order before a number is appended to the first one.
     """
     base = _plain(identifier)
     numbered = (f"{base}-{number}" for number in count_from(2))
@@ -296,16 +296,16 @@ def _plain(identifier: str) -> str:
 
 
 CARD_SIDE = 360
-"""Pixels of the longer side of an image on a card."""
+"""Longer side in pixels of an image on a card."""
 
 
 def index_page(records: Sequence[Record]) -> str:
-    """A whole HTML page with a card for each record, in the order given."""
+    """An HTML page with a card for each record, in the given order."""
     return filled("iconotext.report", "index.html", title="Linked documents", styles=["reading.css"], cards=records)
 
 
 def card_image(linked: LinkedDocument) -> Embedded | None:
-    """The image with the strongest link, small; None without links."""
+    """The image with the strongest link, reduced; None without links."""
     if not linked.links:
         return None
     best = linked.links[0].image

@@ -1,4 +1,4 @@
-"""What went wrong with documents and images, as a table of tab-separated values."""
+"""Lists problems of documents and images, as a table of tab-separated values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Problem:
 
 
 def problem_table(problems: Iterable[Problem]) -> str:
-    """The table with a line that names its columns; no cell can be taken for a formula by a spreadsheet."""
+    """The table, with a line of column names; no cell can be taken for a formula by a spreadsheet."""
     return _HEAD + "".join(
         "\t".join(cell(" ".join(text.split())) for text in astuple(problem)) + "\n" for problem in problems
     )

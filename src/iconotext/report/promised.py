@@ -1,4 +1,4 @@
-"""What is promised of links, in words."""
+"""Describes promises in words."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _WRONG: dict[Claim, tuple[str, str]] = {
     "paragraph": ("calibration figure", "lead to a wrong paragraph"),
     "sentence": ("calibration figure", "lead to a wrong sentence"),
 }
-"""What the promise is made from, and what is false of those that break it."""
+"""What the promise is based on, and what is wrong with links that break it."""
 
 
 def promise_lines(promises: Iterable[Promise]) -> list[str]:
-    """A line for each claim: what is promised of how many pictures, or why nothing is."""
+    """A line for each claim: what is promised for how many pictures, or why nothing is."""
     return [_line(promise) for promise in promises]
 
 
 def strongest_promise(promises: Iterable[Promise]) -> str | None:
-    """In short, the strongest claim that some picture passed; None where there is none."""
+    """A short text about the strongest claim that some picture passed; None if there is none."""
     kept = [promise for promise in promises if promise.kept]
     return _said(kept[-1]) if kept else None
 

@@ -1,7 +1,7 @@
-"""The reading view: the text, its images beside it, and a line from each to its sentences, as one HTML page.
+"""The reading view as one HTML page: the text, its images beside it, and lines from each image to its sentences.
 
-A page is one file. It asks the network for nothing, and its Content-Security-Policy lets run only the one script that
-we wrote; text of the document comes in through Jinja's escaping alone.
+A page is one file. It makes no network requests, and its Content-Security-Policy allows only the one script of
+iconotext; text of the document is inserted only through Jinja's escaping.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from iconotext.types import EVIDENCE, Document, Evidence, Image, Kind, Link, Lin
 from iconotext.write import write_text
 
 HUES = 6
-"""Colours of the lines, ``hue-0`` to ``hue-5`` in the style sheet; images take them in turn."""
+"""Number of colours of lines, ``hue-0`` to ``hue-5`` in the style sheet, used by images in turn."""
 
 FORM_KINDS: Mapping[Evidence, str] = {
     "picture": "what the picture shows",
@@ -35,7 +35,7 @@ FORM_KINDS: Mapping[Evidence, str] = {
     "layout": "place",
     "reference": "mentions",
 }
-"""The kinds of evidence that a server lets its readers choose, in words."""
+"""The kinds of evidence that a server's readers can choose, in words."""
 
 FORM_SELECTIONS: Mapping[str, str] = {
     "top-k": "the best sentences of each picture",
@@ -47,19 +47,19 @@ FORM_SELECTIONS: Mapping[str, str] = {
 """The selections of ``LinkSettings``, in words."""
 
 FORM_PROMISES = ((0.1, "at most 1 in 10 paragraphs wrong"), (0.2, "at most 1 in 5 paragraphs wrong"))
-"""The promises that a server offers, in words."""
+"""The promises that a server's readers can choose, in words."""
 
 LONGEST_WORD = 16
-"""A last word of at most so many characters stays on one line with the number of the image behind it."""
+"""A last word of at most this many characters stays on one line with the number of the image after it."""
 
 _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A sentence on the page, in two parts: ``end`` stays with the number of the image that follows it.
+    """A sentence on the page, in two parts: ``end`` stays on one line with the number of the image after it.
 
-    ``images`` are those of its links, strongest first; ``hue`` is the colour of the first.
+    ``images`` are the images of its links, strongest first; ``hue`` is the colour of the first one.
     """
 
     number: int
@@ -88,7 +88,7 @@ class _Figure:
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A block on the page and the images that stand after it."""
+    """A block on the page with the images after it."""
 
     spans: tuple[_Span, ...]
     figures: tuple[_Figure, ...]
@@ -103,15 +103,15 @@ def reading_page(
     form: LinkSettings | None = None,
     changed: bool = False,
 ) -> str:
-    """The reading view of one document, a whole HTML page.
+    """The reading view of a document, as an HTML page.
 
     Args:
-        linked: The document; the files of its images are read. In place of one that cannot be read the page says why.
-        index: Address of the page that lists this one among others, or None.
-        leads: Addresses of other pages about this one, by name.
-        embedded: ``shown_images`` where they were embedded before; None embeds them now.
-        form: The settings it was linked by, where the address of the page takes others as a query; else None.
-        changed: Whether they are others than usual.
+        linked: The document; the files of its images are read. For an image that cannot be read the page says why.
+        index: Address of the page that lists this and others, or None.
+        leads: Name to address of other pages about this document.
+        embedded: The images of ``shown_images``, if already embedded; None to embed them now.
+        form: The settings of linking, if the page's address accepts others as a query; else None.
+        changed: Whether these settings differ from the usual ones.
     """
     document = linked.document
     by_image = links_by_image(linked)
@@ -169,12 +169,12 @@ def reading_page(
 
 
 def shown_images(document: Document) -> list[int]:
-    """Numbers of the images that the page of a document shows, linked or not."""
+    """Numbers of the images on the page of a document, linked or not."""
     return [i for i, image in enumerate(document.images) if image.problem is None]
 
 
 def notebook_frame(linked: LinkedDocument) -> str:
-    """The reading view for a notebook, in a frame of its own: nothing in it reaches the notebook."""
+    """The reading view for a notebook, in a frame that isolates it from the notebook."""
     return (
         f'<iframe srcdoc="{escape(reading_page(linked))}" sandbox="allow-scripts" title="Linked document" '
         'style="width: 100%; height: 40em; border: 1px solid #8888"></iframe>'
@@ -191,7 +191,7 @@ def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> No
 
 
 def _is_title(linked: LinkedDocument, block: Block) -> bool:
-    """Whether the document opens with its own title, which the page then shows once."""
+    """Whether a block is the document's title, which is shown only once."""
     texts = [linked.document.sentences[i].text for i in block.sentences]
     return block.kind == "heading" and " ".join(texts) == linked.document.title
 
@@ -220,7 +220,7 @@ def _carried(linked: LinkedDocument, link: Link) -> str:
 
 
 def _last_word(text: str) -> int:
-    """Where the last word begins; of a very long one, where its last character begins."""
+    """Beginning of the last word; for a very long word, of its last character."""
     start = text.rfind(" ") + 1
     return start if len(text) - start <= LONGEST_WORD else len(text) - 1
 
@@ -232,7 +232,7 @@ def _figures(
     figures = []
     for number, image in enumerate(linked.document.images):
         shown = embedded.get(number) or Embedded(None, problem=image.problem)
-        # The same image twice is in the file once: the script shows the data of the first in both places.
+        # A repeated image is in the file only once: the script shows the first one's data in both places.
         original = number if shown.digest is None else first.setdefault(shown.digest, number)
         figures.append(
             _Figure(
@@ -266,7 +266,7 @@ def _readable(text: str | None) -> str | None:
 
 
 def _data(linked: LinkedDocument, explained: dict[str, Any]) -> str:
-    """What the script needs to know, as JSON that cannot end the element it stands in."""
+    """Data for the script, as JSON that cannot end its HTML element."""
     kinds = [kind for kind in EVIDENCE if any(kind in link.evidence for link in linked.links)]
     data: dict[str, Any] = {
         "kinds": kinds,
@@ -296,5 +296,5 @@ def _weights(link: Link, kinds: Sequence[Evidence]) -> list[float]:
 
 
 def _finite(value: float) -> float:
-    """Four digits, more than a line can show; 0 for what is not finite."""
+    """A number with four digits, enough for drawing; 0 if it is not finite."""
     return float(f"{value:.4g}") if abs(value) < float("inf") else 0.0

@@ -1,4 +1,4 @@
-"""Write one linked document in the format that the name of the file says."""
+"""Writes a linked document in the format named by the file's suffix."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from iconotext.write import write_text
 
 
 def save(linked: LinkedDocument, path: Path | str, *, force: bool = False) -> None:
-    """Write a linked document to a file, in the format that its suffix names.
+    """Write a linked document to a file, in the format named by its suffix.
 
     Args:
         path: A file that ends in ``.html`` (reading view), ``.json``, ``.jsonl``, ``.md`` or ``.parquet``.
 
     Raises:
-        OutputError: The suffix is another one, the file exists and ``force`` is not set, or it cannot be written.
+        OutputError: Another suffix, the file exists and ``force`` is not set, or it cannot be written.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -39,4 +39,4 @@ WRITERS: dict[str, Callable[[LinkedDocument, Path, bool], None]] = {
         [linked], path, force=force, explained=any(link.explanation for link in linked.links)
     ),
 }
-"""By suffix, in lower case, the function that writes such a file."""
+"""Suffix in lower case to the function that writes such a file."""

@@ -1,9 +1,9 @@
-"""Which relations of a link a reader is shown: those of Clue that set this link apart from the document's others.
+"""Chooses the relations of a link that are shown to readers: those of Clue that distinguish it from other links.
 
-Nearly every sentence of running text tells the story behind its image, so to say it of each sentence says nothing. A
-relation is therefore shown only if it is more likely than not and far more likely than for the document's other links.
-CITE's questions were asked about steps of recipes and say little about other texts; their probabilities, like all
-others, are in JSON and Parquet.
+Nearly every sentence of running text tells the story behind its image, so it is useless to say so each time. A relation
+is therefore shown only if its probability is above one half, and far higher than for the document's other links. CITE's
+questions are about steps of recipes and say little about other texts; their probabilities, like all others, are in JSON
+and Parquet.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from iconotext.relations import RELATIONS, Relation
 from iconotext.types import Link, LinkedDocument
 
 LIKELY = 0.5
-"""Least probability of a relation that is shown."""
+"""Smallest probability of a relation that is shown."""
 
 TIMES = 3.0
-"""The odds of a relation that is shown are at least so many times its typical odds in the document."""
+"""Smallest ratio of a shown relation's odds to its typical odds in the document."""
 
 TYPICAL = {"Visible": 0.23, "Subjective": 0.05, "Action": 0.05, "Story": 0.70, "Meta": 0.10, "Irrelevant": 0.05}
-"""Average probability (of log-odds) that the shipped model gives each relation, over the links of 333 documents
-(``benchmarks/shown_relations.py``). A document's own average starts from it."""
+"""Average probability (of log-odds) that the model in the package gives each relation, over the links of 333 documents
+(``benchmarks/shown_relations.py``); the prior of a document's own average."""
 
 PRIOR_LINKS = 10
-"""``TYPICAL`` counts as much as so many links of the document."""
+"""Weight of ``TYPICAL``, in links of the document."""
 
 LABELS = {
     "Visible": "says what it shows",
@@ -36,13 +36,13 @@ LABELS = {
     "Meta": "when, where or how",
     "Irrelevant": "maybe unrelated",
 }
-"""What a reader sees for each relation."""
+"""What readers see for each relation."""
 
 _LABELLED = {relation.name: relation for relation in RELATIONS if relation.name in LABELS}
 
 
 def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[Relation, float]]]:
-    """By sentence and image of each link, its relations and their probabilities, the likeliest first."""
+    """(sentence, image) of each link to its shown relations with probabilities, the most likely first."""
     probabilities = {(link.sentence, link.image): link.relations or {} for link in links}
     least = {}
     for name, typical in TYPICAL.items():
@@ -63,7 +63,7 @@ def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[R
 
 
 def relation_data(linked: LinkedDocument) -> dict[str, Any]:
-    """What the script of the reading view needs to show relations; {} where no link has any.
+    """Data for the reading view's script to show relations; {} if no link has any.
 
     Returns:
         ``relations``: pairs of label and meaning; ``related``: per link, pairs of their number and the probability.

@@ -1,4 +1,4 @@
-"""Where the sentences of a document stand in the Markdown or HTML file that it was read from."""
+"""Finds the positions of a document's sentences in the Markdown or HTML file from which it was read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from iconotext.read.text_file import decode_text
 from iconotext.types import Document
 
 TELLING = 5
-"""Words from which on a sentence is looked for first, and shorter ones then between those."""
+"""Sentences of at least this many words are found first, and shorter ones then between them."""
 
-# What a reader of the page does not see: nothing of it is a word, and it may stand in the middle of one. Each part ends
-# at the end of the file at the latest, so that what is never closed takes no quadratic time.
+# Parts of a page that readers do not see: they are no words, and may be inside a word. Each part ends at the end of the
+# file at the latest, so that unclosed parts do not take quadratic time.
 _HIDDEN = r"<!--.*?(?:-->|\Z)|<(?P<raw>script|style)\b.*?(?:</(?P=raw)|\Z)"
 _TAG = r"|</?(?P<tag>[a-z][a-z0-9]{0,20})(?:[^<>a-z0-9][^<>]*)?>"
 _MARKDOWN = (
@@ -35,25 +35,25 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def source_spans(document: Document) -> list[tuple[int, int] | None]:
-    """Where each sentence begins and ends in its file, in characters of the decoded file.
+    """Begin and end of each sentence in its file, in characters of the decoded file.
 
-    Words are compared and nothing else, so that markup within a sentence does not matter.
+    Only words are compared, so that markup within a sentence does not matter.
 
     Returns:
-        None for a sentence that is not found, for all where the file is neither Markdown nor HTML, came from the web,
-        or cannot be read any more.
+        None for a sentence that is not found, and for all if the file is neither Markdown nor HTML, came from the web,
+        or can no longer be read.
     """
     found = _source(document)
     return [None] * len(document.sentences) if found is None else _found(document, *found)
 
 
 def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None]] | None:
-    """The text that others count characters of a document in, and where in it each sentence stands.
+    """The text in which other programs count a document's characters, and each sentence's position in it.
 
-    It is the decoded Markdown file, or the text content of the ``body`` of an HTML page, as browsers have it.
+    It is the decoded Markdown file, or the text content of an HTML page's ``body``, as in browsers.
 
     Returns:
-        None where ``source_spans`` finds nothing either.
+        None if ``source_spans`` finds nothing either.
     """
     found = _source(document)
     if found is None:
@@ -67,7 +67,7 @@ def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None
 
 
 def _source(document: Document) -> tuple[str, str] | None:
-    """The decoded file of a document and its format; None where sentences cannot be found in it."""
+    """The decoded file of a document and its format; None if sentences cannot be found in it."""
     path = document.source
     kind = SUFFIXES.get(path.suffix.lower()) if path is not None else None
     if path is None or kind not in _TOKENS or "address" in document.meta:
@@ -79,11 +79,11 @@ def _source(document: Document) -> tuple[str, str] | None:
 
 
 def _found(document: Document, source: str, kind: str) -> list[tuple[int, int] | None]:
-    """Where the sentences of a document stand in a text."""
+    """Positions of a document's sentences in a text."""
     stem = document.source.stem if document.source is not None else ""
     shown = markdown_references(source, stem) if kind == "markdown" else {}
     plain, places = _words(source, kind, shown)
-    star = kind == "markdown"  # emphasis within a word: so a star is nothing in the sentence, too
+    star = kind == "markdown"  # emphasis within a word; so a star in the sentence is ignored, too
     keys = [f" {' '.join(_WORD.findall(s.text.replace('*', '') if star else s.text))} " for s in document.sentences]
     found = _places(plain, keys)
     return [
@@ -93,10 +93,10 @@ def _found(document: Document, source: str, kind: str) -> list[tuple[int, int] |
 
 
 def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[tuple[int, int]]]:
-    """The words of a file with a space before and after each, and where in the file each of these characters stands.
+    """The words of a file, with spaces around each, and the position in the file of each of these characters.
 
     Args:
-        shown: What references in the file are shown as.
+        shown: Reference in the file to the text that is shown for it.
     """
     text, places, space = [" "], [(0, 0)], True
     for token in _TOKENS[kind].finditer(source):
@@ -125,9 +125,9 @@ def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[
 
 
 def _places(plain: str, keys: Sequence[str]) -> list[int | None]:
-    """Where each key begins: the long ones in order, then the short ones, each as near above the next one as it stands.
+    """Begin of each key: the long ones in order, then the short ones, each as near before the next one as possible.
 
-    Headings stand in a table of contents too, so a short one is looked for from below.
+    Headings are also in a table of contents, so short keys are searched backwards.
     """
     found: list[int | None] = [None] * len(keys)
     cursor = 0
@@ -154,7 +154,7 @@ def _telling(keys: Sequence[str]) -> Iterator[int]:
 
 
 def _whole(source: str, sentence: str, start: int, end: int) -> tuple[int, int]:
-    """From the first to the last word, and the signs before and after them where the file has the same."""
+    """From the first to the last word, with the signs around them if the file has the same."""
     words = list(_WORD.finditer(sentence))
     before, after = sentence[: words[0].start()], sentence[words[-1].end() :]
     if before and source[:start].endswith(before):

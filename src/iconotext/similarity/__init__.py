@@ -1,1 +1,1 @@
-"""Vectors of sets of sentences and images → numbers that say how well they fit, on PyTorch tensors with gradients."""
+"""Turns vectors of sets of sentences and images into similarities of the sets, as PyTorch tensors with gradients."""

@@ -29,30 +29,30 @@ from iconotext.similarity.axis import Axis
 from iconotext.similarity.cells import Cells
 
 Links = Literal["at-most", "exactly"]
-"""``at-most``: the paper's constraint, at most k links, none of them negative. ``exactly``: the released code's, k
-links whatever their cells."""
+"""``at-most``: the paper's constraint, at most k links, none with a negative value. ``exactly``: the released code's, k
+links whatever their values."""
 
 Matrix = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
 def assignment_cells(scores: Tensor, sentences: Axis, images: Axis, *, kept: Numbers, links: Links) -> Cells:
-    """The links of the best matching of every pair, each with weight 1 / their number.
+    """The links of the best matching for each pair of sets, each with weight 1 / number of links.
 
     Args:
-        scores: (N, M), no gradient; on a GPU it is copied to the CPU, where the problems are solved. In a pair with a
-            cell that is not finite, such a cell is among the chosen ones, and so the similarity is not finite either.
+        scores: (N, M), without gradient; copied from a GPU to the CPU for solving. A value that is not finite is among
+            the chosen ones of its pair of sets, so that the similarity is not finite either.
         sentences: P sets along the rows.
         images: Q sets along the columns.
-        kept: (P, Q) bound on the links of each pair, from 1 to its smaller side.
+        kept: (P, Q) upper bound on the links of each pair, from 1 to its smaller side.
     """
-    # NumPy from here on: these are small steps, in which PyTorch's threads would wait for each other.
+    # NumPy from here on: in such small steps PyTorch's threads would wait for each other.
     matrix = _finite(scores.cpu().numpy().astype(np.float64), most=int(kept.max()))
     gain = np.maximum(matrix, 0.0) if links == "at-most" else matrix
     across, down = sentences.of_one_size(), images.of_one_size()
     cells, pairs = [], []
     for some in across:
-        # One group is the whole axis: a view spares a copy.
+        # A single group is the whole axis: use a view instead of a copy.
         slab = gain.reshape(*some.members.shape, -1) if len(across) == 1 else gain[some.members]
         for others in down:
             block = (
@@ -76,14 +76,14 @@ def assignment_cells(scores: Tensor, sentences: Axis, images: Axis, *, kept: Num
 
 
 def matchings(gain: Matrix, k: int) -> tuple[Numbers, Numbers]:
-    """The k links of largest sum in each of G × H matrices.
+    """The k links with the largest sum in each of G x H matrices.
 
     Args:
-        gain: (G, H, n, m), finite; it need not be contiguous.
+        gain: (G, H, n, m), finite; need not be contiguous.
         k: Links, from 1 to min(n, m).
 
     Returns:
-        Rows and columns, each (G, H, k), by rows, or by columns where n > m.
+        Rows and columns, each (G, H, k), sorted by row, or by column if n > m.
     """
     if gain.shape[2] > gain.shape[3]:
         row, column = matchings(gain.transpose(0, 1, 3, 2), k)
@@ -91,9 +91,9 @@ def matchings(gain: Matrix, k: int) -> tuple[Numbers, Numbers]:
     some, others, rows, columns = gain.shape
     dummies = rows - k
     cost = np.zeros((some, others, rows, dummies + columns))
-    # The cost of a real column must be above 0, for numbers of any magnitude.
+    # The cost of a real column must be above 0, for numbers of any size.
     np.subtract(2.0 * np.abs(gain).max() + 1.0 if dummies else 0.0, gain, out=cost[..., dummies:])
-    # Threads: as many as PyTorch uses, so that one setting rules both.
+    # As many threads as PyTorch uses, so that one setting controls both.
     solved = lap.lapjvh_batch(
         cost.reshape(-1, rows, dummies + columns),
         True,
@@ -101,7 +101,7 @@ def matchings(gain: Matrix, k: int) -> tuple[Numbers, Numbers]:
         n_threads=torch.get_num_threads(),
         output="pairs",
     )
-    # Every problem has a pair for each of its rows, in order; those k with a real column count.
+    # A solution has a pair for each row, in order; the k pairs with a real column count.
     pairs = np.concatenate(solved)
     if dummies:
         pairs = pairs[pairs[:, 1] >= dummies]
@@ -110,10 +110,10 @@ def matchings(gain: Matrix, k: int) -> tuple[Numbers, Numbers]:
 
 
 def _finite(matrix: Matrix, most: int) -> Matrix:
-    """The matrix, cells that are not finite replaced by a number so large that a best matching cannot do without one.
+    """Replace values that are not finite by a number so large that a best matching must contain one.
 
-    The solver's answers to such cells are undefined. ``most`` is the largest number of links of a matching: with all
-    of them it cannot gain or lose more than 2 * most * the largest finite cell.
+    The solver's results for such values are undefined. ``most`` is the largest number of links of a matching, which
+    cannot gain or lose more than 2 * most * the largest finite value.
     """
     broken = ~np.isfinite(matrix)
     if not broken.any():

@@ -1,4 +1,4 @@
-"""Where the sets of a batch stand in the matrix of all sentences against all images."""
+"""The positions of a batch's sets in the matrix of all sentences against all images."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from torch import Tensor
 from iconotext.errors import ShapeError
 
 Counts = Sequence[int] | Tensor
-"""Sizes of sets, whole numbers of 1 or more."""
+"""Sizes of sets, integers of at least 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Sets of one size, or of about one, that are worked on together.
+    """Sets of equal or similar size that are processed together.
 
     Attributes:
         sets: (G,) numbers of the sets, ascending.
-        members: (G, width) where their members stand along the axis. Behind the members of a set that is smaller than
-            the width its first one is repeated, which changes no maximum.
+        members: (G, width) positions of their members along the axis. Smaller sets are padded by repeating their first
+            member, which changes no maximum.
     """
 
     sets: NDArray[np.int64]
@@ -36,7 +36,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """One side of the matrix: D sets, one after the other; (D,) members of each, 1 or more, and where each begins."""
+    """One side of the matrix: D sets, one after the other; (D,) sizes, at least 1, and (D,) beginnings."""
 
     counts: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -45,14 +45,14 @@ class Axis:
         return len(self.counts)
 
     def of_one_size(self) -> list[Group]:
-        """The sets by size: groups without repeated members."""
+        """Groups of sets of equal size, without padding."""
         return self._groups(self.counts)
 
     def of_about_one_size(self) -> list[Group]:
-        """The sets by classes of sizes, 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, 17-24 and so on: few groups, little padding.
+        """Groups of sets by size class: 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, 17-24 and so on: few groups, little padding.
 
-        With every set a group of its own the calls would cost more than the work; with all sets padded to the largest
-        one long document would make a batch many times as large.
+        With a group for each set, calls would cost more than the work; with all sets padded to the largest one, one
+        long document would make a batch many times as large.
         """
         power = np.ceil(np.log2(self.counts)).astype(np.int64)
         return self._groups(2 * power - (4 * self.counts <= 3 << power))
@@ -68,14 +68,14 @@ class Axis:
 
 
 def axis_of(counts: Counts, what: str) -> Axis:
-    """The axis that sets of these sizes make.
+    """The axis of sets of these sizes.
 
     Args:
-        counts: (D,) members of each set; a tensor may be on any device.
-        what: What the members are, for messages: ``sentences`` or ``images``.
+        counts: (D,) size of each set; a tensor may be on any device.
+        what: Name of the members, for messages: ``sentences`` or ``images``.
 
     Raises:
-        ShapeError: A set is empty, or the counts are no list of whole numbers; the message names the document.
+        ShapeError: A set is empty, or the counts are not a list of integers; the message names the document.
     """
     sizes = np.asarray(counts.tolist() if isinstance(counts, Tensor) else counts)
     if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):

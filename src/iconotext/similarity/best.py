@@ -1,4 +1,4 @@
-"""The best partner of every sentence, or of every image, in every set of the other side."""
+"""Finds the best partner of every sentence, or image, in every set of the other side."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from iconotext.similarity.cells import Cells, joined
 
 @dataclass(frozen=True, slots=True)
 class Strides:
-    """How rows and columns make one flat number: row * ``row`` + column * ``column``.
+    """Combines row and column into one flat number: row * ``row`` + column * ``column``.
 
-    With (M, 1) for an (N, M) matrix the numbers are those of its cells; with (1, M) for its transpose they are too, so
+    For an (N, M) matrix, (M, 1) gives the numbers of its cells; (1, M) gives the same numbers for its transpose, so
     that one function serves both directions.
     """
 
@@ -25,25 +25,25 @@ class Strides:
     column: int
 
     def flat(self, row: Tensor, column: Tensor) -> Tensor:
-        """The numbers of cells."""
+        """The flat numbers of cells."""
         return row * self.row + column * self.column
 
 
 def best_cells(
     scores: Tensor, rows: Axis, columns: Axis, *, kept: NDArray[np.int64], cells: Strides, pairs: Strides
 ) -> Cells:
-    """For every set of rows and every set of columns, the mean of the rows' best cells.
+    """For every set of rows and every set of columns, the cells whose mean is the similarity.
 
-    Each row takes its best column of the set; of these cells the ``kept`` highest count, each with weight 1 / kept.
-    Ties go to the first row; among the columns of a row PyTorch decides, the same way every time.
+    Each row takes its best column of the set; the ``kept`` highest of these cells are used, each with weight 1 / kept.
+    Ties go to the first row; among columns of a row PyTorch decides, deterministically.
 
     Args:
         scores: (N, M), no gradient.
         rows: P sets of rows.
         columns: Q sets of columns.
-        kept: (P, Q) how many cells count, from 1 to the number of rows.
-        cells: How a row and a column of ``scores`` make the number of a cell.
-        pairs: How a set of rows and one of columns make the number of a similarity.
+        kept: (P, Q) number of cells to use, from 1 to the number of rows.
+        cells: From row and column of ``scores`` to the number of a cell.
+        pairs: From a set of rows and a set of columns to the number of a similarity.
     """
     values, best = _best_columns(scores, columns)
     across = torch.arange(len(columns), device=scores.device)
@@ -86,9 +86,9 @@ def _best_columns(scores: Tensor, columns: Axis) -> tuple[Tensor, Tensor]:
 
 
 def _best_rows(values: Tensor, group: Group, counts: NDArray[np.int64], *, most: int) -> Tensor:
-    """The rows of each set in the order of their values, (G, most, Q), each column of ``values`` for itself.
+    """(G, most, Q) the rows of each set, sorted by value, separately for each column of ``values``.
 
-    ``most`` may exceed the size of a set: what then follows has no meaning.
+    ``most`` may exceed the size of a set; the surplus is meaningless.
     """
     members = torch.from_numpy(group.members).to(values.device)
     own = values[members]  # (G, width, Q)

@@ -1,9 +1,9 @@
 """Chosen cells of the matrix, and the weighted sum over them that is a set similarity.
 
-Every set similarity has two parts: which cells of the matrix count, and with which weight, is chosen without a
-gradient; their weighted sum is then an ordinary function of the matrix. Where the choice does not change with a small
-change of the matrix the gradient of that sum, the weights in their cells and 0 elsewhere, is that of the similarity;
-at a tie, where it does change, it is a subgradient.
+Every set similarity has two parts. First, cells of the matrix and their weights are chosen, without a gradient; then
+the weighted sum of the cells is an ordinary function of the matrix. Where a small change of the matrix does not change
+the choice, the gradient of that sum (the weights in their cells, 0 elsewhere) is the gradient of the similarity; at a
+tie it is a subgradient.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """L chosen cells of the (N, M) matrix for (P, Q) similarities, on its device; a cell may occur twice.
+    """L chosen cells of an (N, M) matrix for (P, Q) similarities, on the matrix's device; cells may be repeated.
 
     Attributes:
         cells: (L,) int64, row * M + column.
-        pairs: (L,) int64, the similarity that the cell adds to: row * Q + column.
-        weights: (L,) float, with the type of the matrix.
+        pairs: (L,) int64, the similarity to which the cell belongs: row * Q + column.
+        weights: (L,) float, with the dtype of the matrix.
     """
 
     cells: Tensor
@@ -29,12 +29,12 @@ class Cells:
     weights: Tensor
 
     def at(self, places: Tensor) -> Cells:
-        """Those at these places."""
+        """The chosen cells at these positions."""
         return Cells(self.cells[places], self.pairs[places], self.weights[places])
 
 
 def joined(parts: list[Cells]) -> Cells:
-    """All cells of the parts, in order; there is at least one part."""
+    """The cells of all parts, in order; there must be at least one part."""
     if len(parts) == 1:
         return parts[0]
     return Cells(
@@ -45,9 +45,9 @@ def joined(parts: list[Cells]) -> Cells:
 
 
 def weighted_sum(matrix: Tensor, chosen: Cells, similarities: int) -> Tensor:
-    """Sum of the chosen cells of each similarity, (similarities,), with gradient.
+    """(similarities,) the weighted sum of the chosen cells of each similarity, with gradient.
 
-    On CUDA the order of the additions, and with it the last bit, may differ between runs, unless
+    On CUDA the order of the additions, and so the last bit, may differ between runs, unless
     ``torch.use_deterministic_algorithms(True)`` is set.
     """
     picked = matrix.reshape(-1).index_select(0, chosen.cells)

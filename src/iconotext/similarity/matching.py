@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def best_matching(value: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Match as many rows with columns as there can be, so that the sum of their values is the largest.
+    """Match as many rows with columns as possible, with the largest sum of values.
 
-    A rectangle is solved as it is: 5,000 sentences and 300 images take a fortieth of a second, or one second where
-    nearly all values are equal. For the many small squares of training, ``similarity.assignment`` is faster.
+    Rectangles need no padding: 5,000 sentences and 300 images take a fortieth of a second, or one second if nearly all
+    values are equal. For the many small squares of training, ``similarity.assignment`` is faster.
 
     Args:
         value: (S, V), finite.
@@ -29,9 +29,7 @@ def best_matching(value: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArr
         columns, rows = best_matching(value.T)
         order = np.argsort(rows)
         return rows[order], columns[order]
-    cost = np.ascontiguousarray(
-        -value.T, np.float64
-    )  # a row for each column of ``value``: each of them finds a partner
+    cost = np.ascontiguousarray(-value.T, np.float64)  # a row for each column of ``value``: each finds a partner
     few, many = cost.shape
     price_few, price_many = np.zeros(few), np.zeros(many)
     taken, partner = np.full(few, -1), np.full(many, -1)
@@ -50,7 +48,7 @@ def best_matching(value: NDArray[np.floating]) -> tuple[NDArray[np.int64], NDArr
         price_few[start] += reached
         price_few[partner[done]] += reached - distance[done]
         price_many[done] -= reached - distance[done]
-        while row != start:  # back along the path: each takes what the one after it gave up
+        while row != start:  # back along the path: each takes what the next one gave up
             row = int(through[end])
             partner[end] = row
             taken[row], end = end, int(taken[row])

@@ -1,7 +1,8 @@
-"""One number for a whole set of sentences and a whole set of images: the similarity functions of Hessel 2019, §3.2.
+"""The similarity of a whole set of sentences and a whole set of images: the functions of Hessel 2019, §3.2.
 
-All of a batch at once: from the one matrix of every sentence against every image, the similarity of every document's
-sentences with every document's images. Each similarity chooses cells of the matrix and their weights; see ``cells``.
+They are computed for a batch at once: from one matrix of every sentence against every image, the similarity of every
+document's sentences with every document's images. Each similarity chooses cells of the matrix and weights; see
+``cells``.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from iconotext.similarity.top_k import dense_cells, top_k_cells
 SimilarityKind = Literal["dense", "top-k", "assignment"]
 
 LinkBound = int | Literal["min", "half"]
-"""``min``: as many as the smaller side has members; ``half``: half of that, rounded up; a number: that many, or as many
-as the smaller side has where it has fewer."""
+"""``min``: as many as the smaller side has members; ``half``: half of that, rounded up; a number: that many, but at
+most as many as the smaller side has."""
 
 Directions = Literal["sum", "mean"]
-"""How sentences to images and images to sentences are put together: Hessel 2019 adds them, Li 2021 averages them."""
+"""How sentences to images and images to sentences are combined: Hessel 2019 adds them, Li 2021 averages them."""
 
 MAX_CELLS = 1 << 22
-"""Cells that are worked on at once; the work takes some 50 bytes for each."""
+"""Cells that are processed at a time; each takes some 50 bytes."""
 
 Choose = Callable[[Tensor, Axis, Axis], Cells]
-"""The cells that count, from the matrix and its two sides."""
+"""Chooses cells, from the matrix and its two sides."""
 
 
 def set_similarities(
@@ -51,28 +52,27 @@ def set_similarities(
     """Similarity of every document's sentences with every document's images.
 
     - ``dense``: mean over the sentences of the best image + mean over the images of the best sentence.
-    - ``top-k``: the same, of either direction's best only the k highest averaged.
+    - ``top-k``: the same, but in each direction only the k highest are averaged.
     - ``assignment``: mean over the links of the matching with the largest sum, at most k links, at most one for each
-      sentence and image. With ``links="at-most"`` no link is negative, and where no cell is positive the similarity is
-      0, with gradient 0; with ``"exactly"`` there are k links in any case.
+      sentence and image. With ``links="at-most"`` no link is negative, and if no cell is positive the similarity and
+      its gradient are 0; with ``"exactly"`` there are always k links.
 
     Args:
-        cosines: (N, M) float, every sentence of P documents against every image of Q documents, document after
-            document.
+        cosines: (N, M) float, every sentence of P documents against every image of Q documents, one document after the
+            other.
         sentence_counts: (P,) sentences of each document, 1 or more, N together.
         image_counts: (Q,) images of each document, 1 or more, M together.
         k: Bound on the links of a pair of n sentences and m images, for top-k and assignment: ``"min"`` for min(n, m),
             ``"half"`` for half of it rounded up, or a number, which min(n, m) caps.
         links: For assignment: at most k links, as in the paper, or exactly k, as in its released code.
         directions: For dense and top-k: the sum of both directions, as in Hessel 2019, or their mean, as in Li 2021.
-        max_cells: Bound on memory: so many cells of the matrix, or those of one document where it has more, are worked
-            on at once. It changes no result, except perhaps the last bit, by another order of additions.
+        max_cells: Bound on memory: number of matrix cells that are processed at a time, or those of one document if it
+            has more. It changes results at most in the last bit, by the order of additions.
 
     Returns:
-        (P, Q), on the device of ``cosines`` and with its type, except that half precision gives float32. -2 to 2 for
-        the sum of dense and top-k, -1 to 1 for their mean and for assignment. The gradient is exact wherever the choice
-        of cells does not change
-        with small changes, and a subgradient elsewhere.
+        (P, Q), on the device of ``cosines`` and with its dtype, except that half precision gives float32. -2 to 2 for
+        the sum of dense and top-k, -1 to 1 for their mean and for assignment. The gradient is exact where small changes
+        do not change the choice of cells, and a subgradient elsewhere.
 
     Raises:
         ShapeError: ``cosines`` is no matrix or does not fit the counts, or a document has no sentence or no image.
@@ -108,10 +108,10 @@ def negative_similarities(
     k: LinkBound = "min",
     directions: Directions = "sum",
 ) -> Tensor:
-    """How similar those of a document's pairs are that least belong together: NegTK of Li 2021, Eq. 2, and its like.
+    """The similarity of a document's least likely links: NegTK of Li 2021, Eq. 2, and its counterparts.
 
-    Where the similarity takes what is best this takes what is worst: -sim(-cosines). Of an assignment these are always
-    the k links of least sum; "at most k" would take none where no cosine is below 0.
+    Where the similarity takes the best cells, this takes the worst ones: -sim(-cosines). For assignment these are
+    always the k links with the smallest sum; "at most k" would take none if no cosine is below 0.
 
     Args:
         cosines: (N, M) float, as for ``set_similarities``.
