@@ -1,6 +1,6 @@
-"""How good links are: metrics, intervals, and whether one model is better than another.
+"""Measures how good links are: metrics, intervals, and whether one model is better than another.
 
-``metrics`` scores one matrix, ``results`` a corpus of them; ``intervals`` and ``significance`` say how sure that is.
+``metrics`` scores one matrix, ``results`` a corpus; ``intervals`` and ``significance`` show how reliable figures are.
 ``random_scores`` is the baseline of chance. Pairs of one text and one image have measures of their own: ``retrieval``
 (with ``pair_vectors`` and ``retrieval_scores``) and the ``average_precision`` of relations.
 """

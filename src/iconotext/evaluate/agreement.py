@@ -1,4 +1,4 @@
-"""How far people agree, beyond what chance would do: reviewers of links, raters of a study."""
+"""Measures agreement between people, corrected for chance: reviewers of links, raters of a study."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from fractions import Fraction
 
 
 def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
-    """Krippendorff's alpha for answers that are the same or not (nominal), exact but for the last division.
+    """Krippendorff's alpha for nominal answers, exact except for the last division.
 
     Reference: Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), for any number of raters and missing
     answers.
 
     Args:
-        units: The answers that each unit got; units with fewer than two say nothing.
+        units: The answers about each unit; units with fewer than two do not count.
 
     Returns:
-        1 for perfect agreement, 0 for that of chance, below 0 for less; None where no unit has two answers, or all
+        1 for perfect agreement, 0 for agreement by chance, below 0 for less; None if no unit has two answers, or all
         answers are the same, so that chance would agree, too.
     """
     paired = [Counter(answers) for answers in units if len(answers) > 1]

@@ -1,4 +1,4 @@
-"""Average precision of predicted relations (Alikhani 2021, Table 8), beside what chance would reach.
+"""Average precision of predicted relations (Alikhani 2021, Table 8), with the value for random scores.
 
 Equal scores form one step of the precision-recall curve, as in scikit-learn, so that no order among them counts.
 """
@@ -25,11 +25,11 @@ class RelationPrecision:
     """How well one relation is predicted.
 
     Attributes:
-        average_precision: 0 to 1; None where no pair, or no pair with an answer, has the relation.
-        interval: 95 % bootstrap interval over the pairs; None with the average precision.
-        positive_rate: Share of the pairs that have it, which is what random scores reach; None without answers.
-        pairs: With an answer.
-        unanswered: Pairs that are left out, because nobody knows whether they have the relation.
+        average_precision: 0 to 1; None if no pair with an answer has the relation.
+        interval: 95 % bootstrap interval over the pairs; None if there is no average precision.
+        positive_rate: Share of the pairs with the relation, the value for random scores; None without answers.
+        pairs: Number of pairs with an answer.
+        unanswered: Number of pairs without an answer, which are left out.
     """
 
     relation: str
@@ -51,13 +51,13 @@ def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
 
     Args:
         scores: (n,), no NaN.
-        gold: (n,) bool, whether each is a positive.
+        gold: (n,) bool, whether each is positive.
 
     Returns:
-        0 to 1; None where there is no positive.
+        0 to 1; None if there are no positives.
 
     Raises:
-        ShapeError: The shapes differ, or a score is not a number.
+        ShapeError: The shapes differ, or a score is NaN.
     """
     order, ends = _steps(scores, gold)
     return float(_resampled(np.ones((1, len(gold))), gold[order], ends)[0]) if gold.any() else None
@@ -66,18 +66,18 @@ def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
 def average_precision_interval(
     scores: Floats, gold: NDArray[np.bool_], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> tuple[float, float] | None:
-    """95 % percentile bootstrap interval of the average precision, when pairs are drawn anew.
+    """95 % percentile bootstrap interval of the average precision over pairs.
 
     Args:
         scores: (n,), no NaN.
         gold: (n,) bool.
-        resamplings: Number of times the pairs are drawn; draws without a positive count for nothing.
+        resamplings: Number of resamplings; those without a positive are skipped.
 
     Returns:
-        Low and high; None where there is no positive.
+        Low and high; None if there are no positives.
 
     Raises:
-        ShapeError: The shapes differ, or a score is not a number.
+        ShapeError: The shapes differ, or a score is NaN.
     """
     order, ends = _steps(scores, gold)
     positive = gold[order]
@@ -97,12 +97,12 @@ def relation_precisions(
     """Average precision of each relation.
 
     Args:
-        probabilities: (P, R) of P pairs of a text and its own image; any scores do.
-        labels: (P, R): 1 where the pair has the relation, 0 where not, NaN where nobody answered.
+        probabilities: (P, R) of P pairs of a text and its own image, or other scores.
+        labels: (P, R): 1 if the pair has the relation, 0 if not, NaN without an answer.
         relations: R names.
 
     Raises:
-        ShapeError: The shapes do not fit, a score is not a number, or a label is none of the three.
+        ShapeError: The shapes do not fit, a score is NaN, or a label is not one of the three.
     """
     probabilities, labels = np.asarray(probabilities), np.asarray(labels, np.float64)
     if not (probabilities.shape == labels.shape == (len(labels), len(relations))):
@@ -129,7 +129,7 @@ def relation_precisions(
 
 
 def _steps(scores: Floats, gold: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The order from the highest score down, and the last place in it of each different score."""
+    """The order by descending score, and the last position in it of each different score."""
     scores, gold = np.asarray(scores), np.asarray(gold)
     if scores.ndim != 1 or scores.shape != gold.shape:
         raise ShapeError(f"scores {scores.shape} and gold {gold.shape} must be the same (n,)")
@@ -142,12 +142,12 @@ def _steps(scores: Floats, gold: NDArray[np.bool_]) -> tuple[NDArray[np.intp], N
 
 
 def _resampled(counts: NDArray[np.float64], positive: NDArray[np.bool_], ends: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Average precision of each resampling, NaN without a positive.
+    """Average precision of each resampling, NaN without positives.
 
     Args:
-        counts: (resamplings, n), how often each is drawn, in the order of the scores.
+        counts: (resamplings, n), how often each pair is drawn, in the order of the scores.
         positive: (n,) in the same order.
-        ends: Last place of each different score.
+        ends: Last position of each different score.
     """
     found = np.cumsum(counts * positive, axis=1)[:, ends]
     seen = np.cumsum(counts, axis=1)[:, ends]

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CorpusPart:
-    """A corpus, or one split of it: how many documents there are, and how many in every split.
+    """A corpus, or one split of it, with the number of documents, in all and in every split.
 
     Attributes:
-        path: As it was named.
-        files: It alone, or the shards of a folder.
+        path: As the user named it.
+        files: The corpus file, or the shards of a folder.
     """
 
     path: Path
@@ -31,25 +31,24 @@ class CorpusPart:
     files: tuple[Path, ...]
 
     def documents(self) -> Iterator[Document]:
-        """One in memory at a time, in the order of the corpus."""
+        """The documents in order, one in memory at a time."""
         return self.of(self.split)
 
     def of(self, split: str | None) -> Iterator[Document]:
-        """Those of another split; None: all."""
+        """The documents of another split; None for all."""
         inside = self.files != (self.path,)
         return (d for file in self.files for d in documents_of(file, split=split, inside=inside))
 
 
 def corpus_part(path: Path, split: str | None) -> CorpusPart:
-    """Read the whole corpus once, so that what is wrong with it shows before the work begins.
+    """Read the whole corpus once, so that its errors are found before the work begins.
 
     Args:
-        path: A corpus, or a folder of shards, here or in a store, each with its pictures in its rows, in a tar of its
-            name, or beside it.
+        path: A corpus, or a folder of shards, also in a store; pictures are in rows, in a tar of the same name, or
+            beside it.
 
     Raises:
-        CorpusError: It breaks the format, two shards have a document of the same id, or there are no documents in the
-            split.
+        CorpusError: It breaks the format, two shards have a document with the same id, or the split has no documents.
     """
     files = corpus_files(path)
     splits: Counter[str | None] = Counter()

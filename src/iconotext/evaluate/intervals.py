@@ -1,4 +1,4 @@
-"""Bootstrap intervals over documents: how much a figure would move with other documents of the same kind."""
+"""Bootstrap intervals over documents: how much a figure varies between samples of documents."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def resampled_counts(documents: int, resamplings: int, seed: int) -> Iterator[ND
 def bootstrap_intervals(
     totals: NDArray[np.float64], weights: NDArray[np.float64], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> NDArray[np.float64]:
-    """95 % percentile intervals of the ratios Σ totals / Σ weights when documents are drawn anew.
+    """95 % percentile intervals of the ratios Σ totals / Σ weights when documents are resampled.
 
-    A mean over documents has weights of 1. All columns see the same draws.
+    For a mean over documents the weights are 1. All columns use the same resamplings.
 
     Args:
         totals: (documents, figures), at least one document.
@@ -68,13 +68,13 @@ Interval = tuple[float, float]
 
 
 def as_interval(ends: NDArray[np.float64]) -> Interval:
-    """One of the intervals that ``bootstrap_intervals`` and ``interval_ends`` give."""
+    """One of the intervals from ``bootstrap_intervals`` or ``interval_ends``."""
     low, high = ends.tolist()
     return low, high
 
 
 def interval_ends(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(..., 2) ends of the 95 % interval of (resamplings, ...) figures."""
+    """(..., 2) ends of the 95 % intervals of (resamplings, ...) figures."""
     tail = (1 - LEVEL) / 2
     ends: NDArray[np.float64] = np.quantile(drawn, [tail, 1 - tail], axis=0).T
     return ends

@@ -1,8 +1,8 @@
 """Metrics of one document: how well a matrix of scores agrees with the author's links.
 
-AUC and p@C are those of Hessel 2019, section 2; image@1 is ours. Equal scores are never broken by the order in which
-sentences or images stand: AUC counts a tie half, the others take the mean over all orders. So a matrix of equal scores
-gives the AUC 0.5 and, for the rest, the share of cells that are gold.
+AUC and p@C are those of Hessel 2019, section 2; image@1 is ours. Ties do not depend on the order of sentences or
+images: AUC counts a tie half, the others take the mean over all orders. So a matrix of equal scores has the AUC 0.5
+and, for the other metrics, the share of cells that are gold.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> NDA
 
     Args:
         shape: Number of sentences and of images.
-        links: (sentence, image) pairs; the same one twice counts once.
+        links: (sentence, image) pairs; repetitions are ignored.
 
     Returns:
         (sentences, images) bool.
 
     Raises:
-        ShapeError: A link leads out of the matrix.
+        ShapeError: A link is outside the matrix.
     """
     gold = np.zeros(shape, np.bool_)
     for sentence, image in links:
@@ -40,10 +40,10 @@ def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> NDA
 
 
 def checked_scores(scores: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The scores as a matrix of numbers.
+    """Check that the scores are a matrix without NaN, and return them.
 
     Raises:
-        ShapeError: They are no matrix, or one of them is not a number.
+        ShapeError: They are not a matrix, or one is NaN.
     """
     matrix = np.asarray(scores)
     if matrix.ndim != 2:
@@ -55,14 +55,14 @@ def checked_scores(scores: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def auc(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> float | None:
-    """Area under the ROC curve: how often a gold cell has a higher score than another cell.
+    """Area under the ROC curve: how often a gold cell has a higher score than a cell that is not gold.
 
     Args:
         scores: Any shape, no NaN.
         gold: The same shape.
 
     Returns:
-        0 to 1; 0.5 by chance. None where it is undefined: no cell is gold, or every cell is.
+        0 to 1; 0.5 by chance. None if undefined: no cell is gold, or all are.
     """
     positive, negative = scores[gold], np.sort(scores[~gold])
     if not positive.size or not negative.size:
@@ -78,10 +78,10 @@ def precision_at(scores: NDArray[np.floating], gold: NDArray[np.bool_], count: i
     Args:
         scores: Any shape with at least one cell, no NaN.
         gold: The same shape.
-        count: C, at least 1; where there are fewer cells, all of them are taken.
+        count: C, at least 1; if there are fewer cells, all are taken.
 
     Returns:
-        0 to 1; where equal scores stand at the cut, the mean over all orders of them.
+        0 to 1; with ties at the cut, the mean over all orders.
     """
     flat, true = scores.ravel(), gold.ravel()
     count = min(count, flat.size)
@@ -92,15 +92,15 @@ def precision_at(scores: NDArray[np.floating], gold: NDArray[np.bool_], count: i
 
 
 def image_hits(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> tuple[float, int]:
-    """For how many images with gold links the sentence with the highest score is one of those.
+    """The number of images with gold links whose best sentence is gold.
 
     Args:
         scores: (sentences, images), no NaN.
         gold: The same shape.
 
     Returns:
-        The number of such images (where several sentences share the highest score, the share of them that are gold
-        counts) and the number of images with gold links.
+        The number of such images (if several sentences share the highest score, the share of gold ones counts), and the
+        number of images with gold links.
     """
     linked = gold.any(axis=0)
     if not linked.any():

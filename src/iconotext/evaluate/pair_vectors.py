@@ -1,4 +1,4 @@
-"""A corpus of text-image pairs as arrays: what retrieval is measured on."""
+"""A corpus of text-image pairs as arrays, for measuring retrieval."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 AT_ONCE = 512
-"""Pairs that are encoded together."""
+"""Pairs that are encoded at a time."""
 
 
 class Pair(NamedTuple):
-    """A text and the image it belongs to.
+    """A text and its image.
 
     Attributes:
-        id: That of its document, if it is the only pair there; else with sentence and image, ``id/sentence/image``.
-        relations: Name to whether text and image have the relation, None where nobody answered.
+        id: The document's id if it is the only pair; else with sentence and image, ``id/sentence/image``.
+        relations: Name to whether text and image have the relation; None without an answer.
     """
 
     id: str
@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A document or pair that is not measured, and why."""
+    """A document or pair that is left out, and why."""
 
     id: str
     reason: str
@@ -54,11 +54,11 @@ class PairVectors:
         text: The P sentences.
         texts: (P, dim) float32 unit rows.
         images: (M, dim) float32 unit rows, one for each different picture.
-        pictures: The M images; of pictures that occur several times, the first.
+        pictures: The M images; for repeated pictures the first one.
         image_of: (P,) number of each pair's image.
-        relations: R names, those that any pair has an answer for.
-        labels: (P, R): 1 where a pair has a relation, 0 where not, NaN where nobody answered.
-        left_out: Documents and pairs that are not among them.
+        relations: R names, of relations for which any pair has an answer.
+        labels: (P, R): 1 if the pair has the relation, 0 if not, NaN without an answer.
+        left_out: Documents and pairs that are left out.
     """
 
     ids: tuple[str, ...]
@@ -73,10 +73,10 @@ class PairVectors:
 
 
 def pairs_of(document: Document, *, looks_up: bool = False) -> Iterator[Pair | LeftOut]:
-    """The pairs of a document: its gold links, or its sentence and its image where it has one of each.
+    """The pairs of a document: its gold links, or its sentence and its image if it has one of each.
 
-    With ``looks_up`` images need no file. A link that comes twice counts once. Labels of relations hold for a document
-    of one pair only.
+    With ``looks_up`` images need no file. Repeated links count once. Labels of relations are used only for documents
+    with a single pair.
     """
     links = document.links
     if links is None and len(document.sentences) == len(document.images) == 1:
@@ -101,11 +101,11 @@ def pairs_of(document: Document, *, looks_up: bool = False) -> Iterator[Pair | L
 def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors:
     """Encode the pairs of a corpus.
 
-    Pictures with the same bytes are one image, whatever they are called. A pair whose picture cannot be read is left
-    out, and its picture is no candidate.
+    Pictures with the same bytes are one image, whatever their names. A pair whose picture cannot be read is left out,
+    and the picture is no candidate.
 
     Args:
-        documents: May be a generator; of each, only texts, paths and labels stay in memory.
+        documents: May be a generator; only their texts, paths and labels are kept in memory.
 
     Raises:
         CorpusError: No pair is left.
@@ -155,7 +155,7 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
 
 
 def _pairs(documents: Iterable[Document], left_out: list[LeftOut], *, looks_up: bool) -> Iterator[Pair]:
-    """All pairs; what is none is added to ``left_out``."""
+    """All pairs; everything else is added to ``left_out``."""
     for document in documents:
         for found in pairs_of(document, looks_up=looks_up):
             if isinstance(found, LeftOut):
@@ -165,14 +165,14 @@ def _pairs(documents: Iterable[Document], left_out: list[LeftOut], *, looks_up: 
 
 
 def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Batches of as many pairs as are encoded together; one batch is in the making while documents are read."""
+    """Batches of ``AT_ONCE`` pairs; the next one is collected while documents are read."""
     iterator = iter(pairs)
     while some := list(islice(iterator, AT_ONCE)):
         yield some
 
 
 def _labels(pairs: Sequence[Pair]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Names of the relations that anybody answered, those of the papers in their order, and the labels."""
+    """Names of the relations with answers, those of the papers in their order, and the labels."""
     named = {name for pair in pairs for name, value in pair.relations.items() if value is not None}
     names = tuple(in_order(named))
     values = {True: 1.0, False: 0.0, None: np.nan}

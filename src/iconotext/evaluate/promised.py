@@ -1,4 +1,4 @@
-"""What became of a promise: how many of the links that were kept are wrong, by the gold links."""
+"""Checks a promise with gold links: how many of the kept links are wrong."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
 
 class RealisedPromise:
-    """Counts the links of images with gold links that a promise has kept, and those that are wrong.
+    """Counts, for images with gold links, the links that a promise kept, and the wrong ones among them.
 
     Args:
-        claim: Without which a link was dropped. Of ``document`` gold links say nothing; with ``none`` all were kept.
+        claim: Links that did not pass it were dropped. Gold links cannot check ``document``; with ``none`` all were
+            kept.
     """
 
     def __init__(self, claim: Required) -> None:
@@ -24,7 +25,7 @@ class RealisedPromise:
         self._made: tuple[Promise, ...] = ()
 
     def see(self, linked: LinkedDocument) -> None:
-        """Count one document."""
+        """Count a document."""
         self._made = linked.promises
         block = [sentence.block for sentence in linked.document.sentences]
         gold = set(linked.document.links or ())
@@ -38,7 +39,7 @@ class RealisedPromise:
                 self.wrong += (place, link.image) not in right
 
     def finish(self, say: Callable[[str], None]) -> None:
-        """Tell what was promised and what is so."""
+        """Report the promised and the actual share."""
         from iconotext.report.promised import promise_lines
 
         for line in promise_lines(self._made):

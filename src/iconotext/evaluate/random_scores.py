@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def random_scores(identifier: str, sentences: int, images: int, *, seed: int = 0) -> FloatMatrix:
-    """Scores that know nothing.
+    """Random scores for a document.
 
     Args:
-        identifier: Name of the document: it decides the numbers, so that they depend neither on the order of the
-            documents nor on how many there are.
+        identifier: Of the document; decides the numbers together with ``seed``, so that they do not depend on other
+            documents or their order.
 
     Returns:
-        (sentences, images) float32, evenly spread over 0 to 1.
+        (sentences, images) float32, uniform from 0 to 1.
     """
     digest = hashlib.sha256(f"{seed}\0{identifier}".encode("utf-8", "surrogatepass")).digest()
     random = np.random.default_rng(int.from_bytes(digest[:16], "little"))

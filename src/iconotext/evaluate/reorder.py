@@ -1,10 +1,10 @@
-"""Putting pictures back: a document's images lose their places and find them by content alone (COHERENCE).
+"""Restores the order of pictures: a document's images are shuffled, and put back by their content alone (COHERENCE).
 
-Wang et al. 2026 (arXiv 2604.27389) shuffle the images of an article, and a model says which one fills which gap; they
-count the articles in which all stand right, and Kendall's tau. So do we, with what the evidence says about the
-sentences around a gap instead of a prompt, and the matching of images with gaps that has the largest sum. No gold links
-are needed. Their ablations hide the images, or the article's text, and leave nothing to compare: that is our random
-order. Ours hide what is written about the images, or the images.
+Wang et al. 2026 (arXiv 2604.27389) shuffle the images of an article, and a model chooses an image for each gap; they
+count articles with all images in place, and Kendall's tau. Here the evidence about the sentences around a gap is used
+instead of a prompt, and the matching of images with gaps that has the largest sum. No gold links are needed. Their
+ablations hide the images or the article's text, which leaves nothing to compare: that is our random order. Ours hide
+the texts of the images, or the images.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix, Image
 
 CONTENT: tuple[Evidence, ...] = ("picture", "caption", "text")
-"""The kinds of evidence that do not tell the place."""
+"""The kinds of evidence that do not depend on the place."""
 
 RULES = {
     "random": "random order",
@@ -44,20 +44,20 @@ RULES = {
     "image": "image only",
     "both": "text and image",
 }
-"""How images are put back, and what that is called: two simple rules, then the model's evidence."""
+"""Ways to put images back, with their names: two simple rules, then the model's evidence."""
 
 METRICS = {"exact": "All at their place", "placed": "At its own place", "tau": "Kendall's τ"}
-"""Shares of the documents and of the images, and mean over documents of the share of pairs of images in right order:
+"""Share of documents, share of images, and mean over documents of the share of pairs of images in the right order:
 (τ + 1) / 2, as in the paper, 0.5 by chance."""
 
 
 class Displaced(NamedTuple):
-    """A document whose images do not say any more where they stood.
+    """A document whose images no longer show where they stood.
 
     Attributes:
-        document: Without places, labels ("Figure 3") and caption sentences, its V images in another order.
-        position: (V,) int, sentences that stood before each image: its place. Equal ones are one place.
-        around: (V, S) bool, the sentences of the block before and of the block after each image's place.
+        document: Without places, labels ("Figure 3") and caption sentences, with its V images in another order.
+        position: (V,) int, number of sentences before each image: its place. Images with equal numbers share a place.
+        around: (V, S) bool, the sentences of the blocks before and after each image's place.
     """
 
     document: Document
@@ -67,13 +67,13 @@ class Displaced(NamedTuple):
 
 @dataclass(frozen=True)
 class Reordering:
-    """How well pictures were put back.
+    """The result of putting pictures back.
 
     Attributes:
-        images: How many each has.
-        undefined: Ids of the documents that were left out, with the reason.
-        totals: Rule to (documents, 3), for each document what counts in each metric: its share, the images at their
-            place, its share.
+        images: Number of images of each document.
+        undefined: Ids of documents that were left out, with the reason.
+        totals: Rule to (documents, 3), each document's count for each metric: its share, the number of images in place,
+            its share.
     """
 
     documents: tuple[str, ...]
@@ -92,7 +92,7 @@ class Reordering:
         return {name: (mean, *pair) for name, mean, pair in zip(METRICS, means, bounds, strict=True)}
 
     def beyond_words(self, rule: str) -> dict[str, tuple[float, float, float]]:
-        """The same of the difference to the most shared caption words."""
+        """``figures`` of the difference to the rule of the most shared caption words."""
         return self.figures(self.totals[rule] - self.totals["words"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -118,16 +118,16 @@ def reorder(
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Reordering:
-    """Shuffle the images of documents, and put them back.
+    """Shuffle the images of documents, put them back, and measure.
 
     Args:
-        linker: Its encoder, and its evidence, of ``CONTENT``.
-        documents: With places; links are not looked at.
-        draws: How many shuffles; they decide between equal scores.
-        say: Is told of images that cannot be seen.
+        linker: Its encoder and its evidence, of ``CONTENT``, are used.
+        documents: With places; links are not used.
+        draws: Number of shuffles; they decide between equal scores.
+        say: Called with a message about images that cannot be read.
 
     Raises:
-        SettingError: A kind of evidence would tell the place.
+        SettingError: A kind of evidence depends on the place.
         CorpusError: No document has images at two places.
     """
     if told := [kind for kind in linker.settings.evidence if kind not in CONTENT]:
@@ -154,7 +154,7 @@ def reorder(
 
 
 def displaced(document: Document, *, seed: int = 0) -> Displaced | str:
-    """Take from images all that tells their places; or why the document cannot be measured."""
+    """Remove from images everything that shows their places; or return why the document cannot be measured."""
     captions = [image.caption for image in document.images if image.caption]
     text = np.array(
         [s.kind != "caption" and not any(s.text in caption for caption in captions) for s in document.sentences],
@@ -184,7 +184,7 @@ def _without_place(image: Image) -> Image:
 
 
 def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """(V, V) of every place with every image, by each rule."""
+    """(V, V) scores of every place with every image, for each rule."""
     document, texts = lost.document, [" ".join(texts_of(image).values()) for image in lost.document.images]
     yield "random", np.zeros((len(texts), len(texts)))
     words = [stems(sentence.text) for sentence in document.sentences]
@@ -213,7 +213,7 @@ def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[t
 
 
 def _around(log_odds: FloatMatrix, around: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """(V, V) log-odds that an image belongs to one of the sentences around a place: the logarithm of their sum."""
+    """(V, V) log-odds that an image belongs to a sentence around a place: the logarithm of their sum."""
     weight = np.exp(log_odds.astype(np.float64) - log_odds.max(axis=0))
     log: NDArray[np.float64] = np.log(around.astype(np.float64) @ weight + 1e-30)
     return log
@@ -222,16 +222,16 @@ def _around(log_odds: FloatMatrix, around: NDArray[np.bool_]) -> NDArray[np.floa
 def put_back(
     scores: NDArray[np.float64], position: NDArray[np.int64], orders: NDArray[np.int64]
 ) -> tuple[float, float, float]:
-    """Match images with places by the largest sum of scores, and compare with where they stood.
+    """Match images with places by the largest sum of scores, and compare with their original places.
 
     Args:
         scores: (V, V) of the place of image g with image v.
         position: (V,) places.
-        orders: (draws, V) orders in which the images come; they matter where scores are equal.
+        orders: (draws, V) orders of the images, which decide between equal scores.
 
     Returns:
-        Whether all are at their place, how many are, and the share of pairs from different places that stand in right
-        order, half where they are put at one place; means over the draws.
+        Whether all are in place, how many are, and the share of pairs from different places that are in the right order
+        (half for a pair put at one place); means over the draws.
     """
     results = []
     apart = np.triu(position[:, None] != position)

@@ -1,4 +1,4 @@
-"""Scores of many documents: one record each, their means, and the file they are kept in."""
+"""Scores of many documents: a record for each, their means, and the file for them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 METRICS = ("auc", "p@1", "p@5", "image@1")
-"""Names of the metrics, in the order in which they are shown."""
+"""Names of the metrics, in display order."""
 
 LABELS = {"auc": "AUC", "p@1": "p@1", "p@5": "p@5", "image@1": "image@1"}
 
 
 class Scored(NamedTuple):
-    """What a model says of one document.
+    """A model's scores for a document.
 
     Attributes:
-        scores: (sentences, images), higher where the two belong together.
-        links: Gold links as (sentence, image); None where nobody knows them.
+        scores: (sentences, images), higher for pairs that belong together.
+        links: Gold links as (sentence, image); None if unknown.
     """
 
     id: str
@@ -46,13 +46,13 @@ class DocumentScores:
     """Metrics of one document.
 
     Attributes:
-        links: How many different gold links it has; None where nobody knows them.
-        auc: 0 to 1; None where it is undefined, and then all metrics are.
+        links: Number of different gold links; None if unknown.
+        auc: 0 to 1; None if undefined, and then all metrics are.
         p1: p@1, 0 to 1.
         p5: p@5, 0 to 1.
-        image_hits: For how many images the best sentence is a gold one; a share where several are best.
-        linked_images: How many images have gold links.
-        undefined: Why there are no metrics; None where there are.
+        image_hits: Number of images whose best sentence is gold; ties count as shares.
+        linked_images: Number of images with gold links.
+        undefined: Why there are no metrics; None if there are.
     """
 
     id: str
@@ -77,7 +77,7 @@ class Evaluation:
 
     @cached_property
     def defined(self) -> tuple[DocumentScores, ...]:
-        """The documents that count."""
+        """The documents with a defined AUC."""
         return tuple(document for document in self.documents if document.undefined is None)
 
     @cached_property
@@ -87,7 +87,7 @@ class Evaluation:
 
     @cached_property
     def means(self) -> dict[str, float | None]:
-        """Metric to its value, 0 to 1: means over documents, for image@1 over their images. None without documents."""
+        """Metric to value, 0 to 1: means over documents, for image@1 over their images. None without documents."""
         if not self.defined:
             return dict.fromkeys(METRICS)
         totals, weights = totals_and_weights(self.defined)
@@ -119,14 +119,14 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Results:
-    """An evaluation as it is kept in a file, and what was evaluated: model, corpus, split, evidence."""
+    """An evaluation as stored in a file, with what was evaluated: model, corpus, split, evidence."""
 
     evaluation: Evaluation
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def model(self) -> str:
-        """Name of the model, empty if nobody wrote it down."""
+        """Name of the model; empty if not recorded."""
         return str(self.about.get("model") or "")
 
 
@@ -137,8 +137,8 @@ def totals_and_weights(documents: Iterable[DocumentScores]) -> tuple[NDArray[np.
         documents: With a defined AUC.
 
     Returns:
-        Two (documents, metrics) arrays in the order of ``METRICS``: a metric is the sum of the first over that of the
-        second.
+        Two (documents, metrics) arrays in the order of ``METRICS``: a metric is the sum of the first over the sum of
+        the second.
     """
     totals = [(d.auc, d.p1, d.p5, d.image_hits) for d in documents]
     weights = [(1, 1, 1, d.linked_images) for d in documents]
@@ -152,7 +152,7 @@ def evaluate(scored: Iterable[Scored], *, resamplings: int = RESAMPLINGS, seed: 
         scored: May be a generator; one matrix is in memory at a time.
 
     Raises:
-        ShapeError: A matrix is none, has a score that is not a number, or does not fit its links; names the document.
+        ShapeError: Scores are not a matrix, contain NaN, or do not fit the links; the message names the document.
     """
     return Evaluation(tuple(score_document(*each) for each in scored), resamplings, seed)
 
@@ -163,7 +163,7 @@ def score_document(
     """Metrics of one document.
 
     Raises:
-        ShapeError: The scores are no matrix, one is not a number, or a link leads out of it; names the document.
+        ShapeError: The scores are not a matrix, one is NaN, or a link is outside it; the message names the document.
     """
     try:
         matrix = checked_scores(scores)
@@ -206,12 +206,12 @@ COLUMNS = {
 }
 """Columns of the results file and their types; all but the first three may be null."""
 
-_FIELDS = {"p@1": "p1", "p@5": "p5"}  # column to attribute, where they differ
+_FIELDS = {"p@1": "p1", "p@5": "p5"}  # column to attribute, if they differ
 _ABOUT = b"iconotext.evaluation"
 
 
 def write_results(results: Results, path: Path, *, force: bool = False) -> None:
-    """Write the scores of every document as Parquet, whole or not at all.
+    """Write the scores of every document as Parquet, atomically.
 
     Raises:
         OutputError: The file exists and ``force`` is not set, or it cannot be written.
@@ -227,10 +227,10 @@ def write_results(results: Results, path: Path, *, force: bool = False) -> None:
 
 
 def read_results(path: Path, *, resamplings: int = RESAMPLINGS, seed: int = 0) -> Results:
-    """Read what ``write_results`` wrote.
+    """Read a file from ``write_results``.
 
     Raises:
-        CorpusError: The file is missing, is no Parquet file, or lacks a column.
+        CorpusError: The file is missing, is not a Parquet file, or lacks a column.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

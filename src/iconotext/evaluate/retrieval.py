@@ -1,13 +1,13 @@
-"""Retrieval metrics: how far down the right image stands when a text asks for it (Alikhani 2021, "Evaluation Metrics").
+"""Retrieval metrics: the rank of the right image when a text is the query (Alikhani 2021, "Evaluation Metrics").
 
-A pool is a number of images drawn at random from all of them, 500 in the paper. Every text whose own image is in the
-pool is a query, and all images of the pool are its candidates. Several pairs may share an image: it is one candidate,
-and the right one for each of them. The draws are repeated; what is reported is the mean over the draws and their
-standard deviation, which says how much the choice of the pool matters, not how much another training run would.
+A pool is a number of random images, 500 in the paper. Every text whose own image is in the pool is a query, and all
+images of the pool are its candidates. Several pairs may share an image, which is then one candidate, right for each of
+them. Several pools are drawn; figures are the mean over them, with the standard deviation, which shows the influence of
+the pool and not of training.
 
-Equal similarities are never broken by the order of the images. The rank is the mean over all orders of them, and R@K
-the share of those orders in which the right image is among the first K. So a model that finds all images equally good
-has a median rank of (pool + 1) / 2 and R@K of K / pool.
+Ties do not depend on the order of the images: the rank is the mean over all orders, and R@K the share of orders in
+which the right image is among the first K. So a model that finds all images equally good has a median rank of (pool +
+1) / 2 and R@K of K / pool.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.intp]
 
     Score = Callable[[Numbers, Numbers], Floats]
-    """Numbers of Q queries and of N images to (Q, N) similarities."""
+    """From numbers of Q queries and numbers of N images to (Q, N) similarities."""
 
 POOL = 500
 DRAWS = 10
@@ -35,16 +35,16 @@ RECALLS = (1, 5, 10)
 """The K of R@K."""
 
 CELLS = 1_000_000
-"""Similarities that are in memory at once; those of one query always are."""
+"""Similarities that are in memory at a time, at least those of one query."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranks:
-    """Where the right images of Q queries stand.
+    """The ranks of the right images of Q queries.
 
     Attributes:
-        above: (Q,) images that are more similar than the right one.
-        tied: (Q,) other images that are as similar as the right one.
+        above: (Q,) number of images that are more similar than the right one.
+        tied: (Q,) number of other images that are equally similar.
     """
 
     above: Numbers
@@ -52,31 +52,31 @@ class Ranks:
 
     @property
     def mean(self) -> NDArray[np.float64]:
-        """(Q,) rank from 1; among equal images the mean of their places."""
+        """(Q,) rank from 1; with ties the mean."""
         return np.asarray(1 + self.above + self.tied / 2, np.float64)
 
     def recall(self, k: int) -> NDArray[np.float64]:
-        """(Q,) how likely the right image is among the first k when equal ones stand in random order, 0 to 1."""
+        """(Q,) probability, 0 to 1, that the right image is among the first k if ties are ordered at random."""
         return np.asarray(np.clip((k - self.above) / (self.tied + 1), 0, 1), np.float64)
 
     def of(self, chosen: NDArray[np.bool_]) -> Ranks:
-        """Those of some of the queries, (Q,) bool."""
+        """The ranks of the chosen queries, (Q,) bool."""
         return Ranks(self.above[chosen], self.tied[chosen])
 
     def where(self, condition: NDArray[np.bool_], other: Ranks) -> Ranks:
-        """These where the condition, (Q,) bool, holds, the other ones elsewhere."""
+        """These ranks where the (Q,) condition holds, the other ones elsewhere."""
         return Ranks(np.where(condition, self.above, other.above), np.where(condition, self.tied, other.tied))
 
 
 class Draw(NamedTuple):
-    """One pool: the (Q,) numbers of the pairs that asked, and where their images stand in it."""
+    """A pool: the (Q,) numbers of the pairs that are queries, and the ranks of their images."""
 
     queries: Numbers
     ranks: Ranks
 
 
 class Figure(NamedTuple):
-    """A metric over several draws: mean, and standard deviation (n − 1), which is None for a single one."""
+    """A metric over several pools: mean, and standard deviation (n - 1), None for a single pool."""
 
     mean: float
     deviation: float | None
@@ -87,11 +87,11 @@ class Retrieval:
     """Retrieval metrics of one model.
 
     Attributes:
-        median_rank: Median over the queries of a draw, from 1.
-        mean_rank: Mean over the queries of a draw.
+        median_rank: Median over the queries of a pool, from 1.
+        mean_rank: Mean over the queries of a pool.
         recall: K to R@K, 0 to 1.
-        queries: In a draw, on average.
-        draws: That have any query.
+        queries: Mean number of queries in a pool.
+        draws: Number of pools with any query.
     """
 
     median_rank: Figure
@@ -113,14 +113,14 @@ class Retrieval:
 
 
 def ranks_of(similarities: Floats, true: Numbers) -> Ranks:
-    """Where the right image of each query stands among all of them.
+    """The rank of each query's right image among all images.
 
     Args:
-        similarities: (Q, N), no NaN.
+        similarities: (Q, N), without NaN.
         true: (Q,) column of the right image of each query.
 
     Raises:
-        ShapeError: The shapes do not fit, a column is none, or a similarity is not a number.
+        ShapeError: The shapes do not fit, a column is out of range, or a similarity is NaN.
     """
     similarities, true = np.asarray(similarities), np.asarray(true)
     if similarities.ndim != 2 or true.shape != similarities.shape[:1]:
@@ -141,7 +141,7 @@ def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int =
         pool: Images in a pool.
 
     Yields:
-        (pool,) ascending numbers of images. Where the pool has all images, one: the others would be the same.
+        (pool,) ascending numbers of images. Only once if the pool has all images, since others would be the same.
 
     Raises:
         CorpusError: There are fewer images than a pool has.
@@ -164,7 +164,7 @@ def _pools(images: int, pool: int, draws: int, seed: int) -> Iterator[Numbers]:
 
 
 def pool_queries(image_of: Numbers, pool: Numbers, images: int) -> tuple[Numbers, Numbers]:
-    """(Q,) ascending numbers of the pairs whose own image is in a pool, and (Q,) the places of these images there."""
+    """(Q,) ascending numbers of the pairs whose image is in a pool, and (Q,) positions of these images in it."""
     place = np.full(images, -1)
     place[pool] = np.arange(len(pool))
     queries = np.flatnonzero(place[image_of] >= 0)
@@ -172,7 +172,7 @@ def pool_queries(image_of: Numbers, pool: Numbers, images: int) -> tuple[Numbers
 
 
 def chunks(queries: int, pool: int) -> Iterator[slice]:
-    """Slices of the queries of a pool, so that the similarities of each fit into memory."""
+    """Slices of a pool's queries, so that the similarities of each slice fit into memory."""
     rows = max(1, CELLS // max(pool, 1))
     return (slice(start, min(start + rows, queries)) for start in range(0, queries, rows))
 
@@ -183,12 +183,12 @@ def rank_pools(
     """The ranks of the right images in several pools; see ``draw_pools``.
 
     Args:
-        score: Similarities of some queries with some images, by number; a row must not depend on the other rows.
-        image_of: (P,) number of each pair's image, 0 to the number of images less 1.
+        score: Similarities of queries with images, by number; a row must not depend on the other rows.
+        image_of: (P,) number of each pair's image, from 0.
 
     Raises:
         CorpusError: There are fewer images than a pool has.
-        ShapeError: The scores are of another shape, or not numbers.
+        ShapeError: The scores have another shape, or are NaN.
     """
     images = int(image_of.max()) + 1 if len(image_of) else 0
     found = []
@@ -200,7 +200,7 @@ def rank_pools(
 
 
 def joined(parts: Sequence[Ranks]) -> Ranks:
-    """The ranks of several groups of queries as one."""
+    """Join the ranks of several groups of queries."""
     none = np.zeros(0, np.intp)
     return Ranks(
         np.concatenate([none, *(part.above for part in parts)]), np.concatenate([none, *(part.tied for part in parts)])
@@ -208,10 +208,10 @@ def joined(parts: Sequence[Ranks]) -> Ranks:
 
 
 def retrieval(draws: Sequence[Draw]) -> Retrieval:
-    """Median rank, mean rank and R@K over some draws, what ``rank_pools`` gives.
+    """Median rank, mean rank and R@K over the pools from ``rank_pools``.
 
     Raises:
-        CorpusError: There is no query in them.
+        CorpusError: The pools have no queries.
     """
     found = retrieval_of(draws, None)
     if found is None:
@@ -220,15 +220,15 @@ def retrieval(draws: Sequence[Draw]) -> Retrieval:
 
 
 def retrieval_of(draws: Sequence[Draw], chosen: NDArray[np.bool_] | None) -> Retrieval | None:
-    """The same over some of the queries.
+    """``retrieval`` over some of the queries.
 
     Args:
-        draws: What ``rank_pools`` gives.
-        chosen: (P,) pairs that count as queries, such as those with a relation (Table 7); None for all. The pools stay
-            whole: every image remains a candidate.
+        draws: From ``rank_pools``.
+        chosen: (P,) pairs to use as queries, such as those with a relation (Table 7); None for all. Every image remains
+            a candidate.
 
     Returns:
-        None where no draw has such a query. Draws without one are left out of mean and deviation.
+        None if no pool has such a query. Pools without one are left out of mean and deviation.
     """
     ranks = [draw.ranks if chosen is None else draw.ranks.of(chosen[draw.queries]) for draw in draws]
     ranks = [each for each in ranks if len(each.above)]
@@ -247,13 +247,13 @@ def of_relations(draws: Sequence[Draw], labels: Floats, relations: Sequence[str]
     """The metrics over the queries that have each relation (Alikhani 2021, Table 7).
 
     Args:
-        draws: What ``rank_pools`` gives.
-        labels: (P, R): 1 where a pair has the relation, 0 where not, NaN where nobody answered.
+        draws: From ``rank_pools``.
+        labels: (P, R): 1 if the pair has the relation, 0 if not, NaN without an answer.
         relations: R names.
     """
     return {name: retrieval_of(draws, labels[:, column] == 1) for column, name in enumerate(relations)}
 
 
 def figure(values: Sequence[float]) -> Figure:
-    """Mean and standard deviation of a metric's values, at least one."""
+    """Mean and standard deviation of at least one value."""
     return Figure(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)

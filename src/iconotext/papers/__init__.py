@@ -1,1 +1,1 @@
-"""What exists only to reproduce the three papers."""
+"""Everything that is needed only to reproduce the three papers."""

@@ -10,25 +10,25 @@ from operator import itemgetter
 
 
 class Bold(str):
-    """Text of a cell that stands out."""
+    """Text of a cell in bold."""
 
 
 Cell = str | Sequence[str]
-"""A text, or several with spaces between them; each may be bold."""
+"""A text, or several that are joined with spaces; each may be bold."""
 
 Column = str | tuple[str, str]
-"""A header, or two: what several columns have in common, and what this one is."""
+"""A header, or two: the header of a group of columns, and that of this column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table, the first cell of each row being its name.
+    """A table; the first cell of each row is its name.
 
     Attributes:
-        title: Above the table; empty for none.
-        columns: Headers, of the names too.
-        rows: As many cells as there are columns each.
-        notes: Below the table, a paragraph each.
+        title: Above the table; may be empty.
+        columns: Headers, including that of the names.
+        rows: Rows of cells, one for each column.
+        notes: Paragraphs below the table.
     """
 
     title: str
@@ -37,7 +37,7 @@ class Grid:
     notes: Sequence[str] = ()
 
     def markdown(self) -> str:
-        """Ends with a line break; nothing in it can act as Markdown of its own."""
+        """Markdown that ends with a line break; text of the cells is escaped."""
         from iconotext.report.as_markdown import block_text, inline_text
 
         headers = [inline_text(each if isinstance(each, str) else f"{each[0]}: {each[1]}") for each in self.columns]
@@ -48,7 +48,7 @@ class Grid:
         return "\n".join(lines) + "\n"
 
     def html(self) -> str:
-        """The same; all text is escaped."""
+        """The same as HTML; all text is escaped."""
         parts = ['<table class="results">']
         if self.title:
             parts.append(f"<caption>{escape(self.title)}</caption>")
@@ -74,7 +74,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture file that lies beside the report."""
+    """A picture file beside the report."""
 
     file: str
     caption: str
@@ -113,11 +113,11 @@ Section = Grid | Drawing | Note
 
 @dataclass(frozen=True, slots=True)
 class Footnote:
-    """What must be known of a row.
+    """A remark about rows of tables.
 
     Attributes:
-        text: With the names of the rows that it is about.
-        grave: Whether the row has no figures that count, because its training collapsed or failed: marked † then.
+        text: Includes the names of the rows.
+        grave: Whether the row has no valid figures, because training collapsed or failed; it is then marked †.
     """
 
     text: str
@@ -126,9 +126,9 @@ class Footnote:
 
 
 def footnoted(sections: Sequence[Section], footnotes: Sequence[Footnote]) -> list[Section]:
-    """Mark the rows that footnotes are about, in all tables, and write the footnotes below, in their order.
+    """Mark the rows that footnotes are about, in all tables, and write the footnotes below, in order.
 
-    All stand below the first table, grave ones also below every other one that has their rows.
+    All are below the first table, grave ones also below every other table with their rows.
     """
     plain = [each for each in footnotes if not each.grave]
     marks = [("†" if each.grave else str(plain.index(each) + 1).translate(_RAISED), each) for each in footnotes]
@@ -148,7 +148,7 @@ def _marked(grid: Grid, marks: Sequence[tuple[str, Footnote]], *, first: bool) -
         texts = _texts(name)
         about = [number for number, (_, each) in enumerate(marks) if _is_about(each, " ".join(texts))]
         own = "".join(dict.fromkeys(marks[number][0] for number in about))
-        if any(marks[number][1].grave for number in about):  # what does not count does not stand out
+        if any(marks[number][1].grave for number in about):  # invalid figures are not highlighted
             cells = [[str(text) for text in _texts(cell)] for cell in cells]
         rows.append([[*texts, own] if own else name, *cells])
         named |= set(about)
@@ -159,7 +159,7 @@ def _marked(grid: Grid, marks: Sequence[tuple[str, Footnote]], *, first: bool) -
 
 
 def _is_about(footnote: Footnote, name: str) -> bool:
-    """Whether a line is that of a row, or tells one relation of it, which stands before its name."""
+    """Whether a line is a row, or one relation of a row, whose name then follows the relation's."""
     return any(name == row or name.endswith(f": {row}") for row in footnote.rows)
 
 
@@ -171,7 +171,7 @@ def _texts(cell: Cell) -> Sequence[str]:
 
 
 def report_page(title: str, parts: Sequence[str]) -> str:
-    """A report as a page of its own, with figures that lie beside it."""
+    """A report as a page of its own, with figures beside it."""
     from iconotext.report.page import filled
 
     return filled("iconotext.papers", "report.html", title=title, styles=["report.css"], parts=parts, beside=True)

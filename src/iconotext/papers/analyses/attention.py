@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class WordWeight(NamedTuple):
-    """How much a word counts, 0 to 1; a sentence, 1. Words that the model does not know share one vector."""
+    """The weight of a word, 0 to 1, with sum 1 in a sentence. Unknown words share one vector."""
 
     word: str
     known: bool
@@ -22,7 +22,7 @@ class WordWeight(NamedTuple):
 
 
 def attention_of(model: str) -> Callable[[str], list[WordWeight]] | None:
-    """What weighs the words of a sentence for a model (see ``load_encoder``); None without attention over words."""
+    """A function that weighs the words of a sentence with a model (see ``load_encoder``); None without attention."""
     from iconotext.embed.folder import init_folder, is_model_folder, load_model
 
     stored = load_model(init_folder(model)) if is_model_folder(init_folder(model)) else None
@@ -30,7 +30,7 @@ def attention_of(model: str) -> Callable[[str], list[WordWeight]] | None:
 
 
 def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
-    """The words of a sentence that are read, with their weights; ``FeatureError`` where the model has no attention."""
+    """The words of a sentence that are read, with their weights; ``FeatureError`` if the model has no attention."""
     import torch
 
     from iconotext.features.vocabulary import words_of
@@ -48,7 +48,7 @@ def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
 
 
 def _attending(stored: StoredModel) -> WordLSTM | None:
-    """The text side of a model if it attends to words."""
+    """The text side of a model if it has attention over words."""
     from iconotext.embed.lstm import WordLSTM
 
     text = stored.model.text

@@ -1,8 +1,8 @@
-"""How unlike the negatives of training are to those of evaluation: the sampling bias of Li 2021 (Fig. 2b).
+"""How different the negatives of training and of evaluation are: the sampling bias of Li 2021 (Fig. 2b).
 
-Training compares an image that a sentence is linked to with the images of *other* documents, evaluation with the
-other images of the *same* document. The distances between the frozen features of the two images say how hard that is.
-Both kinds of distances are taken for the same sentences and the same linked images, so that only the negatives differ.
+Training compares a sentence's linked image with images of *other* documents, evaluation with other images of the *same*
+document. The distances between the frozen features of both images show how hard that is. Both kinds of distances are
+computed for the same sentences and linked images, so that only the negatives differ.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BINS = 60
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Some distances."""
+    """A sample of distances."""
 
     count: int
     mean: float
@@ -47,18 +47,18 @@ class Bias:
     """How the distances of training and evaluation differ.
 
     Attributes:
-        documents: That have both kinds of distances.
-        golds: Pairs of a sentence and a gold image.
+        documents: Number of documents with both kinds of distances.
+        golds: Number of pairs of a sentence and a gold image.
         training: Distances to the negatives of training.
-        evaluation: Distances to those of evaluation.
-        ks: Statistic of the two-sample Kolmogorov–Smirnov test: the largest distance of the two empirical
+        evaluation: Distances to the negatives of evaluation.
+        ks: Statistic of the two-sample Kolmogorov-Smirnov test: the largest difference of the two empirical
             distribution functions, 0 to 1.
-        p: Its two-sided p value. Distances within a document hang together, which the test does not know: with many
-            distances it is tiny for the smallest bias.
-        larger: How often a distance of training is larger than one of evaluation, ties half: 0.5 where there is no
-            bias, 1 where all of them are.
-        cohen_d: Difference of the means over the pooled standard deviation; None where no distance varies.
-        difference: Mean over the documents of (mean distance in training − mean distance in evaluation).
+        p: Its two-sided p value. Distances in a document are dependent, which the test ignores: with many distances it
+            is tiny even for the smallest bias.
+        larger: Probability that a distance of training is larger than one of evaluation, ties half: 0.5 without bias, 1
+            if all are.
+        cohen_d: Difference of the means over the pooled standard deviation; None if no distance varies.
+        difference: Mean over the documents of (mean distance in training - mean distance in evaluation).
         interval: Its 95 % bootstrap interval over documents.
         p_documents: Two-sided p value of the paired permutation test on the documents' differences.
         histogram: ``training`` and ``evaluation`` to the number of distances in each bin.
@@ -85,13 +85,13 @@ def corpus_bias(
     *,
     progress: Callable[[list[Document]], Iterable[Document]] = iter,
 ) -> tuple[Bias, int]:
-    """Measure the bias of a corpus, as far as it has gold links, by the features of its images.
+    """Measure the bias of a corpus with gold links, by the features of its images.
 
     Returns:
-        The bias, and how many of the documents are left out because none of their images can be read.
+        The bias, and how many documents were left out because none of their images can be read.
 
     Raises:
-        FeatureError: The backbone or the table is not there.
+        FeatureError: The backbone or the table does not exist.
         CorpusError: There are no gold links, or too few documents.
     """
     from iconotext.embed.image_source import image_source
@@ -106,12 +106,12 @@ def corpus_bias(
 
 
 def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int = 0) -> Bias:
-    """Compare the two kinds of distances, of which one document has at least one each."""
+    """Compare both kinds of distances; at least one document must have one of each."""
     from scipy.stats import ks_2samp, mannwhitneyu
 
     far, near = distances.training, distances.evaluation
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # where the exact p value cannot be had, scipy takes the asymptotic one
+        warnings.simplefilter("ignore")  # if the exact p value is not available, scipy uses the asymptotic one
         test = ks_2samp(far, near)
         wins = mannwhitneyu(far, near, method="asymptotic").statistic
     both = (distances.training_counts > 0) & (distances.evaluation_counts > 0)
@@ -140,7 +140,7 @@ def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int =
 
 
 def bias_grid(bias: Bias) -> Grid:
-    """The figures of the distances, for people."""
+    """The figures of the distances, as a table."""
     rows = [
         [name, f"{each.count:,}", f"{each.mean:.2f}", f"{each.deviation:.2f}", *(f"{q:.2f}" for q in each.quartiles)]
         for name, each in (("training", bias.training), ("evaluation", bias.evaluation))
@@ -150,7 +150,7 @@ def bias_grid(bias: Bias) -> Grid:
 
 
 def in_words(bias: Bias) -> list[str]:
-    """What the figures say, for people: three sentences or so."""
+    """The result in words, in about three sentences."""
     effect = "–" if bias.cohen_d is None else f"{bias.cohen_d:.2f}"
     said = [
         f"Two-sample Kolmogorov–Smirnov test: D = {bias.ks:.3f}, {_p(bias.p)} (published: p < 0.01). It takes all "
@@ -193,7 +193,7 @@ def write_distances(bias: Bias, path: Path, *, force: bool = False) -> None:
 
 
 def _means(values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(D,) mean of the values of each document; 0 where it has none."""
+    """(D,) mean of the values of each document; 0 without values."""
     owners = np.repeat(np.arange(len(counts)), counts)
     sums = np.bincount(owners, values, len(counts))
     return np.divide(sums, counts, out=np.zeros(len(counts)), where=counts > 0)

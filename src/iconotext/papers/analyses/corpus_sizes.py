@@ -1,4 +1,4 @@
-"""How many sentences and images the documents of corpora have, drawn as histograms."""
+"""Draws histograms of the numbers of sentences and images in the documents of corpora."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BARS = 40
-"""Bars of a panel, at most."""
+"""Maximum number of bars in a panel."""
 
 TICKS = 8
-"""Numbers below a panel, about."""
+"""Approximate number of ticks below a panel."""
 
 FEW = 7
-"""Bars that a panel has room for at least."""
+"""Smallest number of bars for which a panel has room."""
 
 
 def write_sizes(corpora: Mapping[str, CorpusStats], path: Path, *, force: bool = False) -> None:
     """Draw two histograms for each corpus, a row for each: sentences and images per document.
 
     Args:
-        corpora: By the name that stands above the row.
+        corpora: Name, shown above the row, to counts.
         path: ``.svg``, ``.png`` or ``.pdf``; equal numbers give equal SVG files.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Whether models have trouble with the same documents (Hessel 2019, section 4.1)."""
+"""Measures whether models have difficulties with the same documents (Hessel 2019, section 4.1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Correlation:
     """Rank correlation of two models.
 
     Attributes:
-        rho: Spearman's ρ of their AUC per document, -1 to 1; None where one of them gives every document the same AUC.
+        rho: Spearman's ρ of their AUC per document, -1 to 1; None if a model gives every document the same AUC.
     """
 
     first: str
@@ -34,7 +34,7 @@ def correlations(evaluations: Mapping[str, Evaluation]) -> list[Correlation]:
     """Spearman's ρ of the per-document AUC for every pair of models, in the order of the names.
 
     Args:
-        evaluations: Name of the model to its scores, at least two, all of the same documents.
+        evaluations: Name of a model to its scores, at least two, all of the same documents.
 
     Raises:
         SettingError: There are fewer than two models.
@@ -46,7 +46,7 @@ def correlations(evaluations: Mapping[str, Evaluation]) -> list[Correlation]:
 
 
 def named_results(paths: Sequence[Path]) -> dict[str, Evaluation]:
-    """Results by name of their model, or of their file where models have the same name or none.
+    """Results by name of their model, or of their file if models have no names or the same one.
 
     Raises:
         CorpusError: A file cannot be read, or is named twice.
@@ -62,7 +62,7 @@ def named_results(paths: Sequence[Path]) -> dict[str, Evaluation]:
 
 
 def lowest(found: list[Correlation]) -> Correlation | None:
-    """The pair that agrees least; None where no pair has a ρ."""
+    """The pair with the lowest ρ; None if no pair has one."""
     defined = [each for each in found if each.rho is not None]
     return min(defined, key=lambda each: each.rho or 0.0, default=None)
 

@@ -1,12 +1,12 @@
-"""What makes a document hard: its content, or how much alike its parts are (Hessel 2019, section 4.1).
+"""What makes a document hard: its content, or the similarity of its parts (Hessel 2019, section 4.1).
 
-The *spread* of a set of vectors is the mean squared distance of the vectors, brought to length 1, to their centroid.
-The *content* of a document is the mean of its image vectors and the mean of its sentence vectors, each reduced to 20
-dimensions with a PCA over the documents. Two ordinary least squares regressions explain the AUC of the documents:
-by image and text spread, and by spread and content.
+The *spread* of a set of vectors is the mean squared distance of the unit vectors to their centroid. The *content* of a
+document is the mean of its image vectors and the mean of its sentence vectors, each reduced to 20 dimensions with a PCA
+over the documents. Two ordinary least squares regressions explain the documents' AUC: by image and text spread, and by
+spread and content.
 
 The paper says "we mean-pool the image/sentence representations and reduce to 20 dimensions with PCA"; we read that as
-20 dimensions for each side. It uses DenseNet169 features and mean word2vec vectors; any backbones can be given here.
+20 dimensions for each side. It uses DenseNet169 features and mean word2vec vectors; any backbones can be used here.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Regression:
 
     Attributes:
         r2: Share of the variance that is explained, 0 to 1.
-        adjusted_r2: The same, allowing for the number of features.
-        f: F statistic against a constant; None where no feature varies, or nothing is left unexplained.
-        features: Number of features that vary on their own, without the constant.
+        adjusted_r2: The same, adjusted for the number of features.
+        f: F statistic against a constant; None if no feature varies, or no variance is left unexplained.
+        features: Number of features that vary independently, without the constant.
     """
 
     r2: float
@@ -59,9 +59,9 @@ class Difficulty:
 
     Attributes:
         spread: By image and text spread.
-        coefficients: Of image and text spread in ``spread``, in AUC per unit of spread; 0 for one that does not vary.
+        coefficients: Of image and text spread in ``spread``, in AUC per unit of spread; 0 for a constant one.
         content: By spread and content.
-        added_f: F statistic of content, added to spread; None where it cannot be had.
+        added_f: F statistic of adding content to spread; None if not defined.
     """
 
     documents: int
@@ -75,10 +75,10 @@ class Difficulty:
 
 
 def spread(vectors: Floats) -> float:
-    """Mean squared distance of the vectors, brought to length 1, to their centroid: 0 (alike) to 1 (they cancel out).
+    """Mean squared distance of the unit vectors to their centroid: 0 (all equal) to 1 (they cancel out).
 
     Args:
-        vectors: (n, dim), at least one; a vector of zeros stays one.
+        vectors: (n, dim), at least one; zero vectors stay zero.
 
     Raises:
         ShapeError: There are no vectors.
@@ -106,9 +106,9 @@ def explain(
         sentence_vectors: For each document (n, dim), at least one.
 
     Raises:
-        ShapeError: The three are not of the same length.
-        SettingError: The vectors have fewer dimensions than are wanted.
-        CorpusError: There are too few documents for so many features, or all have the same AUC.
+        ShapeError: The three have different lengths.
+        SettingError: The vectors have fewer dimensions than wanted.
+        CorpusError: There are too few documents for the number of features, or all have the same AUC.
     """
     if not len(aucs) == len(image_vectors) == len(sentence_vectors):
         raise ShapeError(f"{len(aucs)} AUCs, {len(image_vectors)} image and {len(sentence_vectors)} sentence arrays")
@@ -140,7 +140,7 @@ def explain(
 
 
 def check_enough(documents: int, dimensions: int = DIMENSIONS) -> None:
-    """Raise ``CorpusError`` where there are too few documents to explain their AUC."""
+    """Raise ``CorpusError`` if there are too few documents to explain their AUC."""
     needed = 2 * dimensions + 2 + 2  # features, constant, and one degree of freedom to spare
     if documents < needed:
         raise CorpusError(
@@ -157,7 +157,7 @@ def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:
         dimensions: How many components, 1 to the smaller of documents and dim.
 
     Raises:
-        SettingError: So many components cannot be had.
+        SettingError: There are fewer components.
     """
     matrix = np.asarray(means, np.float64)
     if not 1 <= dimensions <= min(matrix.shape):
@@ -189,7 +189,7 @@ def difficulty_grid(found: Difficulty) -> Grid:
 
 
 class _Fit(NamedTuple):
-    """A least squares fit: constant and weights, squares left over, features that vary, degrees of freedom left."""
+    """A least squares fit: constant and weights, residual sum of squares, varying features, degrees of freedom."""
 
     weights: NDArray[np.floating]
     rest: float
@@ -213,7 +213,7 @@ def _regression(fit: _Fit, constant: _Fit) -> Regression:
 
 
 def _added(large: _Fit, small: _Fit) -> tuple[float | None, float | None]:
-    """F and p of what the larger model explains beyond the smaller one."""
+    """F and p of the larger model against the smaller one."""
     from scipy.stats import f as f_distribution
 
     more = large.features - small.features
@@ -230,13 +230,13 @@ def _number(value: float | None, form: str) -> str:
 
 @dataclass(slots=True)
 class DocumentVectors:
-    """What ``iconotext.papers.analyses.difficulty`` explains, one entry for each document.
+    """The inputs of the regressions, one entry for each document.
 
     Attributes:
         aucs: 0 to 1.
-        images: (images that can be read, dim) each.
+        images: (readable images, dim) each.
         sentences: (sentences, dim) each.
-        left_out: Ids of the documents of which no picture can be read.
+        left_out: Ids of documents without readable images.
     """
 
     aucs: list[float] = field(default_factory=list)
@@ -255,7 +255,7 @@ def corpus_difficulty(
     """Explain the AUC of the documents of a corpus.
 
     Returns:
-        What explains the AUC, and the ids of documents that are left out because none of their images can be read.
+        The result, and the ids of documents that were left out because none of their images can be read.
 
     Raises:
         CorpusError, FeatureError, SettingError: See ``document_vectors``, ``load_bridge``, ``explain``.
@@ -275,7 +275,7 @@ def corpus_difficulty(
 
 
 def vectors_seen(document: Document, encoder: Encoder) -> tuple[FloatMatrix, FloatMatrix]:
-    """(images that can be read, dim) pooled features of a document's images, and (n, dim) vectors of its sentences."""
+    """(readable images, dim) pooled features of a document's images, and (n, dim) vectors of its sentences."""
     features = encoder.image_source.look(document.images).features
     good = [number for number, problem in enumerate(features.problems) if problem is None]
     return features.pooled[good], encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
@@ -285,9 +285,8 @@ def document_vectors(evaluation: Evaluation, documents: Iterable[Document], enco
     """Encode the documents that have an AUC.
 
     Args:
-        documents: In any order; those without an AUC are passed over.
-        encoder: Its text backbone gives the vectors of the sentences, its image backbone's pooled features those of the
-            images.
+        documents: In any order; those without an AUC are skipped.
+        encoder: Its text backbone encodes sentences, the pooled features of its image backbone are the images' vectors.
 
     Raises:
         CorpusError: A document is missing, or is not the one that was evaluated.

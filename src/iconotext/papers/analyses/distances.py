@@ -1,4 +1,4 @@
-"""Distances between gold images and negatives, as training and as evaluation chooses them (Li 2021, Fig. 2b)."""
+"""Distances between gold images and negatives, as chosen in training and in evaluation (Li 2021, Fig. 2b)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ImageVectors:
 
     Attributes:
         vectors: (images, dim) frozen features.
-        names: (images,) what is equal where two places show the same picture.
+        names: (images,) equal for images that show the same picture.
         links: Gold links as (sentence, image).
     """
 
@@ -36,14 +36,14 @@ class ImageVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distances:
-    """L2 distances between a sentence's gold image and negatives, document after document.
+    """L2 distances between a sentence's gold image and negatives, one document after the other.
 
     Attributes:
         training: (T,) to images of other documents of the batch.
-        evaluation: (E,) to images of the same document that the sentence has no link to.
-        training_counts: (D,) how many of the first are of each document.
-        evaluation_counts: (D,) how many of the second.
-        golds: Pairs of a sentence and a gold image that they belong to.
+        evaluation: (E,) to images of the same document without a link to the sentence.
+        training_counts: (D,) number of distances of each document in ``training``.
+        evaluation_counts: (D,) number of distances of each document in ``evaluation``.
+        golds: Number of pairs of a sentence and a gold image.
     """
 
     training: NDArray[np.float64]
@@ -54,12 +54,12 @@ class Distances:
 
 
 def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> list[Document]:
-    """A random part of any number of documents that have gold links and images, in their order; all if there are few.
+    """A random sample of the documents with gold links and images, in order; all if there are few.
 
-    Only those that are kept are in memory (reservoir sampling).
+    Only the sample is in memory (reservoir sampling).
 
     Raises:
-        CorpusError: There is none.
+        CorpusError: There are none.
     """
     random = np.random.default_rng(seed)
     kept: list[tuple[int, Document]] = []
@@ -80,13 +80,13 @@ def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> l
 
 
 def image_vectors(documents: Iterable[Document], source: ImageSource) -> Iterator[ImageVectors]:
-    """Encode the images of documents; those that cannot be read are left out, with their links.
+    """Encode the images of documents; unreadable ones are left out, with their links.
 
     Args:
-        source: Of the features; the pooled ones count.
+        source: Of the features; the pooled ones are used.
 
     Yields:
-        For each document that has an image left.
+        The vectors of each document with any readable image.
     """
     for document in documents:
         seen = source.look(document.images)
@@ -102,15 +102,15 @@ def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH,
     """Distances of gold images to the negatives of training and of evaluation.
 
     The documents are put at random into batches, of ``batch`` or a few more. The negatives of a gold image are all
-    images of the other documents of its batch, except of those that share a picture with its own.
+    images of the other documents in its batch, except documents that share a picture with its own.
 
     Args:
-        documents: With gold links; one without links serves as a negative only.
+        documents: With gold links; a document without links serves only as a negative.
         batch: Documents in a batch, at least 2.
 
     Raises:
         SettingError: The batch is too small.
-        ShapeError: Vectors do not fit each other, or a link leads out of its document.
+        ShapeError: Vectors do not fit each other, or a link is outside its document.
         CorpusError: There are fewer than two documents, or no sentence has a gold image and a negative of each kind.
     """
     if batch < 2:
@@ -164,7 +164,7 @@ def _check(documents: Sequence[ImageVectors]) -> None:
 def _of_batch(
     documents: Sequence[ImageVectors],
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[int]]:
-    """For each document of a batch its distances to strangers, to its own images, and its gold pairs."""
+    """For each document of a batch its distances to other documents, to its own images, and number of gold pairs."""
     from scipy.spatial.distance import cdist
 
     counts = [len(each.names) for each in documents]

@@ -1,4 +1,4 @@
-"""Figures as files: the same numbers give the same SVG, without a window and without global state."""
+"""Writes figures: equal numbers give equal SVG files, without windows and global state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_figure(path: Path, *, force: bool = False) -> None:
     """Raise what ``write_figure`` would raise for this path, before the work that makes its content.
 
     Raises:
-        OutputError: The suffix is none of a figure, or the file exists and ``force`` is not set.
+        OutputError: The suffix is not that of a figure, or the file exists and ``force`` is not set.
         MissingPackageError: matplotlib is not installed.
     """
     if path.suffix.lower().removeprefix(".") not in FORMATS:
@@ -54,23 +54,23 @@ def write_figure(
 def drawn(
     draw: Callable[[Figure], None], kind: str, *, width: float, height: float, style: Mapping[Any, Any] | None = None
 ) -> bytes:
-    """A figure as the bytes of a file of a kind, one of ``FORMATS``; ``style`` is set in matplotlib beside ours."""
+    """A figure as the bytes of a file of a type in ``FORMATS``; ``style`` is used in addition to ours."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-    # Without pyplot nothing is global, and no window is ever looked for.
+    # Without pyplot there is no global state, and no window is opened.
     own: dict[Any, Any] = {"svg.hashsalt": "iconotext", "svg.fonttype": "none", "font.size": 9, **(style or {})}
     with mpl.rc_context(own), catch_warnings():
-        filterwarnings("ignore", "Glyph .* missing from")  # a viewer of SVG has other fonts
+        filterwarnings("ignore", "Glyph .* missing from")  # viewers of SVG have other fonts
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
         draw(figure)
         for text in figure.findobj(Text):
             assert isinstance(text, Text)
-            if text.get_text():  # not the numbers of the axes, which come later
-                # Names of files and models are text: "$" begins no formula, a control character breaks no SVG.
+            if text.get_text():  # axis numbers are added later
+                # Names of files and models are plain text: no "$" for formulas, no control characters, which break SVG.
                 text.set_text(readable(text.get_text()))
                 text.set_parse_math(False)
         file = io.BytesIO()

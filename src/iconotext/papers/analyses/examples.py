@@ -1,7 +1,7 @@
-"""Example pages: what a model links in representative documents, right and wrong (Hessel 2019, section 6, Fig. 4).
+"""Example pages: a model's links in representative documents, right and wrong (Hessel 2019, section 6, Fig. 4).
 
-A document is representative where its AUC is near the mean. Its edges are the strongest ones of the linear assignment
-solution, so that no sentence and no image has more than one. A page is one file that asks the network for nothing.
+A document is representative if its AUC is near the mean. Its edges are the strongest ones of the linear assignment, so
+that no sentence or image has more than one. A page is one file that makes no network requests.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ EDGES = 5
 CONCEPTS = 5
 MOST_SENTENCES = 14
 MOST_IMAGES = 10
-"""How many of each side are shown; those with edges or gold links between them come first."""
+"""Maximum number of sentences, and of images, that are shown; those with edges or gold links come first."""
 
 IMAGE_SIDE = 320
-"""Pixels of the longer side of a picture on the page."""
+"""Longer side of a picture on the page, in pixels."""
 
 _SHADES = 9
-_NUMBERS = 260  # cells of a heat map up to which numbers are readable
+_NUMBERS = 260  # heat maps with more cells show no numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One predicted link; ``gold`` says whether the author linked them, None where nobody knows."""
+    """A predicted link; ``gold`` says whether the author linked them, None if unknown."""
 
     sentence: int
     image: int
@@ -60,8 +60,8 @@ class Example:
     Attributes:
         document: With its gold links.
         scores: (sentences, images).
-        auc: 0 to 1; None where it is undefined.
-        concepts: The main ones of each image; empty for a model that reads none.
+        auc: 0 to 1; None if undefined.
+        concepts: The main concepts of each image; empty for a model that reads none.
     """
 
     document: Document
@@ -71,7 +71,7 @@ class Example:
 
 
 def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
-    """The documents whose AUC is nearest to the mean, nearest first; of equal ones the smaller id.
+    """The documents whose AUC is nearest to the mean, nearest first; ties by id.
 
     Raises:
         CorpusError: No document has a defined AUC.
@@ -85,7 +85,7 @@ def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
 
 
 def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> list[Document]:
-    """The documents of these ids, in their order; ``CorpusError`` where one of them is not there."""
+    """The documents of these ids, in order; ``CorpusError`` if one is missing."""
     kept = {each.id: each for each in documents if each.id in set(wanted)}
     missing = [identifier for identifier in wanted if identifier not in kept]
     if missing:
@@ -96,7 +96,7 @@ def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> lis
 def examples_of(
     documents: Sequence[Document], scored: Iterable[Scored], source: RegionSource | None = None
 ) -> list[Example]:
-    """Documents with what a model says of each, in the same order, and the concepts that it reads, if any."""
+    """Documents with a model's scores, in the same order, and the concepts that it reads, if any."""
     return [
         Example(document, each.scores, score_document(*each).auc, main_concepts(source, document.images))
         for document, each in zip(documents, scored, strict=True)
@@ -104,7 +104,7 @@ def examples_of(
 
 
 def concept_source(model: str, image: str | None = None) -> RegionSource | None:
-    """What names the regions that a model reads; None for a model that reads no concepts.
+    """The source of concepts for a model that reads regions; None for a model that reads none.
 
     Args:
         model: As for ``load_encoder``.
@@ -120,7 +120,7 @@ def concept_source(model: str, image: str | None = None) -> RegionSource | None:
 
 
 def main_concepts(source: RegionSource | None, images: Sequence[Image]) -> list[tuple[str, ...]]:
-    """The concepts that the regions of each image show most surely, all regions of one together (Li 2021, Fig. 6)."""
+    """The most certain concepts of each image, over all its regions (Li 2021, Fig. 6)."""
     if source is None or source.concepts is None:
         return []
     found = []
@@ -141,11 +141,11 @@ def strongest_edges(
 
     Args:
         scores: (sentences, images).
-        links: Gold links; None where unknown.
-        count: At most so many; as in the paper, none with a score of 0 or less.
+        links: Gold links; None if unknown.
+        count: Maximum number of edges; as in the paper, edges with a score of 0 or less are left out.
 
     Raises:
-        ShapeError: The scores are no matrix, or a link leads out of it.
+        ShapeError: The scores are not a matrix, or a link is outside it.
     """
     matrix = checked_scores(scores)
     gold = None if links is None else gold_matrix((matrix.shape[0], matrix.shape[1]), links)
@@ -161,7 +161,7 @@ def strongest_edges(
 def examples_page(
     examples: Sequence[Example], *, model: str, corpus: str, mean_auc: float | None, heading: str = "Example links"
 ) -> str:
-    """A page with a part for each document, and the mean AUC; ``ShapeError`` where a matrix does not fit."""
+    """A page with a section for each document, and the mean AUC; ``ShapeError`` if a matrix does not fit."""
     return filled(
         "iconotext.papers.analyses",
         "examples.html",
@@ -179,7 +179,7 @@ def examples_page(
 
 
 def _part(example: Example) -> dict[str, Any]:
-    """What the template shows of a document."""
+    """The template's data for a document."""
     document, scores = example.document, checked_scores(example.scores)
     if scores.shape != (len(document.sentences), len(document.images)):
         raise ShapeError(
@@ -236,14 +236,14 @@ def _part(example: Example) -> dict[str, Any]:
 
 
 def _pieces(text: str, words: Container[str]) -> list[tuple[str, bool]]:
-    """A sentence in pieces, and whether each is one of some words."""
+    """A sentence in pieces, each with whether it is one of ``words``."""
     return [
         (piece, piece.lower().replace("’", "'") in words) for piece in re.split(r"((?:[^\W_]|['’])+)", text) if piece
     ]
 
 
 def _unseen(pictures: Iterable[dict[str, Any]]) -> str | None:
-    """What the page says of pictures that are not at hand; None where all are."""
+    """The page's remark about missing pictures; None if there are none."""
     seen = [picture["embedded"].uri is not None for picture in pictures]
     if all(seen):
         return None
@@ -253,7 +253,7 @@ def _unseen(pictures: Iterable[dict[str, Any]]) -> str | None:
 
 
 def _shown(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[int]]:
-    """The sentences and pictures that fit on the page, in reading order: first those with edges, then gold ones."""
+    """The sentences and pictures that fit on the page, in reading order; those with edges, then gold ones, first."""
     gold = sorted(document.links or ())
     images = [*(edge.image for edge in edges), *(image for _, image in gold), *range(len(document.images))]
     kept = set(list(dict.fromkeys(images))[:MOST_IMAGES])

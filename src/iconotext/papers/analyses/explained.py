@@ -1,7 +1,7 @@
-"""How much of the AUC the spread of a document explains, and whether it is less for another model (Li 2021).
+"""How much of the AUC is explained by a document's spread, and whether it is less for another model (Li 2021).
 
-Spread is that of ``iconotext.papers.analyses.difficulty``; the regression is its first one, by image and text spread.
-With several seeds the R² is the mean of theirs: an AUC averaged over seeds has less chance in it, and a larger R².
+Spread and regression (the first one, by image and text spread) are those of ``papers.analyses.difficulty``. With
+several seeds, R² is the mean over seeds: an AUC averaged over seeds has less random variation, and so a larger R².
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from iconotext.evaluate.intervals import RESAMPLINGS, Interval, as_interval, int
 from iconotext.papers.analyses.seeds import drawn_anew
 
 FEWEST = 5
-"""Documents: features, constant, and some to spare."""
+"""Smallest number of documents: features, constant, and some more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Explained:
 
     Attributes:
         before: Of the first model, 0 to 1.
-        before_interval: 95 % interval when documents and seeds are drawn anew.
+        before_interval: 95 % interval over resampled documents and seeds.
         after_interval: Likewise.
-        interval: Of the difference, both models seeing the same draws.
+        interval: Of the difference, with the same resamplings for both models.
     """
 
     before: float
@@ -49,11 +49,11 @@ def explained_by_spread(
     resamplings: int = RESAMPLINGS,
     seed: int = 0,
 ) -> Explained:
-    """Compare how much spread explains of two models' AUC.
+    """Compare how much of two models' AUC is explained by spread.
 
     Args:
         before: Seed to the AUC of each document.
-        after: The same of the other model, documents in the same order; only seeds of both count.
+        after: The same for the other model, documents in the same order; only common seeds are used.
         spreads: Image and text spread of each document.
 
     Raises:
@@ -80,14 +80,14 @@ def explained_by_spread(
 
 
 def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(draws,) R², 0 to 1, of regressions of a target on some features and a constant; 0 where it does not vary.
+    """(draws,) R², 0 to 1, of regressions of a target on features and a constant; 0 if the target is constant.
 
     Args:
         target: (documents,).
         features: (documents, features).
         counts: (draws, documents) how often each document was drawn.
     """
-    # Centred and brought to one scale: products of the raw columns would lose the digits that count.
+    # Centred and scaled: products of the raw columns would lose significant digits.
     deviation = features.std(axis=0)
     columns = (features - features.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
     design = np.column_stack([np.ones(len(columns)), columns])
@@ -97,7 +97,7 @@ def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArr
     moments = counts @ (design * centred[:, None])
     drawn = counts.sum(axis=1)
     total = counts @ centred**2 - moments[:, 0] ** 2 / drawn
-    # A pseudo-inverse: in some draw a feature may not vary.
+    # A pseudo-inverse, since a feature may be constant in a resampling.
     weights = np.einsum("rij,rj->ri", np.linalg.pinv(products, rcond=1e-10, hermitian=True), moments)
     explained = np.einsum("ri,ri->r", weights, moments) - moments[:, 0] ** 2 / drawn
     varies = total > 1e-12 * np.maximum(counts @ target**2, 1e-300)

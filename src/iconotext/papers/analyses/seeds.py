@@ -1,4 +1,4 @@
-"""Several training runs that differ in their seed alone: their mean, how far they lie apart, and paired differences."""
+"""Several training runs that differ only in their seed: mean, spread, and paired differences."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from iconotext.evaluate.results import METRICS, Evaluation, totals_and_weights
 from iconotext.evaluate.significance import matched
 
 _SEEDS_STREAM = 1
-"""Draws of seeds come from another stream than those of documents."""
+"""Seeds are drawn from another random stream than documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A model minus another, trained with the same seeds, by one metric.
+    """The difference of two models, trained with the same seeds, for one metric.
 
     Attributes:
         difference: Of the means over documents and seeds, -1 to 1.
-        interval: 95 % interval when documents and seeds are drawn anew.
-        interval_documents: When only documents are, each with its mean over the seeds.
-        same_sign: In how many of them the difference has the sign of the whole; 0 where there is none.
+        interval: 95 % interval over resampled documents and seeds.
+        interval_documents: Over resampled documents only, each with its mean over the seeds.
+        same_sign: Number of seeds whose difference has the sign of the total; 0 if that is 0.
     """
 
     difference: float
@@ -44,13 +44,13 @@ class Difference:
 
 
 def over_seeds(evaluations: Sequence[Evaluation]) -> Evaluation:
-    """The evaluation in which each document has the mean of its metrics over the seeds.
+    """Average each document's metrics over the seeds.
 
     Args:
-        evaluations: At least one, of the same documents; the order of the first one's documents counts.
+        evaluations: At least one, of the same documents; in the order of the first one's documents.
 
     Raises:
-        CorpusError: They are not of the same documents.
+        CorpusError: They are of different documents.
     """
     if len(evaluations) == 1 or not evaluations[0].defined:
         return evaluations[0]
@@ -66,7 +66,7 @@ def over_seeds(evaluations: Sequence[Evaluation]) -> Evaluation:
 
 
 def spread_over_seeds(evaluations: Sequence[Evaluation]) -> dict[str, float | None]:
-    """Metric to the standard deviation (of a sample) of its values over the seeds; None for one seed alone."""
+    """Metric to the sample standard deviation of its values over the seeds; None for a single seed."""
     if len(evaluations) < 2:
         return dict.fromkeys(METRICS)
     values = {metric: [each.means[metric] for each in evaluations] for metric in METRICS}
@@ -79,18 +79,18 @@ def spread_over_seeds(evaluations: Sequence[Evaluation]) -> dict[str, float | No
 def differences(
     mine: Mapping[int, Evaluation], theirs: Mapping[int, Evaluation], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> dict[str, Difference]:
-    """Compare two models, document by document and seed by seed: metric to difference, as ``METRICS`` has them.
+    """Compare two models, document by document and seed by seed: metric to difference, as in ``METRICS``.
 
-    The interval has two sources of chance: other documents of the same kind, and other seeds. Each resampling draws
-    both with replacement, documents and seeds the same for the two models, and takes the difference of what was drawn.
-    Of few seeds such an interval still says too little: with three, the drawn variance is two thirds of theirs.
+    The interval covers two sources of variation: other documents of the same kind, and other seeds. Each resampling
+    draws both with replacement, the same ones for both models, and computes the difference. With few seeds such an
+    interval is still too narrow: with three, the resampled variance is two thirds of the variance of seeds.
 
     Args:
         mine: Seed to scores.
-        theirs: The same of the model to compare with; only seeds of both count.
+        theirs: The same for the other model; only common seeds are used.
 
     Raises:
-        CorpusError: They have no seed in common, or are not of the same documents.
+        CorpusError: They have no common seed, or are of different documents.
     """
     common = [each for each in mine if each in theirs]
     if not common:
@@ -119,7 +119,7 @@ def differences(
 
 
 def resampled_seeds(seeds: int, resamplings: int, seed: int) -> NDArray[np.float64]:
-    """(resamplings, seeds) how often each seed is drawn in resamplings with replacement; each row sums to 1."""
+    """(resamplings, seeds) share of each seed in resamplings with replacement; each row sums to 1."""
     random = np.random.default_rng([seed, _SEEDS_STREAM])
     return random.multinomial(seeds, np.full(seeds, 1 / seeds), resamplings) / seeds
 
@@ -127,11 +127,11 @@ def resampled_seeds(seeds: int, resamplings: int, seed: int) -> NDArray[np.float
 def interval_over_seeds(
     by_seed: NDArray[np.float64], weights: NDArray[np.float64], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> NDArray[np.float64]:
-    """(metrics, 2) ends of the 95 % interval of means when documents, or queries, and seeds are drawn anew.
+    """(metrics, 2) ends of the 95 % intervals of means over resampled seeds, and documents or queries.
 
     Args:
         by_seed: (seeds, documents, metrics) sums.
-        weights: (documents, metrics) what each sum is of; a mean is the sums divided by the weights.
+        weights: (documents, metrics) weight of each sum; a mean is the total of the sums over that of the weights.
     """
 
     def means(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -148,7 +148,7 @@ def drawn_anew(
     resamplings: int = RESAMPLINGS,
     seed: int = 0,
 ) -> NDArray[np.float64]:
-    """(resamplings, ...) figures when documents and seeds are drawn anew with replacement: the mean of the seeds drawn.
+    """(resamplings, ...) figures for resampled documents and seeds: the mean over the drawn seeds.
 
     Args:
         figures: From (draws, documents), how often each document is drawn, to (seeds, draws, ...).
@@ -161,11 +161,11 @@ def drawn_anew(
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What differs from 0 by rounding alone has no sign."""
+    """Values whose difference from 0 is only rounding become 0."""
     return np.where(np.abs(values) < 1e-12, 0.0, values)
 
 
 def _aligned(evaluations: Sequence[Evaluation]) -> list[Any]:
-    """The documents with a defined AUC of each, in the order of the first."""
+    """The documents with a defined AUC of each evaluation, in the order of the first."""
     first = matched(evaluations[0], evaluations[0])[0]
     return [first, *(matched(evaluations[0], each)[1] for each in evaluations[1:])]

@@ -1,6 +1,6 @@
-"""Documents of high, middle and low spread, also where nobody knows the links (Hessel 2019, section 6, Fig. 5).
+"""Documents of high, middle and low spread, also without known links (Hessel 2019, section 6, Fig. 5).
 
-The paper shows an article that was "chosen for its high image/text spread", and tells what object detection chose.
+The paper shows an article that was "chosen for its high image/text spread", with the links of object detection.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEVELS = ("high", "middle", "low")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How far the images of a document, and how far its sentences, lie apart, 0 to 1."""
+    """The spread of a document's images, and of its sentences, 0 to 1."""
 
     id: str
     image: float
@@ -31,17 +31,16 @@ class Spread:
 
     @property
     def both(self) -> float:
-        """Their sum, by which documents are ordered."""
+        """Their sum, by which documents are sorted."""
         return self.image + self.text
 
 
 def spreads(documents: Iterable[Document], encoder: Encoder) -> Iterator[Spread]:
-    """The spread of each document of which two images can be seen.
+    """The spread of each document with at least two readable images.
 
     Args:
         documents: With or without gold links.
-        encoder: Its text backbone gives the vectors of the sentences, its image backbone's pooled features those of the
-            images.
+        encoder: Its text backbone encodes sentences, the pooled features of its image backbone are the images' vectors.
     """
     for document in filter(lambda each: each.sentences, documents):
         images, sentences = vectors_seen(document, encoder)
@@ -50,7 +49,7 @@ def spreads(documents: Iterable[Document], encoder: Encoder) -> Iterator[Spread]
 
 
 def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
-    """So many documents of the highest, middle and lowest spread, each only once; ``CorpusError`` without any."""
+    """``count`` documents each of the highest, middle and lowest spread, each once; ``CorpusError`` for none."""
     if not found:
         raise CorpusError("no document has two pictures that can be seen, so none has a spread")
     ordered = sorted(found, key=lambda each: (-each.both, each.id))
@@ -64,7 +63,7 @@ def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
 
 
 def detected(documents: Iterable[Document], encoder: Encoder, k: int) -> Iterator[Scored]:
-    """What object detection makes of documents with k class names an image; ``FeatureError`` without a classifier."""
+    """Object detection's scores for documents, with k class names per image; ``FeatureError`` without a classifier."""
     classes = encoded_classes(encoder)
     for document in documents:
         yield Scored(document.id, detected_in(document, encoder, classes, k)[0][k - 1], document.links)
