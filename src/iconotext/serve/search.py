@@ -62,17 +62,12 @@ def check_library(library: Path) -> None:
 
 
 class Finder:
-    """The processes that search a library.
-
-    Attributes:
-        examples: Folder of the pictures that were sent to search with.
-        few: Lets some pictures be made ready at once: searches come first.
-    """
+    """The processes that search a library, and the folder of the pictures that were sent to search with."""
 
     def __init__(self, settings: ServeSettings, library: Path) -> None:
         self.library, self.examples = library, str(settings.data.absolute() / "examples")
         self.pool = Pool(settings.workers, searching.prepare, str(library.absolute()))
-        self.few = asyncio.Semaphore(settings.workers)
+        self.few = asyncio.Semaphore(settings.workers)  # pictures at once: searches come first
 
     async def done(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """What a process makes of a call."""

@@ -75,8 +75,7 @@ class TurnOut(Described):
     finished: bool = Field(description="Whether all votes are in; the result may then be seen.")
 
 
-TheStudies = Annotated[Mapping[str, Path], of_app("studies")]
-"""By name."""
+TheStudies = Annotated[Mapping[str, Path], of_app("studies")]  # by name
 
 
 @asynccontextmanager
