@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from iconotext.errors import OutputError
+from iconotext.errors import OutputError, SettingError
 from iconotext.report import save
-from iconotext.write import check_overwrite, remove_leftovers, write_bytes, write_text
+from iconotext.write import check_overwrite, locked, remove_leftovers, write_bytes, write_text
 
 
 def names(folder):
@@ -220,3 +221,16 @@ def test_save_writes_what_the_suffix_says(linked, tmp_path, suffix):
 def test_save_knows_no_other_suffix(linked, tmp_path):
     with pytest.raises(OutputError, match=r"ends in \.html"):
         save(linked, tmp_path / "a.docx")
+
+
+def test_a_locked_folder_is_told_with_the_message_and_error_that_are_given(tmp_path):
+    lock = tmp_path / "new" / "lock"
+    told = pytest.raises(SettingError, match=rf"^{re.escape(str(lock.parent))}: busy; wait$")
+    with locked(lock, "first"), told, locked(lock, "busy; wait", SettingError):
+        pytest.fail("two hold it")
+    with pytest.raises(KeyError), locked(lock, "first"):
+        raise KeyError
+    with locked(lock, "second"):  # it ends with an error, too
+        assert lock.is_file()
+    with pytest.raises(OutputError, match=r"^cannot write .*lock.child: "), locked(lock / "child", "busy"):
+        pytest.fail("held in a file")
