@@ -1,1 +1,1 @@
-"""Alternative texts: which of a document's pictures lack one, and which have one that serves nobody."""
+"""Alternative texts: finds pictures without one, and those whose text does not help readers."""

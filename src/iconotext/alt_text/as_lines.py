@@ -1,4 +1,4 @@
-"""Findings for people: by document, a line each, as editors and terminals know to follow them."""
+"""Prints findings for people: by document, one per line, in the form that editors and terminals turn into links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iconotext.plain_text import readable
 
 
 def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
-    """The lines, documents with an empty line between; each says where in the document, what kind and what is wrong."""
+    """The lines, with an empty line between documents; each has place, kind and message of a finding."""
     for number, (path, group) in enumerate(groupby(findings, key=lambda finding: finding.place.path)):
         if number:
             yield ""
@@ -19,7 +19,7 @@ def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
 
 
 def _where(finding: Finding) -> str:
-    """``12:3``, or for a document without lines its part and the picture."""
+    """``12:3``; for a document without lines, its part and the picture."""
     place = finding.place
     if place.line is not None:
         return f"{place.line}:{place.column}"

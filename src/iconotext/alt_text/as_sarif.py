@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, which code hosts and editors show beside the lines."""
+"""Writes findings as SARIF 2.1.0, which code hosts and editors show beside the lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iconotext.plain_text import encodable
 from iconotext.read import Failure
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-"""What a program that reads the file checks it against; nothing is fetched from there."""
+"""The schema for programs that read the file; nothing is fetched from this address."""
 
 ROOT = "SRCROOT"
 FINGERPRINT = "iconotextAltText/v1"
@@ -27,8 +27,8 @@ def sarif_log(
     """One run of the check, as a SARIF log.
 
     Args:
-        root: The folder of the repository: addresses of files within it are relative.
-        known: Fingerprints of the baseline: such findings are not new.
+        root: The folder of the repository; addresses of files in it are relative.
+        known: Fingerprints of the baseline; these findings are not new.
     """
     names: list[str] = list(RULES)
     failed = [_notification(failure, root) for failure in failures]

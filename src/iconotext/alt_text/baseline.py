@@ -1,4 +1,4 @@
-"""The findings that are known and left for later, in a file: only others fail a check."""
+"""The baseline: a file of known findings that are left for later, so that only new ones fail a check."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_baseline(path: Path) -> frozenset[str]:
     """The fingerprints of the findings in a baseline.
 
     Raises:
-        SettingError: The file cannot be read, or is none that ``write_baseline`` has written.
+        SettingError: The file cannot be read, or is not from ``write_baseline``.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -42,7 +42,7 @@ def read_baseline(path: Path) -> frozenset[str]:
 
 
 def write_baseline(findings: Iterable[Finding], path: Path, root: Path) -> None:
-    """Write the findings as a baseline, a line for each so that changes of it are easy to read; replaces an old one.
+    """Write findings as a baseline, one per line so that changes are easy to read; replaces an old one.
 
     Raises:
         OutputError: It cannot be written.

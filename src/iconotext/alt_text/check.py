@@ -25,17 +25,17 @@ from iconotext.read.text_file import decode_text
 from iconotext.worker import start_worker
 
 FORMATS = ("markdown", "html", "docx", "epub")
-"""Those whose alternative texts are checked: readers of others do not tell whether one is empty or missing."""
+"""Formats that are checked; readers of other formats do not distinguish empty and missing alternative texts."""
 
 _SUFFIXES = frozenset(suffix for suffix, format_ in SUFFIXES.items() if format_ in FORMATS)
 
 _MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg)\b|\{[{%]|\x00|\[\[", re.IGNORECASE)
-"""What a Markdown or HTML file has that names a picture; a zero byte where a character takes two."""
+"""Bytes of every Markdown or HTML file with a picture; a zero byte if characters take two bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of a check."""
+    """The result of a check."""
 
     findings: tuple[Finding, ...]
     failures: tuple[Failure, ...]
@@ -52,10 +52,10 @@ def check(
 ) -> Checked:
     """Check the alternative texts of documents, also those in folders.
 
-    Those in ``FORMATS``. Of a web page all is checked, menus too.
+    Only documents in ``FORMATS`` are checked; web pages completely, with menus.
 
     Args:
-        root: The folder from which on fingerprints count the documents' paths (default: ``repository_root()``).
+        root: The folder to which paths in fingerprints are relative (default: ``repository_root()``).
 
     Raises:
         DocumentError: There are no documents.
@@ -84,10 +84,10 @@ def check(
 def broken_by_picture(
     path: Path, settings: AltTextSettings, reading: ReadSettings, *, within: Path | None = None
 ) -> tuple[list[Picture], list[tuple[Picture, Finding]]]:
-    """The pictures of a document, and what is wrong with their alternative texts, each with its picture.
+    """The pictures of a document, and the findings about their alternative texts, each with its picture.
 
     Args:
-        within: Folder that images may come from, if ``reading.root`` names none; None: the file's own.
+        within: Folder in which images may be, if ``reading.root`` is not set; None for the file's own folder.
 
     Raises:
         DocumentError: The file cannot be read.
@@ -104,7 +104,7 @@ def broken_by_picture(
 
 
 def read_pictures(format_: str, path: Path, reading: ReadSettings) -> list[Picture]:
-    """The pictures of a document, of a web page those of its menus too; here nothing limits memory and time."""
+    """The pictures of a document, for a web page including menus; without limits on memory and time."""
     if format_ not in FORMATS:
         raise DocumentError("no format whose alternative texts are checked: give Markdown, HTML, DOCX or EPUB")
     flows = [read_whole_page(path)] if format_ == "html" else read_flows(format_, path, reading)
@@ -116,7 +116,7 @@ def read_pictures(format_: str, path: Path, reading: ReadSettings) -> list[Pictu
 
 
 def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
-    """Whether it is worth reading; of a file that cannot be read or is too large, the reader says why."""
+    """Whether a file may have pictures; True if it cannot be read or is too large, so that the reader reports that."""
     if SUFFIXES.get(path.suffix.lower()) not in ("markdown", "html"):
         return True
     try:
@@ -126,14 +126,14 @@ def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
 
 
 class _Sizes:
-    """Tells whether the files of a document's pictures are large, as far as the beginning of each tells."""
+    """Finds out whether the files of a document's pictures are large, from their beginnings."""
 
     def __init__(self, path: Path, within: Path, reading: ReadSettings, least: int) -> None:
         self._addresses = Addresses(path, within, reading)
         self._least = least
 
     def is_large(self, picture: Picture) -> bool:
-        """False where a picture cannot be had, or is a drawing that has no pixels."""
+        """Whether a picture is large; False if it cannot be loaded, or is a drawing without pixels."""
         import imagesize
 
         for source in picture.sources:

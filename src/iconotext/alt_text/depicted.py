@@ -1,6 +1,7 @@
-"""What a sentence says that a picture shows, as a noun phrase: 'The photo below shows a red barn' gives 'A red barn'.
+"""Extracts what a sentence says that a picture shows: 'The photo below shows a red barn' gives 'A red barn'.
 
-English. Few kinds of sentences are understood, and of those only what can stand alone: nothing is better than wrong.
+It is for English, and for few kinds of sentences; of those it takes only phrases that can stand alone. No result is
+better than a wrong one.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import re
 from iconotext.links.labels import cited_labels
 
 LONGEST = 125
-"""Characters of a draft: screen readers were made for about as many."""
+"""Maximum length of a draft in characters; screen readers were made for about as many."""
 
 SHORTEST = 2
-"""Words of a draft that say something, at least."""
+"""Minimum length of a draft in words."""
 
 MOST = 1_000
-"""Characters of a sentence beyond which nobody looks for anything."""
+"""Longer sentences, in characters, are not searched."""
 
 
 def _any(words: str) -> str:
@@ -66,7 +67,7 @@ _PART = re.compile(
     r"|\d+\s?\(?[a-h]\)?(?!\w)|\([a-h]\)",
     re.IGNORECASE,
 )
-"""In what stands before the phrase: only a part of the picture is spoken of."""
+"""Words before the phrase that show that it is about a part of the picture."""
 
 _NAMES = r"[A-Z][\w’'.-]{1,40}(?:\s+(?:and|&|et al\.?|[A-Z][\w’'.-]{1,40})){0,5},?\s+"
 _REFERENCE = re.compile(
@@ -93,11 +94,11 @@ _IDEA = re.compile(
     r"|examples\sof\s",
     re.IGNORECASE,
 )
-"""What cannot be seen, before what can."""
+"""Something invisible, before something visible."""
 
 _ASIDE = re.compile(r"\s\([^()]*\)")
 _LATER = re.compile(r"(?:,\s(?!.*,?\s(?:and|or)\s)|\s(?:that|which|who|when|while|in which|for which|as|to show)\s)")
-"""Where a phrase that is too long may end."""
+"""Where a phrase that is too long may be cut."""
 
 _VAGUE = _any(
     "same former latter above following next previous ways? idea things? fact point results? differences? situation "
@@ -121,7 +122,7 @@ _BACK = re.compile(
     r"|closer look|greater detail|possible effects)\b",
     re.IGNORECASE,
 )
-"""Words that lean on what was said before: who hears the alternative text alone does not know what is meant."""
+"""Words that refer to earlier text, which listeners of the alternative text alone do not know."""
 
 _OPEN_END = re.compile(r"\b(?:of|in|on|at|to|for|from|with|by|and|or|as|the|an?|shown|seen)$", re.IGNORECASE)
 _VERB = re.compile(
@@ -138,8 +139,8 @@ def depicted(sentence: str) -> str | None:
     """What the sentence says that a picture shows, shortened at a clause and without references.
 
     Returns:
-        A noun phrase of at most ``LONGEST`` characters, which begins with a capital letter; None where the sentence
-        says nothing of the kind, speaks of a part of the picture, or leans on what was said before.
+        A noun phrase of at most ``LONGEST`` characters, which begins with a capital letter; None if the sentence says
+        nothing of this kind, is about a part of the picture, or refers to earlier text.
     """
     text = _SPACES.sub(" ", sentence).strip()
     whole = len(text) <= MOST and not text.startswith(("-", "–", ",", ";", ")"))
@@ -158,7 +159,7 @@ def _first_words(text: str) -> str:
 
 
 def _phrase(what: str) -> str | None:
-    """The noun phrase, as it can stand alone; None where it cannot."""
+    """The noun phrase, if it can stand alone; else None."""
     text = _REFERENCE.sub("", what)
     text = _CLAUSE.sub("", text)
     text = re.split(r"(?<=\w\w)[.!?](?:\s|$)", text, maxsplit=1)[0]
@@ -181,7 +182,7 @@ def _phrase(what: str) -> str | None:
 
 
 def _balanced(text: str) -> str:
-    """The text without a parenthesis or quotation that is cut in two."""
+    """The text without a parenthesis or quotation that was cut off."""
     for opening, closing in ("()", "“”"):
         if text.count(opening) != text.count(closing):
             text = text.partition(opening)[0] if opening in text else text.replace(closing, "")

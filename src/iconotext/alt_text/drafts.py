@@ -1,4 +1,4 @@
-"""Drafts of alternative texts, made from what an author says that a picture shows."""
+"""Drafts of alternative texts, made from the author's own sentences about what a picture shows."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from iconotext.report.context import Excerpts
 from iconotext.types import Image, LinkedDocument
 
 LANGUAGE = "en"
-"""The language whose sentences are understood."""
+"""The only language for which drafts are made."""
 
 CONFIDENT = 0.5
-"""Least confidence of the link between picture and sentence."""
+"""Smallest confidence of the link between picture and sentence."""
 
 VISIBLE = 0.2
-"""Least probability of the relation Visible."""
+"""Smallest probability of the relation Visible."""
 
 MAX_TEXT = 2_000
-"""Characters of a text that somebody wrote in place of a draft."""
+"""Maximum length of a text that somebody wrote instead of a draft."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A proposal for the alternative text of a picture, for somebody to accept, to change or to drop.
+    """A proposal for a picture's alternative text, to be accepted, changed or dropped.
 
     Attributes:
-        id: Names it within a run: the document and the number of the picture, ``article:3``.
-        sha256: Of the file, so that nothing is written into another state of it; None where that is not known.
-        source: Its address, as the document writes it.
-        draft: True until somebody has looked at it.
-        confidence: That the sentence it is made from belongs to the picture, 0 to 1.
+        id: Unique within a run: the document and the number of the picture, ``article:3``.
+        sha256: Of the file, so that the draft is not written into another version of it; None if unknown.
+        source: The picture's address, as in the document.
+        draft: True until somebody has reviewed it.
+        confidence: Probability, 0 to 1, that the sentence belongs to the picture.
         visible: Probability that the sentence says what the picture shows.
-        sentences: What it is made from, and where that stands.
+        sentences: The sentences from which it is made, with their places.
     """
 
     id: str
@@ -56,13 +56,14 @@ class Draft:
 
 
 def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft]:
-    """The drafts for the pictures of a document that have no alternative text, in the order of the pictures.
+    """The drafts for the pictures of a document without alternative text, in order.
 
-    Most have none: only a sentence that says outright what a picture shows makes one (``depicted``), for the one
-    picture that it belongs to most. What repeats a caption, a sentence or another alternative text is left out.
+    Most pictures get none: a draft needs a sentence that states what a picture shows (``depicted``), and is made only
+    for the picture to which the sentence belongs most. Drafts that repeat a caption, a sentence or another alternative
+    text are dropped.
 
     Args:
-        linked: The document; its links with their relations. In another language than English there are no drafts.
+        linked: The document, with links and their relations. There are drafts only for English documents.
         sha256: Of its file; see ``Draft``.
     """
     document = linked.document
@@ -76,7 +77,7 @@ def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft
         text = texts[link.sentence]
         if text is None or link.sentence in taken:
             continue
-        taken.add(link.sentence)  # by the picture that it belongs to most, whether that needs it or not
+        taken.add(link.sentence)  # used up, even if its picture needs no draft
         wanted = is_without_alt(document.images[link.image]) and link.image not in found
         if wanted and link.confidence >= CONFIDENT and visible >= VISIBLE:
             found[link.image] = (link.confidence, link.sentence, text, visible)
@@ -100,12 +101,12 @@ def make_drafts(linked: LinkedDocument, sha256: str | None = None) -> list[Draft
 
 
 def is_without_alt(image: Image) -> bool:
-    """Whether a picture can be seen, is more than decoration, and has no alternative text."""
+    """Whether a picture can be seen, is not decoration, and has no alternative text."""
     return image.problem is None and not image.decorative and not (image.alt or "").strip()
 
 
 def _said(linked: LinkedDocument) -> Iterator[str]:
-    """All that an alternative text must not repeat."""
+    """Texts that an alternative text must not repeat."""
     for image in linked.document.images:
         for text in (image.alt, image.caption, without_label(image.caption or "")):
             yield from sentences([text] if text else [])
@@ -113,10 +114,10 @@ def _said(linked: LinkedDocument) -> Iterator[str]:
 
 
 def read_drafts(path: Path) -> list[Draft]:
-    """Drafts that were printed as JSON, some of them changed by hand since.
+    """Read drafts that were printed as JSON, and may have been edited.
 
     Raises:
-        SettingError: The file is no such JSON; says where.
+        SettingError: The file is not such JSON; the message says where.
     """
     try:
         rows = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -153,7 +154,7 @@ def _draft(row: Any, where: str) -> Draft:
 
 
 def chosen(drafts: Sequence[Draft], ids: Iterable[str]) -> list[Draft]:
-    """The drafts with these ids; all where none is named; ``SettingError`` where there is no draft of such an id."""
+    """The drafts with these ids; all if there are no ids; ``SettingError`` for an unknown id."""
     wanted = list(ids)
     unknown = sorted(set(wanted) - {draft.id for draft in drafts})
     if unknown:
@@ -164,5 +165,5 @@ def chosen(drafts: Sequence[Draft], ids: Iterable[str]) -> list[Draft]:
 
 
 def row(draft: Draft) -> dict[str, Any]:
-    """A draft as what ``json.dumps`` takes."""
+    """A draft as JSON data."""
     return asdict(draft) | {"confidence": round(draft.confidence, 4), "visible": round(draft.visible, 4)}

@@ -1,4 +1,4 @@
-"""What is wrong with the alternative text of one picture, and a name for it that outlives other changes of the file."""
+"""A problem of a picture's alternative text, with a fingerprint that survives other changes of the file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from iconotext.alt_text.rules import Severity
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that a picture breaks.
+    """A rule that a picture violates.
 
     Attributes:
-        message: What is wrong and what to do.
-        alt: Its alternative text; None where there is none.
-        fingerprint: The same as long as document, rule, picture and text are, wherever in the document the picture
-            stands; "" before ``fingerprinted``.
+        message: What is wrong, and what to do.
+        alt: Its alternative text; None without one.
+        fingerprint: Depends on document, rule, picture and text, but not on the place in the document; "" before
+            ``fingerprinted``.
     """
 
     rule: str
@@ -34,10 +34,10 @@ class Finding:
 
 
 def fingerprinted(findings: Iterable[Finding], root: Path) -> Iterator[Finding]:
-    """Give each finding its fingerprint; findings that are alike in all of that are numbered in reading order.
+    """Set the fingerprints of findings; findings that are otherwise equal are numbered in reading order.
 
     Args:
-        root: The folder from which on the documents' paths count.
+        root: The folder to which the documents' paths are relative.
     """
     seen: Counter[str] = Counter()
     for finding in findings:

@@ -1,6 +1,6 @@
-"""Gaps in the text of a file that an alternative text can fill: pictures in Markdown, HTML, Word's XML without one.
+"""Finds gaps in a file that an alternative text can fill: pictures without one in Markdown, HTML, or Word's XML.
 
-What is found looks like a picture; whether it is one only a reader of the format can tell (``alt_text.insertion``).
+What is found looks like a picture; only a reader of the format can tell whether it is one (``alt_text.insertion``).
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ Markup = Literal["attribute", "markdown", "plain", "shortcode"]
 
 MARKDOWN = re.compile(r"!\[([ \t]{0,20}+)\](?=[(\[])")
 FILLED = re.compile(r"!\[((?:\\[^\n]|[^\[\]\\]){0,2000}+)\](?=\(|\[[^\]])")
-"""The same, whatever it says, but for ``![name][]``, where the text names the address."""
+"""The same with any text, except ``![name][]``, where the text names the address."""
 WIKI = re.compile(r"!\[\[[^\[\]|#\n]{1,300}()\]\]")
 SHORTCODE = re.compile(r"\{\{[<%]\s{0,20}+figure(?=\s)")
 FIGURE = re.compile(r"\]\([^()\n]{1,500}+\)\{(?![^{}\n]*\bfig-alt=)[^{}\n#]{0,200}+#fig[-:][\w:.-]{1,200}+(?=[\s}])")
-"""A figure of Quarto, whose brackets hold the caption: ``![A barn](a.png){#fig-barn}``."""
+"""A figure of Quarto, with its caption in the brackets: ``![A barn](a.png){#fig-barn}``."""
 IMG = re.compile(r"<img(?=[\s/>])", re.IGNORECASE)
 DRAWING = re.compile(r"<(?:[\w-]{1,20}+:)?(docPr|shape|rect|roundrect|oval)(?=[\s/>])")
 NAME = re.compile(r"[\s/]*+([^\s/>=<\"'`{}]++)(\s*+=\s*+)?")
 BARE = re.compile(r"[^\s>\"'`<]*+")
 ESCAPED = re.compile(r"[\\`*_\[\]<>~|{}$]|&(?=#?\w{1,31};)")
-"""What Markdown, or a site generator before it, could take for markup."""
+"""Characters that Markdown, or a site generator, could take for markup."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Where an alternative text is missing.
+    """A place for an alternative text.
 
     Attributes:
-        start: Where what it replaces begins, in characters of the text.
-        end: Where that ends.
-        markup: How the text is escaped there.
-        quote: Of a tag of HTML without a role, the quotes that the text stands in; "" for all other markup.
+        start: Beginning of the range to replace, in characters of the text.
+        end: End of the range.
+        markup: How text is escaped there.
+        quote: For an HTML tag without a role, the quotes around the text; "" for all other markup.
     """
 
     start: int
@@ -49,17 +49,17 @@ class Gap:
     quote: str = ""
 
     def filled(self, text: str) -> str:
-        """What stands in the gap with this text; an empty one marks the picture of a tag of HTML as decoration."""
+        """The replacement with this text; an empty text marks the picture of an HTML tag as decoration."""
         if not text and self.quote:
-            empty = self.before + (self.after or self.quote)  # after ``alt`` there is the role, in the same quotes
+            empty = self.before + (self.after or self.quote)  # the role follows ``alt``, in the same quotes
             return f"{empty} role={self.quote}presentation{self.after and self.quote}"
         return self.before + escaped(text, self.markup) + self.after
 
 
 def escaped(text: str, markup: Markup) -> str:
-    """The text so that it reads back as it was; nothing helps quotes and brackets in plain text."""
+    """The text, escaped so that it reads back unchanged; in plain text quotes and brackets cannot be escaped."""
     match markup:
-        case "attribute":  # braces, since site generators look at them before HTML is read
+        case "attribute":  # braces too, since site generators read them before HTML is parsed
             return escape(text).replace("{", "&#123;").replace("}", "&#125;")
         case "markdown":
             return ESCAPED.sub(r"\\\g<0>", text)
@@ -70,12 +70,12 @@ def escaped(text: str, markup: Markup) -> str:
 
 
 def find_gaps(text: str, format_: str, *, over: bool = False) -> list[Gap]:
-    """The gaps of a text without alternative text, in their order.
+    """The gaps of a text without alternative text, in order.
 
     Args:
         text: A Markdown file, an HTML file, a chapter of an EPUB or a part of a DOCX.
         format_: markdown, html, epub or docx.
-        over: Also where an alternative text stands, which another one may replace.
+        over: Also return places with an alternative text, to replace it.
     """
     if format_ == "docx":
         return [replace(gap, quote="") for gap in _tags(text, DRAWING, over)]
@@ -89,7 +89,7 @@ def find_gaps(text: str, format_: str, *, over: bool = False) -> list[Gap]:
 
 
 def _tags(text: str, opening: re.Pattern[str], over: bool) -> Iterator[Gap]:
-    """Tags that name no alternative text, or may name another one, by the pattern of how they begin."""
+    """Gaps in tags without alternative text (with ``over``, also others); the pattern matches how tags begin."""
     at = 0
     while (begin := opening.search(text, at)) is not None:
         name = "descr" if begin.groups() and begin[1] == "docPr" else "alt"
@@ -99,14 +99,14 @@ def _tags(text: str, opening: re.Pattern[str], over: bool) -> Iterator[Gap]:
 
 
 def _tag(text: str, begin: int, name: str, over: bool) -> tuple[Gap | None, int]:
-    """The gap in a tag whose name ends at ``begin``, and where to look on."""
+    """The gap in a tag whose name ends at ``begin``, and where to continue."""
     found: Gap | None = Gap(begin, begin, "attribute", f' {name}="', '"')
     named, has_role, at = False, False, begin
     while (attribute := NAME.match(text, at)) is not None:
         at = attribute.end()
         value = _value(text, at) if attribute[2] else (at, at)
         if value is None:
-            return None, begin  # a quote that is never closed: no tag
+            return None, begin  # an unclosed quote: not a tag
         has_role |= attribute[1].lower() == "role"
         if attribute[1].lower() == name and not named:
             named = True
@@ -118,7 +118,7 @@ def _tag(text: str, begin: int, name: str, over: bool) -> tuple[Gap | None, int]
 
 
 def _named(text: str, attribute: re.Match[str], value: tuple[int, int], over: bool) -> Gap | None:
-    """The gap where the tag names the text, but says nothing; None where it says something that is to stay."""
+    """The gap in a tag with an empty alternative text; None if it has a text that is to stay."""
     start, end = value
     if not over and WRITTEN_BY_WORD.sub("", unescape(text[start:end])).strip():
         return None
@@ -129,7 +129,7 @@ def _named(text: str, attribute: re.Match[str], value: tuple[int, int], over: bo
 
 
 def _value(text: str, at: int) -> tuple[int, int] | None:
-    """Where the value of an attribute stands, without its quotes; None where its quote is never closed."""
+    """The range of an attribute's value without quotes; None if its quote is not closed."""
     if text[at : at + 1] in ('"', "'"):
         close = text.find(text[at], at + 1)
         return None if close < 0 else (at + 1, close)

@@ -1,8 +1,8 @@
-"""Put alternative texts into a document's bytes, so that nothing else of it changes.
+"""Puts alternative texts into a document's bytes without changing anything else.
 
-Which gap is whose is found by trying: every one gets a mark, the document is read as always, and the pictures say which
-mark they have. What was written is read again in the same way, and counts only if it differs
-from before in nothing but the texts that were to be put in.
+The gap of each picture is found by trial: every gap gets a mark, the document is read as usual, and the pictures show
+which mark they have. The result is read again in the same way, and is accepted only if it differs from before in
+nothing but the new texts.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from iconotext.read.text_file import MARKS, text_encoding
 
 WRITABLE = frozenset(("markdown", "html", "docx", "epub"))
 PARTS = (".xml", ".xhtml", ".html", ".htm")
-"""How the members end that may hold pictures."""
+"""Suffixes of members that may have pictures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A text of a document: the file itself, or a member of it.
+    """A text in a document: the file itself, or a member of it.
 
     Attributes:
         name: Of the member; "" for the file itself.
         mark: The byte order mark before it.
-        codec: What gives its other bytes.
-        gaps: Where alternative texts may be put.
+        codec: Its encoding.
+        gaps: Places for alternative texts.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Part:
     gaps: tuple[Gap, ...]
 
     def with_texts(self, texts: Mapping[int, str]) -> bytes:
-        """Its bytes, with these texts in the gaps of these numbers."""
+        """Its bytes, with texts in the gaps of these numbers."""
         parts, at = [], 0
         for number in sorted(texts):
             gap = self.gaps[number]
@@ -59,11 +59,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """A document with texts put in.
+    """A document with new texts.
 
     Attributes:
         data: The bytes of the file.
-        changes: Of each part that changed: its name ("" for the file itself), its text before and after.
+        changes: For each changed part its name ("" for the file itself), and its text before and after.
     """
 
     data: bytes
@@ -77,13 +77,13 @@ def insert_alts(
 
     Args:
         data: Its bytes.
-        alts: By number of the picture in the document, its text. It must not have one yet, but with ``over``. An empty
-            text marks it as decoration, which tags of HTML and chapters of EPUB can.
-        over: Whether a text takes the place of one that is there.
+        alts: Number of a picture to its text. Without ``over`` the picture must not have one yet. An empty text marks
+            it as decoration, which is possible for HTML tags and chapters of EPUB.
+        over: Whether to replace existing texts.
 
     Raises:
-        DocumentError: The document cannot be read or has no such picture, one has a text or stands in markup that
-            cannot be changed, or what was written would read back differently.
+        DocumentError: The document cannot be read or has no such picture, a picture has a text or markup that cannot be
+            changed, or the result would read back differently.
     """
     settings = settings.model_copy(update={"epub": "book"})
     with TemporaryDirectory(prefix="iconotext-") as folder:
@@ -146,7 +146,7 @@ def _parts(copy: Path, data: bytes, format_: str, settings: ReadSettings, over: 
 
 
 def _part(name: str, data: bytes, format_: str, over: bool) -> Part | None:
-    """A text with its gaps; None where its bytes cannot be had back from it."""
+    """A text with its gaps; None if decoding and encoding would change its bytes."""
     encoding = text_encoding(data, name, html=format_ != "markdown")
     mark = next((mark for mark, marked in MARKS if marked == encoding and data.startswith(mark)), b"")
     codec = {"utf-8-sig": "utf-8", "utf-16": "utf-16-be" if mark == b"\xfe\xff" else "utf-16-le"}.get(
@@ -162,7 +162,7 @@ def _part(name: str, data: bytes, format_: str, over: bool) -> Part | None:
 
 
 def _written(data: bytes, parts: list[Part], texts: Mapping[tuple[int, int], str]) -> bytes:
-    """The file with texts in some gaps, by number of the part and of the gap."""
+    """The file with texts in some gaps, keyed by number of part and gap."""
     changed: dict[str, bytes] = {}
     for p, part in enumerate(parts):
         own = {n: text for (q, n), text in texts.items() if q == p}
@@ -178,7 +178,7 @@ def _images(flows: Iterable[Flow]) -> Iterable[FlowImage]:
 
 
 def _found(before: list[Flow], marked: list[Flow], trial: Mapping[tuple[int, int], str]) -> dict[int, tuple[int, int]]:
-    """The gap of each picture, by its number; those that share one, or have none, are left out."""
+    """Number of a picture to its gap; pictures that share one, or have none, are left out."""
     gaps = {mark: gap for gap, mark in trial.items()}
     old, new = list(_images(before)), list(_images(marked))
     if [image.sources for image in old] != [image.sources for image in new]:
@@ -188,7 +188,7 @@ def _found(before: list[Flow], marked: list[Flow], trial: Mapping[tuple[int, int
 
 
 def _expected(before: list[Flow], alts: Mapping[int, str]) -> list[Flow]:
-    """What is to be read from the file that was written."""
+    """The expected result of reading the written file."""
     numbers = count()
 
     def with_text(image: FlowImage) -> FlowImage:
@@ -199,7 +199,7 @@ def _expected(before: list[Flow], alts: Mapping[int, str]) -> list[Flow]:
 
 
 def _changed(flows: Iterable[Flow], change: Callable[[FlowImage], FlowImage]) -> list[Flow]:
-    """The flows with something else for each image."""
+    """The flows with ``change`` applied to each image."""
     return [
         replace(
             flow,
@@ -210,7 +210,7 @@ def _changed(flows: Iterable[Flow], change: Callable[[FlowImage], FlowImage]) ->
 
 
 def _check(path: Path, read: list[Flow], expected: list[Flow]) -> None:
-    """Raise where what was read is not what was expected, places in the file apart."""
+    """Raise ``DocumentError`` if the result of reading is not as expected, ignoring places in the file."""
     if _changed(read, _anywhere) == _changed(expected, _anywhere):
         return
     pairs = zip(_images(read), _images(expected), strict=False)

@@ -1,4 +1,4 @@
-"""In which language a short text is, told only where its commonest words leave no doubt."""
+"""Detects the language of short texts, only if their most common words leave no doubt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from iconotext.alt_text.words import words
 
 LEAST = 3
-"""Words of one language alone that a text must have, and of the other none."""
+"""Number of words that must belong to one language alone, with none of the other language alone."""
 
 _COMMON = {
     "en": "the of and is are with from that which this their his her it was were has have been by an at on into who",
@@ -28,7 +28,7 @@ _COMMON = {
     "hu": "a az és egy van vannak hogy nem amely aki",
     "tr": "ve bir bu ile için olan olarak de da gibi",
 }
-"""The commonest words of some languages, those that other languages write alike included."""
+"""The most common words of some languages, including words that other languages share."""
 
 _WORDS = {language: frozenset(common.split()) for language, common in _COMMON.items()}
 _ALONE = {
@@ -54,10 +54,11 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def other_language(text: str, language: str) -> str | None:
-    """What a text is in, where it is surely not in ``language``: an ISO 639-1 code, or the name of a script.
+    """The language of a text if it is certainly not ``language``: an ISO 639-1 code, or the name of a script.
 
-    A script that the language has no letter of is sure, if nearly all letters are of it and there are some. In the same
-    script ``LEAST`` different words must be those of one other language alone, and none one of ``language`` alone.
+    A script that the language does not use is certain if nearly all of the text's letters, and enough of them, are in
+    it. In the same script, at least ``LEAST`` different words must belong to one other language alone, and none to
+    ``language`` alone.
     """
     found = words(text)
     script = _script(text)
@@ -71,7 +72,7 @@ def other_language(text: str, language: str) -> str | None:
 
 
 def told_language(texts: Sequence[str]) -> str | None:
-    """The language of a document, by the commonest words of some; None where none stands out."""
+    """The language of a document, by its most common words; None if none stands out."""
     found = [word for text in texts for word in words(text[:2_000])][:2_000]
     if len(found) < 20:
         return None
@@ -81,7 +82,7 @@ def told_language(texts: Sequence[str]) -> str | None:
 
 
 def _script(text: str) -> str | None:
-    """The script of nearly all letters of a text."""
+    """The script of nearly all letters of a text; None if there is none."""
     letters = _LETTER.findall(text)[:500]
     names = [_name(letter) for letter in letters]
     best = max(set(names), key=names.count, default="")

@@ -1,7 +1,7 @@
-"""The program ``iconotext-alt-text``: the check alone, with nothing but what it needs.
+"""The program ``iconotext-alt-text``: only the check, with as few dependencies as possible.
 
-It is a distribution of its own (``packaging/alt-text``), made of the same modules. What Typer and rich would make of
-the options, argparse makes here, of the same class of settings.
+It is a distribution of its own (``packaging/alt-text``) made of the same modules. Its options are made from the same
+settings class, by argparse instead of Typer and rich.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from iconotext.plain_text import readable
 from iconotext.read import ReadSettings
 
 READING = ("root", "include", "exclude", "max_bytes")
-"""Settings of reading that concern the check."""
+"""Settings of reading that the check uses."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add(parser: argparse.ArgumentParser, kind: Any, name: str) -> None:
-    """An option for a field: its help is the docstring below the field."""
+    """Add an option for a field; its help is the docstring below the field."""
     info = kind.model_fields[name]
     about = " ".join((info.description or "").replace("``", "`").replace("%", "%%").split())
     flag = f"--{name.replace('_', '-')}"

@@ -1,4 +1,4 @@
-"""One run of the check, for a command: what it prints, what it writes, and the status that it ends with."""
+"""A run of the check for a command: its output, its files, and its exit status."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from iconotext.read import ReadSettings
 from iconotext.write import write_text
 
 GOOD, FOUND, FAILED = 0, 1, 2
-"""With what a run ends: nothing new, something new, or a document that could not be read."""
+"""Exit status: nothing new, something new, or a document that could not be read."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
-        printed: For the standard output.
-        told: For the person who runs it, a line each.
-        status: See ``GOOD``.
+        printed: For standard output.
+        told: Messages for the user, a line each.
+        status: Exit status, see ``GOOD``.
     """
 
     printed: str
@@ -47,13 +47,13 @@ def outcome(
     baseline: Path | None = None,
     make_baseline: bool = False,
 ) -> Outcome:
-    """Check documents and write what is to be written.
+    """Check documents, and write the requested files.
 
     Args:
-        as_json: Whether findings are printed as JSON.
-        sarif: A file for the findings as SARIF; a file that is there is replaced.
-        baseline: The file of those that are known.
-        make_baseline: Whether the findings become the baseline, so that none is new.
+        as_json: Whether to print findings as JSON.
+        sarif: File for the findings as SARIF; replaces an existing file.
+        baseline: The baseline file.
+        make_baseline: Whether to write the findings as the baseline, so that none is new.
 
     Raises:
         IconotextError: There are no documents, the baseline cannot be read, or something cannot be written.

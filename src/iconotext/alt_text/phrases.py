@@ -1,4 +1,4 @@
-"""What people write where an alternative text should be, in the languages of most documents."""
+"""Phrases that people write instead of an alternative text, in the languages of most documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLACEHOLDER = re.compile(
     r"(?:alt(?:ernative)? ?text|description|image description)\b.*|test|foo|bar|asdf\w*",
     re.IGNORECASE,
 )
-"""A whole text that says nothing of the picture."""
+"""A text that says nothing about the picture."""
 
 IMAGE_OF = re.compile(
     r"(?:"
@@ -45,4 +45,4 @@ IMAGE_OF = re.compile(
     r"|.{1,200}(?:の(?:画像|写真)|的(?:图片|圖片|照片))[。．.]?$",
     re.IGNORECASE,
 )
-"""The beginning, in Chinese and Japanese the end, of a text that says that the picture is a picture."""
+"""A phrase that says that the picture is a picture, at the beginning (in Chinese and Japanese the end) of a text."""

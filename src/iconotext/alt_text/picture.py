@@ -1,4 +1,4 @@
-"""What is known of a picture whose alternative text is checked: the text, what stands around it, and where it is."""
+"""A picture whose alternative text is checked, with the texts around it and its place."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from iconotext.read.blocks import Block, Flow, FlowImage, attach_captions
 _LINE_END = re.compile(r"\r\n?|\n")
 
 MAX_BESIDE = 5_000
-"""Characters of a block beside a picture that are kept: no alternative text repeats more."""
+"""Maximum length of the text beside a picture that is kept; no alternative text repeats more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a picture is.
+    """The place of a picture.
 
     Attributes:
-        path: The document, as it was given.
-        line: Line of its markup in a Markdown or HTML file, from 1; None where nobody knows.
-        column: Character in that line, from 1; None likewise.
-        at: The same in characters from the beginning of the file, or of the part of an EPUB; None likewise.
-        part: The chapter of an EPUB that names it.
+        path: The document, as the user named it.
+        line: Line of its markup in a Markdown or HTML file, from 1; None if unknown.
+        column: Character in that line, from 1; None if unknown.
+        at: Position in characters from the beginning of the file, or of the EPUB's part; None if unknown.
+        part: The chapter of an EPUB that contains it.
     """
 
     path: str
@@ -36,7 +36,7 @@ class Place:
     page: int | None = None
 
     def __str__(self) -> str:
-        """As compilers write it: ``docs/a.md:12:3``."""
+        """As in compiler messages: ``docs/a.md:12:3``."""
         behind = [str(each) for each in (self.line, self.column) if each is not None]
         inside = self.part or (f"page {self.page}" if self.page is not None else None)
         return ":".join([self.path, *([inside] if inside else []), *behind])
@@ -44,18 +44,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a document, and what its alternative text is judged by.
+    """A picture of a document, with everything that is needed to judge its alternative text.
 
     Attributes:
         index: Its number among the pictures of the document, from 0.
         sources: Its addresses, the preferred one first.
-        alt: Its alternative text; "" where it is empty, None where the source says nothing.
-        beside: The texts of its own block and of the blocks before and after it, captions left out.
-        language: ISO 639-1 code that the document declares, or None.
+        alt: Its alternative text; "" if it is empty, None if there is none.
+        beside: The texts of its own block and of the blocks before and after it, without captions.
+        language: ISO 639-1 code declared by the document, or None.
         cited: Whether a link in the document leads to it.
-        decorative: Whether the source says that it is for the eye alone.
-        linked: Whether it is all that a link holds.
-        sides: Width and height that the source gives it, in pixels; None where it gives none.
+        decorative: Whether the source marks it as decoration.
+        linked: Whether it is the only content of a link.
+        sides: Width and height given in the source, in pixels; None if not given.
     """
 
     place: Place
@@ -72,18 +72,18 @@ class Picture:
 
     @property
     def source(self) -> str:
-        """Its address, as messages name it."""
+        """Its address, for messages."""
         return self.sources[0]
 
 
 def pictures_of(flow: Flow, path: str, text: str | None = None, *, first: int = 0) -> list[Picture]:
-    """The pictures of a document as its reader found them, in reading order.
+    """The pictures in a reader's result, in reading order.
 
     Args:
-        text: The decoded file, where lines and columns are wanted.
+        text: The decoded file, to compute lines and columns.
         first: The number of the first picture.
     """
-    # Captions are told without the alternative texts: what repeats one is then no caption for that alone.
+    # Captions are found without the alternative texts: repeating one does not make a text a caption.
     alts = iter([image.alt for block in flow.blocks for _, image in block.images])
     for block in flow.blocks:
         block.images = [(offset, replace(image, alt=None)) for offset, image in block.images]
@@ -114,7 +114,7 @@ def pictures_of(flow: Flow, path: str, text: str | None = None, *, first: int = 
 
 
 def line_starts(text: str) -> list[int]:
-    """Where each line begins, in characters, as editors count lines: by CR LF, LF or CR."""
+    """The beginning of each line, in characters, with lines as in editors: ended by CR LF, LF or CR."""
     return [0, *(end.end() for end in _LINE_END.finditer(text))]
 
 
@@ -126,7 +126,7 @@ def _place(image: FlowImage, path: str, starts: Sequence[int] | None) -> Place:
 
 
 def _beside(blocks: Sequence[Block], number: int) -> Iterator[str]:
-    """Its own text, and the nearest above and below."""
+    """The text of its own block, and the nearest texts above and below."""
     ways: tuple[Iterable[Block], ...] = (
         (blocks[number],),
         (blocks[i] for i in range(number - 1, -1, -1)),

@@ -1,4 +1,4 @@
-"""What a file is called within its repository, so that two machines call it the same."""
+"""Paths of files relative to their repository, so that they are the same on every machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def repository_root() -> Path:
-    """The working folder, or the nearest one above it that is a Git repository."""
+    """The working folder, or its nearest parent that is a Git repository."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
 def repository_path(path: str, root: Path) -> str | None:
-    """The path of a file from ``root`` on, with ``/``; None where it lies elsewhere."""
+    """The path of a file relative to ``root``, with ``/``; None if it is elsewhere."""
     for clean in (os.path.abspath, os.path.realpath):  # the second one follows links
         whole, base = Path(clean(path)), Path(clean(root))
         if whole.is_relative_to(base):

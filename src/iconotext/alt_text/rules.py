@@ -1,4 +1,4 @@
-"""What can be wrong with an alternative text, as far as it shows without looking at the picture: a function a rule."""
+"""The rules for alternative texts, as far as they can be checked without the picture: one function per rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from iconotext.plain_text import shortened
 Severity = Literal["error", "warning"]
 
 SHOWN = 60
-"""Characters of a text that a message quotes."""
+"""Maximum number of characters that a message quotes."""
 
 _SUFFIX = r"\.(?:jpe?g|jpe|png|gif|webp|avif|heic|tiff?|bmp|svg|eps|pdf)"
 _FILE_NAME = re.compile(rf"\S(?:.{{0,250}}\S)?{_SUFFIX}", re.IGNORECASE | re.DOTALL)
@@ -29,16 +29,16 @@ _CAMERA = re.compile(
     r"|(?=\S*\d)[0-9a-f]{8,}(?:-[0-9a-f]{4,})*",
     re.IGNORECASE,
 )
-"""Names that cameras, telephones and programs give."""
+"""Names that cameras, telephones and programs give to files."""
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """The pictures of a document, and what a rule needs to know of all of them.
+    """The pictures of a document, with facts about all of them that rules need.
 
     Attributes:
         pictures: In reading order.
-        large: Says of a picture without given sides whether its file is large.
+        large: Whether the file of a picture without given sides is large.
     """
 
     pictures: Sequence[Picture]
@@ -46,13 +46,13 @@ class Gallery:
 
     @cached_property
     def language(self) -> str | None:
-        """The language of the text beside the pictures, else the declared one; None where nobody knows."""
+        """The language of the text beside the pictures, else the declared one; None if unknown."""
         declared = next((picture.language for picture in self.pictures if picture.language), None)
         return told_language(list({text: None for picture in self.pictures for text in picture.beside})) or declared
 
     @cached_property
     def first_with(self) -> dict[tuple[str, ...], Picture]:
-        """For each alternative text, as words, the first picture that has it."""
+        """Alternative text, as words, to the first picture with it."""
         found: dict[tuple[str, ...], Picture] = {}
         for picture in self.pictures:
             if picture.alt:
@@ -61,7 +61,7 @@ class Gallery:
 
 
 Check = Callable[[Picture, Gallery, AltTextSettings], str | None]
-"""What is wrong with a picture's alternative text and what to do, or None."""
+"""Returns what is wrong with a picture's alternative text and what to do, or None."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ class Rule:
     """A rule.
 
     Attributes:
-        about: What it is about, in one sentence.
-        severity: How bad it is.
-        alone: Whether nothing else is said of a picture that breaks it, since there is no text to judge.
+        about: What it checks, in one sentence.
+        severity: Severity of findings.
+        alone: Whether no other rules are checked after it, since there is no text to judge.
     """
 
     check: Check
@@ -212,11 +212,11 @@ RULES: Mapping[RuleName, Rule] = {
     "image-of": Rule(image_of, "An alternative text says that the picture is a picture."),
     "language": Rule(language, "An alternative text is in another language than the document."),
 }
-"""The rules in the order in which they are asked."""
+"""The rules, in the order in which they are checked."""
 
 
 def broken_rules(gallery: Gallery, settings: AltTextSettings) -> Iterator[tuple[Picture, RuleName, str]]:
-    """The rules that the pictures of a document break, with what is wrong, in reading order."""
+    """The violated rules of a document's pictures, with messages, in reading order."""
     asked = {name: rule for name, rule in RULES.items() if name not in settings.skip}
     asked = {name: rule for name, rule in asked.items() if not settings.rules or name in settings.rules}
     for picture in gallery.pictures:
@@ -235,12 +235,12 @@ def _is_large(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> 
 
 
 def _looks_named(alt: str) -> bool:
-    """Whether a text is one word with signs in it that people put into names of files."""
+    """Whether a text is one word with characters that are usual in file names."""
     return " " not in alt and any(sign in alt for sign in "_-.0123456789")
 
 
 def _stems(picture: Picture) -> set[str]:
-    """The names of a picture's files without their endings."""
+    """The names of a picture's files without suffixes."""
     names = (re.split(r"[?#]", source, maxsplit=1)[0].rpartition("/")[2] for source in picture.sources)
     return {_ENDING.sub("", name) for name in names}
 

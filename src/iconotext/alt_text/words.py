@@ -1,4 +1,4 @@
-"""Alternative texts as words, so that signs, cases and the numbers of figures make no difference."""
+"""Compares alternative texts as words, ignoring punctuation, case and figure numbers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from difflib import SequenceMatcher
 from iconotext.read.blocks import LABEL
 
 NEAR = 0.9
-"""Share of words in the same order from which on two texts are nearly equal."""
+"""Share of words in the same order from which on two texts count as nearly equal."""
 
 FEW = 4
-"""Words below which only the same words are equal."""
+"""Texts with fewer words must be equal word for word."""
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in small letters."""
+    """The words of a text in lower case."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def without_label(caption: str) -> str:
-    """A caption without ``Figure 3:`` before it."""
+    """A caption without a leading ``Figure 3:``."""
     found = LABEL.match(caption)
     return caption[found.end() :] if found else caption
 
 
 def sentences(texts: Iterable[str]) -> Iterator[str]:
-    """The sentences of texts, and the texts; told apart by their last sign alone, which is enough to compare them."""
+    """The sentences of texts, and the texts, split only at punctuation, which is enough for comparing."""
     for text in texts:
         yield text
         parts = _SENTENCE_END.split(text)
@@ -40,7 +40,7 @@ def sentences(texts: Iterable[str]) -> Iterator[str]:
 
 
 def same(one: list[str], other: list[str]) -> bool:
-    """Whether two texts have the same words, or nearly so where there are more than a few."""
+    """Whether two texts have the same words, or nearly the same if they have more than ``FEW``."""
     if not one or not other:
         return False
     if one == other:

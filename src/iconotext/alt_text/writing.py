@@ -1,4 +1,4 @@
-"""Write alternative texts into the documents themselves: whole or not at all, and only into what was read."""
+"""Writes alternative texts into documents, atomically, and only if a document has not changed since it was read."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from iconotext.read import ReadSettings
 from iconotext.write import open_atomic
 
 LONG_LINE = 2_000
-"""Characters of a line from which on a difference shows it cut at its tags: Word writes a document in one line."""
+"""Diffs split longer lines at tags, since Word writes a document as one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to be written into a document.
+    """A planned change of a document.
 
     Attributes:
-        path: The document, as it was named.
-        file: The file that is written: where symbolic links lead.
-        inserted: Its bytes afterwards, and what is different.
+        path: The document, as the user named it.
+        file: The file to write, with symbolic links resolved.
+        inserted: Its new bytes, and the differences.
     """
 
     path: Path
@@ -34,7 +34,7 @@ class Change:
 
 
 def digest(data: bytes) -> str:
-    """What tells whether a document has changed: SHA-256 in hexadecimal."""
+    """SHA-256 in hexadecimal, to find out whether a document has changed."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -47,15 +47,15 @@ def plan_change(
     within: Path | None = None,
     over: bool = False,
 ) -> Change:
-    """What a document will be with alternative texts; nothing is written yet.
+    """Plan a document with alternative texts; nothing is written yet.
 
     Args:
-        alts: By number of the picture, its text; see ``insert_alts``.
-        read: The ``digest`` of what was read, when the texts were made.
-        within: The folder that a symbolic link may not leave; None for that of the document.
+        alts: Number of a picture to its text; see ``insert_alts``.
+        read: The ``digest`` of the document for which the texts were made.
+        within: The folder that symbolic links must not leave; None for that of the document.
 
     Raises:
-        OutputError: The file is not what was read any more, or a symbolic link leads out of the folder.
+        OutputError: The file has changed, or a symbolic link leads out of the folder.
         DocumentError: See ``insert_alts``; or the file cannot be read.
     """
     try:
@@ -72,10 +72,10 @@ def plan_change(
 
 
 def write_change(change: Change) -> None:
-    """Replace the file in one step: whoever stops the program finds the old file or the new one. Its rights stay.
+    """Replace the file atomically; its permissions stay.
 
     Raises:
-        OutputError: It changed meanwhile, or lies elsewhere by now, or cannot be written.
+        OutputError: It has changed or moved meanwhile, or cannot be written.
     """
     if change.path.resolve() != change.file:
         raise OutputError(f"cannot write {change.path}: a symbolic link leads elsewhere by now; make the drafts again")
@@ -87,7 +87,7 @@ def write_change(change: Change) -> None:
 
 
 def unified_diff(change: Change) -> Iterator[str]:
-    """The change in lines, as ``diff -u`` shows it; of a DOCX or EPUB, that of the parts in it."""
+    """The change as a unified diff; for a DOCX or EPUB, of the parts in it."""
     for part, before, after in change.inserted.changes:
         name = f"{change.path}{f'!{part}' if part else ''}"
         yield from difflib.unified_diff(_lines(before), _lines(after), name, name, lineterm="")

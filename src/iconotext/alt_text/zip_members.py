@@ -1,4 +1,4 @@
-"""Change members of a zip file and leave every other byte of its members as it is."""
+"""Changes members of a zip file without changing any byte of the other members."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ LOCAL = struct.Struct("<4s5H3L2H")
 ENTRY = struct.Struct("<4s6H3L5H2L")
 END = struct.Struct("<4s4H2LH")
 HAS_DESCRIPTOR = 0x8
-"""Flag of a member whose sizes stand behind its data."""
+"""Flag of a member whose sizes follow its data."""
 
 TOO_LARGE = 0xFFFFFFFF
-"""Stands where a size or a place needs the larger form of the format (zip64)."""
+"""Value of a size or offset that needs the zip64 format."""
 
 
 def replace_members(data: bytes, changed: Mapping[str, bytes]) -> bytes:
-    """The zip file with other contents for some members.
+    """The zip file with new contents for some members.
 
-    All other members are copied as they are packed, in the same order, with their dates, rights and comments.
+    All other members are copied without recompression, in the same order, with their dates, permissions and comments.
 
     Args:
-        changed: By name of a member, its new contents, which are packed as the old ones were.
+        changed: Name of a member to its new contents, which are compressed like the old ones.
 
     Raises:
-        DocumentError: It is a kind of zip file that cannot be changed so: larger than 4 GiB, with something before
-            the first member, or with two members of a name that changes.
+        DocumentError: The zip file cannot be changed in this way: it is larger than 4 GiB, has data before the first
+            member, or has two members of the same name that is to change.
     """
     with zipfile.ZipFile(BytesIO(data)) as file:
         infos, directory = file.infolist(), file.start_dir
@@ -66,7 +66,7 @@ def _packed(content: bytes, method: int) -> bytes:
 
 
 def _local(data: bytes, start: int, content: bytes, packed: bytes) -> bytes:
-    """A member with its header, of new contents."""
+    """A member with its header, with new contents."""
     head = list(LOCAL.unpack_from(data, start))
     head[2] &= ~HAS_DESCRIPTOR
     head[6:9] = zlib.crc32(content), len(packed), len(content)
@@ -75,7 +75,7 @@ def _local(data: bytes, start: int, content: bytes, packed: bytes) -> bytes:
 
 
 def _directory(listing: bytes, moved: Mapping[int, tuple[int, bytes | None, bytes]]) -> bytes:
-    """The list of members, with where each is now, and of those that changed checksum and sizes."""
+    """The directory, with new offsets, and new checksums and sizes of changed members."""
     parts, at = [], 0
     while listing[at : at + 4] == b"PK\x01\x02":
         entry = list(ENTRY.unpack_from(listing, at))

@@ -15,8 +15,7 @@ class RealisedPromise:
     """Counts, for images with gold links, the links that a promise kept, and the wrong ones among them.
 
     Args:
-        claim: Links that did not pass it were dropped. Gold links cannot check ``document``; with ``none`` all were
-            kept.
+        claim: Links that did not pass it were dropped. Gold links cannot check ``document``; ``none`` dropped nothing.
     """
 
     def __init__(self, claim: Required) -> None:

@@ -1,4 +1,4 @@
-"""Encoded images → pixels, and which images of a document take no part in linking."""
+"""Decodes images to pixels, and finds the images of a document that are not to be linked."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from iconotext.types import Image
 from iconotext.worker import LimitError, run_isolated
 
 MAX_PIXELS = 100_000_000
-"""Pictures with more pixels are refused."""
+"""Images with more pixels are refused."""
 
 MIN_SIDE = 64
-"""Pictures with a shorter side, in pixels, are icons, bullets and spacers."""
+"""Images with a shorter side than this, in pixels, count as icons, bullets and spacers."""
 
 MAX_ISOLATED_MEMORY = 768 * 2**20
-"""Bytes that the other process may take to decode an image."""
+"""Bytes of memory that the worker process may take for decoding an image."""
 
 MAX_SECONDS, SVG_SECONDS = 120.0, 10.0
-"""Seconds that decoding an image, or an SVG, may take in the other process."""
+"""Time limits, in seconds, for decoding an image, and an SVG, in the worker process."""
 
 _ICON, _REPEAT = "smaller than", "the same picture as"
 
@@ -38,22 +38,22 @@ Result = TypeVar("Result")
 def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int = MAX_PIXELS) -> Pillow.Image:
     """Decode an image to RGB: its first frame, upright, on white.
 
-    Decoding takes at most ``raster.MAX_DECODED`` bytes, for the images of all threads together. Where the header does
-    not show how much a format takes, it is decoded in another process, one image at a time, with
+    Decoding takes at most ``raster.MAX_DECODED`` bytes for the images of all threads together. If the header of a
+    format does not show its memory, the image is decoded in the worker process, one at a time, with
     ``MAX_ISOLATED_MEMORY``.
 
     Args:
-        at_least: Length in pixels that the shorter side must keep. A JPEG is then decoded at 1/2, 1/4 or 1/8 of its
-            size where that still leaves so much, which is several times as quick, and so is any image of more than
-            ``raster.MAX_RESULT`` pixels.
-        max_pixels: Width times height that is still decoded; read from the header before anything is unpacked.
+        at_least: Minimum length of the shorter side in pixels. A JPEG is then decoded at 1/2, 1/4 or 1/8 of its size if
+            that leaves this length, which is several times as fast; so is an image of more than ``raster.MAX_RESULT``
+            pixels.
+        max_pixels: Maximum width times height; read from the header before anything is unpacked.
 
     Returns:
-        Mode RGB, at most ``raster.MAX_RESULT`` pixels: larger images are shrunk by a whole number. 16-bit grey is
-        scaled to 8 bits, EXIF rotation applied where it can be read, SVG drawn ``svg.LONGER_SIDE`` pixels long.
+        Mode RGB, at most ``raster.MAX_RESULT`` pixels: larger images are reduced by an integer factor. 16-bit grey is
+        scaled to 8 bits, EXIF rotation is applied, an SVG is drawn with ``svg.LONGER_SIDE`` pixels.
 
     Raises:
-        ImageError: No such file, not an image, damaged, or too large. For bytes the message names no place.
+        ImageError: No such file, not an image, damaged, or too large. For bytes the message has no file name.
     """
     try:
         kind = image_kind(file)
@@ -68,20 +68,20 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
 
 
 def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:
-    """Set the problem of images that take no part in linking, from their headers alone.
+    """Set the problem of images that are not to be linked, from their headers alone.
 
     Args:
-        images: The images of one document. A ``problem`` that is already there stays.
-        min_side: Length in pixels below which an image is an icon or a spacer.
+        images: The images of one document. An existing ``problem`` stays.
+        min_side: Images with a shorter side, in pixels, are icons or spacers.
         max_pixels: As for ``decode``.
 
     Returns:
-        The same images in the same order, with ``problem`` set where there is none to be linked: the file is missing
-        or no image, the image is too small, or it has the same bytes as an earlier one.
+        The same images in order, with a ``problem`` if the file is missing or not an image, the image is too small, or
+        it has the same bytes as an earlier one.
     """
     known: dict[Hashable, Path | bytes | None] = {}
     same = [known.setdefault(_identity(image.file), image.file) for image in images]
-    # A document may name one large file a thousand times: each is looked at once.
+    # A document may name one large file a thousand times: read each file once.
     look = functools.cache(functools.partial(_header_problem, min_side=min_side, max_pixels=max_pixels))
     problems = [image.problem or look(file) for image, file in zip(images, same, strict=True)]
     files = {i: file for i, file in enumerate(same) if problems[i] is None and file is not None}
@@ -95,7 +95,7 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
 
 
 def is_harmless(problem: str) -> bool:
-    """Whether a ``problem`` is none for the user: an icon, or a repeat."""
+    """Whether a ``problem`` is not worth mentioning: an icon, or a repeat."""
     return problem.startswith((_ICON, _REPEAT))
 
 
@@ -112,22 +112,22 @@ def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -
 
 
 def _identity(file: Path | bytes | None) -> Hashable:
-    """The same for all names of one file with the same suffix, on which its format may depend."""
+    """Equal for all names of one file with the same suffix (the format may depend on the suffix)."""
     if not isinstance(file, Path):
         return file
     try:
         status = file.stat()
-    except (OSError, ValueError):  # the header's problem
+    except (OSError, ValueError):  # reported when the header is read
         return file
     return status.st_dev, status.st_ino, file.suffix
 
 
 def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
-    """By the number of each file that repeats an earlier one, the number of that one."""
+    """Number of a file that repeats an earlier one to the number of that one."""
     distinct = dict.fromkeys(files.values())
     sizes = {file: len(file) if isinstance(file, bytes) else file.stat().st_size for file in distinct}
     shared = Counter(sizes.values())
-    # A size that no other has needs no reading.
+    # A file of unique size needs no reading.
     content = {file: _digest(file) if shared[size] > 1 else file for file, size in sizes.items()}
     first: dict[Path | bytes, int] = {}
     repeats = {}
@@ -146,7 +146,7 @@ def _digest(file: Path | bytes) -> bytes:
 
 
 def _isolated_if_needed(kind: Kind, function: Callable[..., Result], file: Path | bytes, *arguments: Any) -> Result:
-    """Call a function of ``images.file`` here, or in the other process where the header does not tell its memory."""
+    """Call a function of ``images.file`` here, or in the worker process if the header does not show its memory."""
     if kind == "plain":
         return function(file, kind, *arguments)
     seconds = SVG_SECONDS if kind == "SVG" else MAX_SECONDS

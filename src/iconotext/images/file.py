@@ -1,4 +1,4 @@
-"""One encoded image: its kind, size and pixels, decoded in this process; ``images`` decides for which that is safe."""
+"""Kind, size and pixels of one encoded image, in this process; ``images`` decides when that is safe."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from iconotext.images.kind import HEAD, Kind, kind_of, not_an_image, raw_format
 from iconotext.images.raster import upright_rgb
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "JPEG2000")
-"""Formats that Pillow may try. This keeps those of its readers that run other programs (EPS) from strange files."""
+"""Formats that Pillow may try. Its readers that run other programs (EPS) must not be used on untrusted files."""
 
 MAX_BYTES = 512 * 2**20
-"""Bytes of a file. The largest that make sense are bitmaps: 100 megapixels are 300 MB."""
+"""Maximum size of a file. The largest useful ones are bitmaps: 100 megapixels are 300 MB."""
 
 MAX_READS = 100_000
-"""How often a file may be read, and once more for every 64 bytes; endless tiny parts would take more."""
+"""Maximum number of reads of a file, plus one for every 64 bytes; endless tiny parts would need more."""
 
-_SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only cameras' raw files have so
+_SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only raw camera files use in this way
 
 
 def image_kind(file: Path | bytes) -> Kind:
-    """How a file is to be decoded.
+    """How to decode a file.
 
     Raises:
-        ImageError: It cannot be read, is empty, of more than ``MAX_BYTES``, or a camera's raw file.
+        ImageError: It cannot be read, is empty, larger than ``MAX_BYTES``, or a raw camera file.
     """
     with _image_errors(), _stream(file) as stream:
         size = stream.seek(0, io.SEEK_END)
@@ -91,14 +91,14 @@ def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixel
 def decode_pixels(
     file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int
 ) -> tuple[tuple[int, int], bytes]:
-    """The result of ``decode_image`` as size and bytes, 3 a pixel, which can go from one process to another."""
+    """The result of ``decode_image`` as size and bytes, 3 per pixel, to send it to another process."""
     image = decode_image(file, kind, at_least, max_pixels)
     return image.size, image.tobytes()
 
 
 @contextmanager
 def _open_image(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
-    """The image with its header read and its size checked; broken pixels show only when Pillow decodes them."""
+    """The image with its header read and its size checked; broken pixels are found only when it is decoded."""
     with pillow_silenced(), _stream(file) as stream:
         head = stream.read(HEAD)
         stream.seek(0)
@@ -117,7 +117,7 @@ def _open_image(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
 
 
 class _Stream(io.BufferedReader):
-    """A file that may be read only so many times."""
+    """A file with a limit on the number of reads."""
 
     left: float
 
@@ -151,7 +151,7 @@ def _contents(file: Path | bytes) -> bytes:
 
 @contextmanager
 def _image_errors() -> Iterator[None]:
-    """Turn whatever a file raises into an ``ImageError``, without its place, which the caller knows."""
+    """Turn any error into ``ImageError``, without the file's name, which the caller knows."""
     try:
         yield
     except (ImageError, MemoryError):
@@ -189,10 +189,10 @@ _loud: warnings.catch_warnings[None] | None = None
 
 @contextmanager
 def pillow_silenced() -> Iterator[None]:
-    """No warnings from Pillow: what matters in them becomes an ``ImageError``.
+    """Suppress Pillow's warnings; what matters in them becomes an ``ImageError``.
 
-    ``warnings.catch_warnings`` changes the filters of the whole process, and images are decoded on several threads:
-    the first thread to come in puts the filter there, the last one to leave takes it away.
+    ``warnings.catch_warnings`` changes the filters of the whole process, and images are decoded on several threads: the
+    first thread sets the filter, the last one removes it.
     """
     global _silent_threads, _loud
     with _silence:

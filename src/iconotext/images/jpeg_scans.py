@@ -1,4 +1,4 @@
-"""How often a JPEG goes over its pixels: a scan of a few bytes may change all of them, and there may be thousands."""
+"""Limits the number of scans of a JPEG: a scan of a few bytes may change all pixels, and there may be thousands."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import IO
 from iconotext.errors import ImageError
 
 MAX_SCANS = 100
-"""Scans of a JPEG; encoders make about a dozen."""
+"""Maximum number of scans; encoders make about a dozen."""
 
 MAX_PARTS = 10_000
-"""Scans, tables and other segments; photographs with much metadata have some hundreds."""
+"""Maximum number of scans, tables and other segments; photographs with much metadata have some hundreds."""
 
 _CHUNK = 2**14
 # What begins a part, its length, and of a scan how many components are in it. The numbers left out are a 255 within a
@@ -22,12 +22,12 @@ _FIRST_WITH_LENGTH, _END, _SCAN = 0xC0, 0xD9, 0xDA
 
 
 def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> None:
-    """Reject a JPEG of too many scans. Only its markers are read; nothing is decoded.
+    """Refuse a JPEG with too many scans. Only its markers are read; nothing is decoded.
 
     Args:
-        stream: The file, with its beginning at 0; it is left anywhere.
-        components: Of the frame: 1 of grey, 3 of colours.
-        progressive: Without, a first scan of all components is the only one, and the file is read no further.
+        stream: The file, from its beginning; its position afterwards is undefined.
+        components: Of the frame: 1 for grey, 3 for colours.
+        progressive: If False, a first scan of all components is the only one, and the file is read no further.
 
     Raises:
         ImageError: More than ``MAX_SCANS``, or more than ``MAX_PARTS``.

@@ -1,4 +1,4 @@
-"""The kind of an image file, from its first bytes and its name."""
+"""Finds the kind of an image file, from its first bytes and its name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 HEAD = 4096
-"""Bytes at the beginning of a file that show its kind."""
+"""Number of bytes at the beginning of a file that show its kind."""
 
 RAW = frozenset(
     (".3fr", ".arw", ".cr2", ".cr3", ".dng", ".iiq", ".nef", ".nrw", ".orf", ".pef", ".raf", ".rw2", ".srw")
@@ -28,9 +28,9 @@ Kind = Literal["SVG", "HEIF", "other", "plain"]
 
 
 def kind_of(head: bytes) -> Kind:
-    """How a file is to be decoded.
+    """How to decode a file.
 
-    ``plain`` is for Pillow, which takes as much memory as the header shows; ``other`` too, but it may take any amount.
+    ``plain`` is for Pillow, with the memory that the header shows; ``other`` too, but with any amount of memory.
     """
     if _is_svg(head):
         return "SVG"
@@ -41,9 +41,9 @@ def kind_of(head: bytes) -> Kind:
 
 
 def raw_format(head: bytes, file: Path | bytes) -> str | None:
-    """The format of a camera's raw file, as its suffix is written; None for anything else.
+    """The format of a raw camera file, by its suffix; None for anything else.
 
-    The name counts too: by their bytes some raw files cannot be told from TIFF.
+    The name is used too, since the bytes of some raw files look like TIFF.
     """
     suffix = file.suffix.lower() if isinstance(file, Path) else ""
     if suffix in RAW and not head.startswith((b"\xff\xd8", b"\x89PNG")):

@@ -1,13 +1,13 @@
-"""Pictures that look alike: a hash that they nearly share, and near hashes among hundreds of thousands.
+"""Finds pictures that look alike: by a perceptual hash, and a search for near hashes among hundreds of thousands.
 
 The hash is the DCT hash of pHash, 64 bits. Hessel 2019 looks for duplicates with findimagedupes, in the version in Go,
 whose fingerprint this hash is; ``-t 3`` there is a Hamming distance of 3 among 64 bits. (The older findimagedupes in
 Perl has a fingerprint of its own.) Written after the description of pHash (https://phash.org/docs/design.html) and of
 that program's parameters.
 
-Not all are compared with all: two numbers that differ in at most d bits are equal in at least one of d + 1 parts of
-their bits (the pigeonhole principle; Norouzi et al. 2012, "Fast search in Hamming space with multi-index hashing"). So
-only those are compared that have a part in common, and none is missed.
+Not all pairs are compared: two numbers that differ in at most d bits agree in at least one of d + 1 parts of their bits
+(the pigeonhole principle; Norouzi et al. 2012, "Fast search in Hamming space with multi-index hashing"). So only
+numbers that agree in a part are compared, and no near pair is missed.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 
 SIDE = 32
-"""Points on each side at which a picture is looked at."""
+"""Number of points on each side at which a picture is sampled."""
 
 REACH = 3
-"""Pixels on each side of a point that are averaged with it: a square of 7 by 7."""
+"""Pixels on each side of a point that are averaged: a square of 7 by 7."""
 
 LUMA = np.array((66, 129, 25), np.int32)
-"""Of red, green and blue, in 256ths: the luminance of ITU-R BT.601 in the range of television."""
+"""Weights of red, green and blue, in 256ths: luminance of ITU-R BT.601 in television range."""
 
 DIGITS = 6
-"""Of a coefficient; what is smaller is the rounding of a flat picture and no pattern."""
+"""Digits of a coefficient; what is smaller comes from rounding a flat picture."""
 
 
 WAVES = np.cos(np.pi / SIDE * np.outer(np.arange(1, 9), np.arange(SIDE) + 0.5)) * np.sqrt(2 / SIDE)
-"""(8, 32): the lowest frequencies of a DCT but the constant one."""
+"""(8, 32): the lowest frequencies of a DCT, without the constant one."""
 
 
 def perceptual_hash(image: Pillow.Image) -> int:
     """The hash of an upright picture of mode RGB, of any size: 0 to 2**64 - 1.
 
-    The luminance, averaged over squares of 7 by 7 pixels, is taken at 32 by 32 points, evenly spread from the upper
-    left corner, and transformed by a two-dimensional DCT. Of the 8 by 8 lowest frequencies that are constant in neither
-    direction, a bit says whether the coefficient is above their median.
+    The luminance, averaged over squares of 7 by 7 pixels, is sampled at 32 by 32 points, evenly spaced from the upper
+    left corner, and transformed by a two-dimensional DCT. For each of the 8 by 8 lowest frequencies that are not
+    constant in either direction, a bit says whether the coefficient is above their median.
     """
     pixels = np.asarray(image)
     height, width = pixels.shape[:2]
@@ -61,7 +61,7 @@ def perceptual_hash(image: Pillow.Image) -> int:
 
 
 def _places(length: int) -> NDArray[np.int64]:
-    """(32 · 7,) places of a row or column: each point with its neighbours; beyond the edge, the edge."""
+    """(32 * 7,) positions in a row or column: each point with its neighbours, clamped to the edge."""
     points = np.arange(SIDE) * length // SIDE
     places: NDArray[np.int64] = np.clip(points[:, None] + np.arange(-REACH, REACH + 1), 0, length - 1).ravel()
     return places
@@ -69,10 +69,10 @@ def _places(length: int) -> NDArray[np.int64]:
 
 BITS = 64
 MAX_DISTANCE = 15
-"""The most for which the parts have four bits each, below which nearly all would be compared with all."""
+"""Maximum distance: the parts then have four bits each; with smaller parts nearly all pairs would be compared."""
 
 AT_ONCE = 2**22
-"""Hashes that are held in memory: some 400 MB, however many there are."""
+"""Hashes that are in memory at a time: some 400 MB."""
 
 
 def near_duplicates(
@@ -85,13 +85,13 @@ def near_duplicates(
     """For each hash the first other one that is near.
 
     Args:
-        hashes: (n,); it may be of a file that is mapped into memory.
-        distance: Bits in which two may differ and still be near, 0 to 15.
-        partner: (n,) Where the result is put; that, too, may be of a file.
-        at_once: Hashes that are held in memory, some ten times over, unless more are equal in a part of their bits.
+        hashes: (n,); may be memory-mapped.
+        distance: Maximum number of different bits, 0 to 15.
+        partner: (n,) array for the result; may be memory-mapped too.
+        at_once: Hashes in memory, some ten times over; more if more are equal in a part of their bits.
 
     Returns:
-        (n,) the smallest number of another hash within the distance; -1 where there is none.
+        (n,) the smallest number of another hash within the distance; -1 if there is none.
     """
     if not 0 <= distance <= MAX_DISTANCE:
         raise ValueError(f"a distance of {distance}: give one of 0 to {MAX_DISTANCE}")
@@ -111,7 +111,7 @@ def near_duplicates(
 def _with_like_parts(
     hashes: NDArray[np.uint64], shift: np.uint64, mask: np.uint64, at_once: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Ascending numbers of about so many hashes at a time; all that are equal in this part come together."""
+    """Ascending numbers of about ``at_once`` hashes at a time; those that are equal in this part stay together."""
     top = max(0, int(mask).bit_length() - 16)  # the part may have 64 bits: there are bins for 16 of them
 
     def bins(start: int) -> NDArray[np.int64]:
@@ -131,13 +131,13 @@ def _partners(
     distance: int,
     total: int,
 ) -> NDArray[np.int64]:
-    """(n,) the first other one of each among those that have the part in common; ``total`` where there is none."""
+    """(n,) the first near hash for each, among those that agree in the part; ``total`` if there is none."""
     shift, mask = part
     different, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)
-    nearest = np.full(len(different), total, np.int64)  # of each different hash, the first that has another near one
+    nearest = np.full(len(different), total, np.int64)  # for each different hash, the first hash of another near one
     _compare(different, numbers[first], (different >> shift) & mask, distance, nearest)
     own = numbers[first][same_as]
-    second = np.full(len(different), total, np.int64)  # the second hash that is quite the same
+    second = np.full(len(different), total, np.int64)  # the second hash that is equal
     repeats = numbers != own
     np.minimum.at(second, same_as[repeats], numbers[repeats])
     twin = np.where(repeats, own, second[same_as])
@@ -146,7 +146,7 @@ def _partners(
 
 
 def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[np.int64]:
-    """(n,) for each picture the number of another one that looks the same, -1 where there is none."""
+    """(n,) for each picture the number of another one that looks the same, -1 if there is none."""
     numbers = np.flatnonzero(np.frombuffer(usable, np.uint8))
     other = near_duplicates(np.frombuffer(hashes, np.uint64)[numbers], distance)
     found = np.full(len(usable), -1, np.int64)
@@ -155,7 +155,7 @@ def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[
 
 
 def _parts(number: int) -> list[tuple[np.uint64, np.uint64]]:
-    """Shift and mask of each of so many parts of 64 bits, as equal as can be."""
+    """Shift and mask of ``number`` parts of 64 bits, as equal in size as possible."""
     edges = [BITS * part // number for part in range(number + 1)]
     return [(np.uint64(low), np.uint64((1 << (high - low)) - 1)) for low, high in pairwise(edges)]
 
@@ -167,7 +167,7 @@ def _compare(
     distance: int,
     nearest: NDArray[np.int64],
 ) -> None:
-    """Compare all that have the same key; in ``nearest``, set the smallest ``first`` among those that are near."""
+    """Compare hashes with equal keys; set ``nearest`` to the smallest ``first`` among those that are near."""
     order = np.argsort(keys, kind="stable")
     keys, hashes, first = keys[order], hashes[order], first[order]
     begins = np.arange(max(len(keys) - 1, 0))

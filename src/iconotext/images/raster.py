@@ -1,4 +1,4 @@
-"""An opened image → RGB, with a bound on the memory that it takes, whatever its header says."""
+"""Converts an opened image to RGB, with a limit on memory, whatever its header says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL.ImageFile import ImageFile
 from iconotext.errors import ImageError
 
 MAX_DECODED = 576 * 2**20
-"""Bytes that the images being decoded may take in this process, those of all threads together."""
+"""Bytes of memory for images that are being decoded in this process, by all threads together."""
 
 MAX_RESULT = 25_000_000
 """Larger images are returned at a half, a third, ... of their sides: 25 megapixels are 100 MB in memory."""
@@ -24,7 +24,7 @@ MAX_RESULT = 25_000_000
 BAND = 2**20
 """Pixels that are converted at a time."""
 
-# Bytes a pixel that decoding takes at its highest, measured; for other formats it is the image itself.
+# Peak bytes per pixel for decoding, measured; for other formats it is the size of the image itself.
 _PER_PIXEL = {"WEBP": 16, "AVIF": 12, "JPEG2000": 20, "HEIF": 5}
 _ORIENTATION = 0x0112  # EXIF tags
 _ROWS_PER_STRIP, _TILE_WIDTH, _TILE_HEIGHT, _BITS, _SAMPLES = 278, 322, 323, 258, 277
@@ -39,7 +39,7 @@ _TURNS = {
 }
 
 Rows = Callable[[int, int], Pillow.Image]
-"""The rows of an image from one number up to another."""
+"""Returns the rows of an image from one number up to another."""
 
 
 def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pillow.Image:
@@ -47,14 +47,14 @@ def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pi
 
     Args:
         at_least: As for ``decode``.
-        encoded_size: Bytes of the file, which some formats keep in memory.
+        encoded_size: Size of the file in bytes, which some formats keep in memory.
 
     Raises:
-        ImageError: It takes more memory than there may be.
+        ImageError: It takes more memory than is allowed.
     """
     full = size = image.size
     needed = full[0] * full[1] * _PER_PIXEL.get(image.format or "", _bytes_per_pixel(image.mode))
-    if image.format in ("JPEG", "MPO"):  # what cameras and telephones call several in one file
+    if image.format in ("JPEG", "MPO"):  # MPO: several JPEGs in one file, from cameras and telephones
         needed = _shrink_jpeg(image, at_least)
         size = image.size
     elif image.format == "JPEG2000":
@@ -69,12 +69,12 @@ def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pi
         width = image.width
         turn = _TURNS.get(_orientation(image))
         rgb = rows_to_rgb(lambda top, end: image.crop((0, top, width, end)), image.size, by)
-        image.close()  # lets go of the pixels, before there are others
+        image.close()  # free the pixels before the next copy
         return rgb if turn is None else rgb.transpose(turn)
 
 
 def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None) -> int:
-    """The whole number by which the sides of an image are divided: 1 unless it is very large.
+    """The integer by which the sides of an image are divided: 1 unless it is very large.
 
     Args:
         full: Sides of the image in its file.
@@ -86,11 +86,11 @@ def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None
 
 
 def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
-    """Convert an image some rows at a time: what is transparent is white, and 16-bit grey is scaled to 8 bits.
+    """Convert an image some rows at a time: transparency becomes white, 16-bit grey is scaled to 8 bits.
 
     Args:
-        rows: Gives them, as an image of their own.
-        by: Its sides are divided by so much.
+        rows: Returns rows as an image.
+        by: Factor by which its sides are reduced.
     """
     width, height = size
     step = max(BAND // width // by, 1) * by
@@ -119,7 +119,7 @@ def _rgb(image: Pillow.Image) -> Pillow.Image:
 
 
 def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarray[Any, Any]], Pillow.Image]:
-    """How grey of 16 or 32 bits, or of floating point, becomes 8 bits.
+    """The conversion of grey with 16 or 32 bits, or floating point, to 8 bits.
 
     Pillow's own conversion clips at 255, which makes a 16-bit scan white. The white point is that of the smallest
     usual range the values fit (1 for floating point, 255, 65,535); values outside all of them are stretched.
@@ -128,7 +128,7 @@ def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarr
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     kind = np.asarray(rows(0, 1)).dtype
     if kind == np.uint16:
-        whites = [65_535.0]  # the file says so: a dark 16-bit image stays dark
+        whites = [65_535.0]  # from the file's header: a dark 16-bit image stays dark
     elif np.issubdtype(kind, np.floating):
         whites = [1.0, 255.0, 65_535.0]
     else:
@@ -158,10 +158,10 @@ def _bytes_per_pixel(mode: str) -> int:
 
 
 def _shrink_jpeg(image: ImageFile, at_least: int | None) -> int:
-    """Choose 1/2, 1/4 or 1/8 of its size where that is enough; returns the bytes that decoding then takes."""
+    """Choose 1/2, 1/4 or 1/8 of the size if that is enough; returns the bytes that decoding then takes."""
     width, height = image.size
     needed = 0
-    if image.info.get("progressive"):  # then all its coefficients are kept, of 2 bytes each
+    if image.info.get("progressive"):  # all coefficients are kept, 2 bytes each
         layers: list[tuple[int, int]] = [(across, down) for _, across, down, *_ in getattr(image, "layer", [])]
         largest = max((across * down for across, down in layers), default=1)
         needed = 2 * width * height * sum(across * down for across, down in layers) // max(largest, 1)
@@ -169,12 +169,12 @@ def _shrink_jpeg(image: ImageFile, at_least: int | None) -> int:
     if at_least is not None or by > 1:
         sides = (math.ceil(width / by), math.ceil(height / by))
         image.draft(None, sides if at_least is None else (min(at_least, sides[0]), min(at_least, sides[1])))
-    pixels: int = image.size[0] * image.size[1]  # as it is decoded
+    pixels: int = image.size[0] * image.size[1]  # in decoded size
     return needed + pixels * _bytes_per_pixel(image.mode)
 
 
 def _shrink_jpeg2000(image: ImageFile, needed: int) -> tuple[int, tuple[int, int]]:
-    """Choose 1/2, 1/4, ... of its size if it is very large; returns the bytes that decoding takes, and the size."""
+    """Choose 1/2, 1/4, ... of the size if it is very large; returns the bytes that decoding takes, and the size."""
     halved = 0
     while needed >> (2 * halved) > MAX_DECODED // 2:
         halved += 1
@@ -185,7 +185,7 @@ def _shrink_jpeg2000(image: ImageFile, needed: int) -> tuple[int, tuple[int, int
 
 
 def _strip_bytes(image: ImageFile) -> int:
-    """Bytes of the piece of a TIFF that is unpacked at a time: all of it, or more, where the file says so."""
+    """Bytes of the strip of a TIFF that is unpacked at a time, as the file declares it: it may be the whole image."""
     tags: Any = getattr(image, "tag_v2", {})
     width, height = image.size
     bits = tags.get(_BITS, (1,))
@@ -198,7 +198,7 @@ def _strip_bytes(image: ImageFile) -> int:
 def _orientation(image: ImageFile) -> int:
     try:
         value = image.getexif().get(_ORIENTATION, 1)
-    except Exception:  # garbage in the EXIF block costs the rotation, not the pixels
+    except Exception:  # garbage in the EXIF block loses the rotation, not the pixels
         return 1
     return value if isinstance(value, int) else 1
 
@@ -209,10 +209,10 @@ _freed = threading.Condition()
 
 @contextmanager
 def within_memory(needed: int, size: tuple[int, int]) -> Iterator[None]:
-    """Reserve some bytes of ``MAX_DECODED`` while the block runs; wait until so many are free.
+    """Reserve ``needed`` bytes of ``MAX_DECODED`` while the block runs; wait until they are free.
 
     Raises:
-        ImageError: It is more than there will ever be.
+        ImageError: It is more than ``MAX_DECODED``.
     """
     global _free
     if needed > MAX_DECODED:
@@ -232,7 +232,7 @@ def within_memory(needed: int, size: tuple[int, int]) -> Iterator[None]:
 
 
 def _reset_after_fork() -> None:
-    """In a forked process nothing is reserved: the threads that held memory are not in it."""
+    """In a forked process nothing is reserved, since the threads that held memory do not exist there."""
     global _free, _freed
     _free, _freed = MAX_DECODED, threading.Condition()
 

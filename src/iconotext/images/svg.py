@@ -1,6 +1,6 @@
-"""SVG drawings → pixels: without scripts, and without anything that is not in the file itself.
+"""Draws SVG files, without scripts and without anything outside the file.
 
-Both functions may take any amount of memory and time, and a drawing may end the process: use ``run_isolated``.
+Both functions may take any amount of memory and time, and a drawing may crash the process: use ``run_isolated``.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from PIL import Image as Pillow
 from iconotext.errors import ImageError
 
 LONGER_SIDE = 1024
-"""Pixels of the longer side of what is drawn, however small or large the drawing says it is."""
+"""Longer side of the result in pixels, whatever size the drawing declares."""
 
 MAX_BYTES = 20 * 2**20
-"""Bytes of the file."""
+"""Maximum size of the file."""
 
-# What is in the file: a part of it, or a raster image. resvg would open anything else that is a path.
+# Allowed addresses: a part of the file, or an embedded raster image. resvg would open any other path.
 OWN = re.compile(r"\s*(?:#|data:image/(?:png|jpe?g|gif|webp)[;,])", re.IGNORECASE)
 NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d{1,3})?"
 LENGTH = re.compile(rf"\s*+({NUMBER})\s*+([a-zA-Z%]*+)\s*+$")
 PIXELS = {"": 1, "px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "ex": 8}
-LONGEST = 200  # characters of an attribute with numbers in it
-DEFAULT_SIZE = (300.0, 150.0)  # in CSS, for a drawing without one
+LONGEST = 200  # maximum number of characters of a numeric attribute
+DEFAULT_SIZE = (300.0, 150.0)  # as in CSS, for a drawing without a size
 
 Element = Any  # lxml has no types of its own that mypy could check
 
 
 def svg_size(data: bytes) -> tuple[int, int]:
-    """Width and height in pixels that a drawing says it has; without, those of its ``viewBox``.
+    """Width and height in pixels that a drawing declares, else those of its ``viewBox``.
 
     Raises:
-        ImageError: It is no well-formed SVG, or larger than ``MAX_BYTES``.
+        ImageError: Not a well-formed SVG, or larger than ``MAX_BYTES``.
     """
     root = _parsed(data)
     box = [float(number) for number in re.findall(NUMBER, (root.get("viewBox") or "")[:LONGEST])]
@@ -55,7 +55,7 @@ def render_svg(data: bytes) -> Pillow.Image:
     """Draw an SVG on white, its longer side ``LONGER_SIDE`` pixels; all its text in Open Sans.
 
     Raises:
-        ImageError: It is no well-formed SVG, larger than ``MAX_BYTES``, or there is nothing to be seen in it.
+        ImageError: Not a well-formed SVG, larger than ``MAX_BYTES``, or nothing in it is visible.
     """
     from resvg_py import svg_to_bytes
 
@@ -69,7 +69,7 @@ def render_svg(data: bytes) -> Pillow.Image:
         drawn = svg_to_bytes(
             svg_string=etree.tostring(root, encoding="unicode"),
             width=LONGER_SIDE,
-            height=LONGER_SIDE,  # the ratio stays
+            height=LONGER_SIDE,  # the aspect ratio stays
             dpi=96,
             skip_system_fonts=True,  # the same drawing on every machine
             font_files=[_font()],
@@ -99,7 +99,7 @@ def _font() -> str:
 def _parsed(data: bytes) -> Element:
     if len(data) > MAX_BYTES:
         raise ImageError(f"an SVG of more than {MAX_BYTES / 2**20:.0f} MiB: convert it to PNG")
-    # Entities of its own are usual in drawings of some programs; libxml2 limits by how much they may grow.
+    # Entities are usual in drawings of some programs; libxml2 limits their expansion.
     parser = etree.XMLParser(
         resolve_entities="internal",  # type: ignore[arg-type]  # the stubs are older
         no_network=True,
@@ -120,5 +120,5 @@ def _parsed(data: bytes) -> Element:
 
 def _length(value: str | None) -> float | None:
     found = LENGTH.match((value or "")[:LONGEST])
-    length = float(found[1]) * PIXELS.get(found[2].lower(), 0) if found else 0.0  # 0: per cent of who knows what
+    length = float(found[1]) * PIXELS.get(found[2].lower(), 0) if found else 0.0  # 0 for other units, such as per cent
     return length if length > 0 else None
