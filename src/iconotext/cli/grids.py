@@ -28,7 +28,7 @@ def show(sections: Iterable[Section]) -> None:
 
 
 def fitted(section: Section, width: int) -> Iterator[RenderableType]:
-    """What to print of a part of a report, piece by piece, in so many characters; of drawings nothing."""
+    """Printable pieces of a part of a report, ``width`` characters wide; none for drawings."""
     if isinstance(section, Drawing):
         return
     if isinstance(section, Note):

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 PERMUTATIONS = 10_000
 
 _EXACT = 13
-"""Up to so many documents all 2^n ways to swap are tried; beyond it they are more than ``PERMUTATIONS``."""
+"""For up to this many documents all 2^n swaps are tried; for more, there are more than ``PERMUTATIONS``."""
 
 _RANKED_EXACTLY = 50
-"""Up to so many documents Wilcoxon's sum of ranks is compared with all others; of more it is nearly normal."""
+"""For up to this many documents the distribution of Wilcoxon's sum of ranks is exact; for more, nearly normal."""
 
 _SIGNS_AT_ONCE = 4_000_000
 

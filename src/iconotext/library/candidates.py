@@ -69,7 +69,7 @@ def find_candidates(
 
     Args:
         vector: (dim,) unit vector of the query.
-        n: Find at least this many, if there are so many.
+        n: Find at least n, if there are n.
         sentence: The query, if texts about pictures are to count; None for a search by picture.
         where: SQL condition.
     """

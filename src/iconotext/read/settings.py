@@ -54,7 +54,7 @@ class ReadSettings(BaseModel):
     """Where files were fetched from, by ``web.page.fetch_page``: relative addresses in them start there."""
 
     min_side: int = Field(64, ge=1)
-    """Pictures with a side below so many pixels count as icons and are not linked."""
+    """Pictures with a side of fewer pixels count as icons and are not linked."""
 
     include: tuple[str, ...] = ()
     """Of folders, read only such files (patterns of a .gitignore); may be repeated."""

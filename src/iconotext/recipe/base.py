@@ -1,4 +1,4 @@
-"""What every table of a recipe is."""
+"""The base class of all tables of a recipe."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Settings(BaseModel):
-    """A table of a recipe: fixed once made, and no key is let through that nobody reads."""
+    """A table of a recipe: immutable, and unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

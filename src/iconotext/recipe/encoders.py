@@ -1,4 +1,4 @@
-"""The encoders that a recipe can name: a table for each kind, with the settings that this kind has."""
+"""The encoders that a recipe can choose: a table of settings for each kind."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from pydantic import BeforeValidator, Field
 from iconotext.recipe.base import Settings
 
 EMBEDDED = "efficientnet-lite0"
-"""The image network that comes with the program."""
+"""The image network in the package."""
 
 Dropout = Annotated[float, Field(ge=0, lt=1)]
 
 
 class EncoderSettings(Settings):
-    """What all encoders have."""
+    """Settings of all encoders."""
 
     kind: str
     """Which encoder it is."""
 
     @property
     def keeps_statistics(self) -> bool:
-        """Whether it keeps statistics of its batches beside its weights, so that weights cannot be averaged."""
+        """Whether it has running statistics of batches besides weights, so that weights cannot be averaged."""
         return False
 
 
@@ -58,19 +58,19 @@ class ProjectionSettings(EncoderSettings):
 
 
 class IdentitySettings(EncoderSettings):
-    """The vectors of a dual encoder as they are; nothing is learned."""
+    """The unchanged vectors of a dual encoder; nothing is learned."""
 
     kind: Literal["identity"] = "identity"
 
 
 class TowerSettings(EncoderSettings):
-    """One side of a dual encoder with all its weights, trained along."""
+    """One side of a dual encoder, trained with all its weights."""
 
     kind: Literal["tower"] = "tower"
 
 
 class WordSettings(EncoderSettings):
-    """What encoders of words have."""
+    """Settings of all encoders of words."""
 
     word_dim: int = Field(300, ge=1)
     """Length of a word vector."""
@@ -135,7 +135,7 @@ class LSTMSettings(WordSettings):
 
 
 class NetworkSettings(EncoderSettings):
-    """The whole image network, trained along (Hessel 2019, supplement §2)."""
+    """An image network that is trained as a whole (Hessel 2019, supplement §2)."""
 
     kind: Literal["network"] = "network"
 
@@ -153,7 +153,7 @@ class NetworkSettings(EncoderSettings):
 
 
 class RegionSettings(EncoderSettings):
-    """A Transformer over the regions of an image and the concepts seen in them (Li 2021)."""
+    """A Transformer over the regions of an image and their concepts (Li 2021)."""
 
     kind: Literal["regions"] = "regions"
 
@@ -174,7 +174,7 @@ class RegionSettings(EncoderSettings):
 
 
 def _kind_unless_named(kind: str) -> BeforeValidator:
-    """Makes a table without ``kind`` one of this kind."""
+    """A validator that sets a missing ``kind``."""
 
     def named(value: Any) -> Any:
         return {"kind": kind, **value} if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""A recipe: everything that a training run is, and which of its tables contradict each other."""
+"""A recipe: all settings of a training run, with the checks that its tables do not contradict each other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Recipe(Settings):
     """Where the settings come from, and where sources differ, which one counts."""
 
     seed: int = Field(0, ge=0)
-    """Everything random comes from it."""
+    """Seed of all random numbers."""
 
     init: str | None = None
     """A model to start from, ``default`` or a folder; the encoders are then as that model's recipe has them. What it
@@ -83,7 +83,7 @@ class Recipe(Settings):
 
     @property
     def starts_from(self) -> str | None:
-        """The model that is there before the first step: ``init``, or a dual encoder that is trained or adapted."""
+        """The model from which training starts: ``init``, or a dual encoder that is trained or adapted; or None."""
         if self.init is not None:
             return self.init
         sides = (self.text, self.image)
@@ -99,7 +99,7 @@ class Recipe(Settings):
         return self
 
     def check_encoders(self) -> None:
-        """Check what encoders read, and what else is said of them.
+        """Check the settings of the encoders against each other and against the features.
 
         Raises:
             ValueError: Settings contradict each other, or one has no effect.

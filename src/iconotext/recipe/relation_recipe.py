@@ -1,4 +1,4 @@
-"""What the training of a relation model is: the table ``[relations]`` of a recipe, and how such a recipe is read."""
+"""Recipes of relation models, with their table ``[relations]``, and how they are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RelationSettings(Settings):
     """How the relation model is trained."""
 
     seed: int = Field(0, ge=0)
-    """Everything drawn at random follows from it."""
+    """Seed of all random numbers."""
 
     layer_strength: float = Field(1e-3, gt=0)
     """How free the weights of the sentence encoder's layers are: C of their logistic regression, on numbers of standard
@@ -59,7 +59,7 @@ class RelationRecipe(Settings):
 
 
 def is_relation_recipe(path: Path | str) -> bool:
-    """Whether a recipe, a file or the name of one that ships, trains a relation model."""
+    """Whether a recipe (a file, or the name of one in the package) trains a relation model."""
     try:
         return TABLE in read_toml(shipped_recipes().get(str(path), Path(path)))
     except SettingError:

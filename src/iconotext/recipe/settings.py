@@ -25,11 +25,11 @@ class FeatureSettings(Settings):
 
     views: int = Field(0, ge=0)
     """Further views of each picture that an image backbone encodes and training draws from: a random part of it, half
-    of them mirrored. They cost as much as so many more pictures, and keep small corpora from being learned by heart."""
+    of them mirrored. Each costs as much as a picture; they keep small corpora from being learned by heart."""
 
 
 class SimilaritySettings(Settings):
-    """What one number the cosines of a (sentences, images) pair make (Hessel 2019 §3.2)."""
+    """How the cosines of a set of sentences and a set of images make one similarity (Hessel 2019 §3.2)."""
 
     kind: Literal["dense", "top-k", "assignment", "single-pair", "labelled-pairs"] = "dense"
     """``single-pair`` is the baseline NoStruct: one random sentence and one random image stand for the document.
@@ -89,7 +89,7 @@ class ObjectiveSettings(Settings):
     documents of one sentence and one image, with labels, take part."""
 
     relations: list[str] = Field(default_factory=list)
-    """Which relations; none named: all that are labelled in the corpus. One alone is CMCM_c."""
+    """Which relations; if empty, all that are labelled in the corpus. A single one is CMCM_c."""
 
     relation_loss: Literal["sum", "mean"] = "sum"
     """``sum``: Eq. 2 of Alikhani 2021 as printed, each relation counting one divided by its rate; rare relations add up
@@ -106,17 +106,17 @@ class ObjectiveSettings(Settings):
     """α of the hinge, on the scale of ``similarity.directions``."""
 
     negatives: Literal["hardest", "mean"] = "hardest"
-    """What of the negatives counts in the hinge."""
+    """Which negatives count in the hinge: only the hardest, or the mean of all."""
 
     b: int | None = Field(None, ge=1)
     """Negatives a document and direction, all others where the split has no more; None: all others of the batch."""
 
     mean_epochs: int = Field(0, ge=0)
-    """The first so many epochs take the mean of the negatives, so that training leaves the plateau of equal scores;
-    validation has the hardest from the start."""
+    """Number of epochs at the beginning that use the mean of the negatives, so that training leaves the plateau of
+    equal scores; validation uses the hardest from the start."""
 
     remedy_epochs: int = Field(0, ge=0)
-    """A run that has learned nothing, because it died or in all its epochs, begins once more with so many of these; 0:
+    """A run that collapsed, or learned nothing in all its epochs, begins once more with this many ``mean_epochs``; 0:
     it stops."""
 
     scale: float = Field(20, gt=0)
@@ -164,7 +164,7 @@ class ObjectiveSettings(Settings):
 
 
 class TrainingSettings(Settings):
-    """How it is minimised."""
+    """How the objective is minimised."""
 
     batch: int = Field(11, ge=2)
     """Documents in a batch."""
@@ -203,16 +203,16 @@ class TrainingSettings(Settings):
     """Largest length of the gradient; None: not clipped."""
 
     average: int = Field(1, ge=1)
-    """The model is the mean of the weights after the so many best epochs."""
+    """Number of best epochs of which the model is the mean of the weights."""
 
     max_sentences: int | None = Field(None, ge=1)
-    """In training, so many random sentences of a longer document; validation sees all of it."""
+    """Number of random sentences of a longer document in training; validation sees all of it."""
 
     max_images: int | None = Field(None, ge=1)
-    """In training, so many random images."""
+    """Number of random images of a document in training."""
 
     max_regions: int | None = Field(None, ge=1)
-    """In training, so many random regions of an image; it costs less, and keeps small corpora from being learned by
+    """Number of random regions of an image in training; it costs less, and keeps small corpora from being learned by
     heart."""
 
     batches: Literal["mixed", "by-corpus"] = "mixed"
@@ -222,7 +222,7 @@ class TrainingSettings(Settings):
     """Share of the documents that validates, where a corpus has no split of its own."""
 
     buffer: int = Field(10_000, ge=2)
-    """Of shards of features: at most so many documents are shuffled together; their shards lie open meanwhile."""
+    """With shards of features, the number of documents that are shuffled together; their shards are open meanwhile."""
 
     readers: int = Field(1, ge=1)
     """Threads that read batches ahead; the batches are the same for any number."""

@@ -1,4 +1,4 @@
-"""Recipes as TOML files: read with overrides, explained where they are wrong, written with every setting."""
+"""Reads recipes from TOML files, with overrides and explained errors, and writes them with every setting."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Tables = Sequence[type[Settings]]
 
 
 class Place(NamedTuple):
-    """Where something is wrong.
+    """The place of an error in a recipe.
 
     Attributes:
-        keys: From the whole recipe down.
-        holder: The table that has the last key.
-        kind: Which kind of table the holder is, where there are several.
-        tables: The tables that may stand there, one for each kind; none where a plain value stands.
+        keys: The path to it from the top of the recipe.
+        holder: The table with the last key.
+        kind: The holder's ``kind``, if it is one of several tables.
+        tables: The tables that are possible there, one for each kind; empty for a plain value.
     """
 
     keys: tuple[str, ...]
@@ -35,19 +35,19 @@ class Place(NamedTuple):
 
 
 def tables_of(annotation: Any) -> Tables:
-    """The table that a setting of this type is, or the tables of which it is one; none for plain values."""
+    """The table of a setting's type, or the tables of which it is one; empty for plain values."""
     return [
         each for each in (annotation, *get_args(annotation)) if isinstance(each, type) and issubclass(each, Settings)
     ]
 
 
 def kind_of(table: type[Settings]) -> str:
-    """What ``kind`` is in a table that is one of several."""
+    """The ``kind`` of a table that is one of several."""
     return str(get_args(table.model_fields["kind"].annotation)[0])
 
 
 def setting_type(root: type[Settings], keys: Sequence[str]) -> Any:
-    """The type of a setting; ``Any`` where there is no such setting, which validation will say."""
+    """The type of a setting; ``Any`` for an unknown one, which validation will report."""
     annotation: Any = root
     for key in keys:
         annotation = next(
@@ -57,7 +57,7 @@ def setting_type(root: type[Settings], keys: Sequence[str]) -> Any:
 
 
 def place_of(root: type[Settings], location: Sequence[int | str]) -> Place:
-    """The place that pydantic means, without the kinds of tables and of values that it also names."""
+    """The place in an error of pydantic, without the kinds of tables and values in it."""
     keys: list[str] = []
     holder, kind, tables = root, None, tables_of(root)
     for part in location:
@@ -80,7 +80,7 @@ def load_recipe(path: Path | str, overrides: Sequence[str] = ()) -> Recipe:
 
 
 def read_recipe(kind: type[Kind], path: Path | str, overrides: Sequence[str]) -> Kind:
-    """Read a recipe of some kind.
+    """Read a recipe as a ``kind`` of recipe.
 
     Args:
         path: A TOML file, or the name of one that ships (``default``, ``hessel2019/dense``; see ``shipped_recipes``).
@@ -108,10 +108,10 @@ def read_recipe(kind: type[Kind], path: Path | str, overrides: Sequence[str]) ->
 
 
 def make_recipe(values: Mapping[str, Any], *, source: str) -> Recipe:
-    """A recipe from nested values; ``SettingError`` where a key or value is wrong.
+    """Make a recipe of nested values; ``SettingError`` if a key or value is wrong.
 
     Args:
-        source: What to call their place in a message.
+        source: Name of their origin, for error messages.
     """
     return _validated(Recipe, values, source, {})
 
@@ -124,13 +124,13 @@ def dump_recipe(recipe: Settings) -> str:
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """The recipes that come with the program, by name."""
+    """Name to file, for the recipes in the package."""
     folder = _recipes_folder()
     return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.toml"))}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """What a TOML file says; ``SettingError`` where it cannot be read, or is no TOML."""
+    """The contents of a TOML file; ``SettingError`` if it cannot be read, or is not TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -155,7 +155,7 @@ def _find(path: Path | str) -> Path:
 
 
 def _value(text: str, annotation: Any) -> Any:
-    """What a value on the command line means for a setting of that type; None takes the setting away."""
+    """The value of an override for a setting of this type; None removes the setting."""
     if text == "none" and type(None) in get_args(annotation):
         return None
     try:
@@ -188,7 +188,7 @@ def _put(values: dict[str, Any], keys: Sequence[str], value: Any, override: str)
 
 
 def _without_other_kinds(root: type[Settings], values: dict[str, Any], keys: Sequence[str]) -> None:
-    """Take away what a table says of settings that its kind does not have, if another kind has them."""
+    """Remove settings that a table's kind does not have, if another kind has them."""
     tables = tables_of(setting_type(root, keys))
     for key in keys:
         values = values[key]
@@ -200,7 +200,7 @@ def _without_other_kinds(root: type[Settings], values: dict[str, Any], keys: Seq
 
 
 def _validated(kind: type[Kind], values: Mapping[str, Any], source: str, origin: Mapping[str, str]) -> Kind:
-    """The recipe; where something is wrong, every problem is told with the override or the file that it is in."""
+    """The validated recipe; an error lists every problem, with the override or file that it comes from."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:

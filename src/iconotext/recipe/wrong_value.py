@@ -1,4 +1,4 @@
-"""Settings from what somebody gave; what is wrong with a value is said in plain words."""
+"""Makes settings from a user's values, with errors in plain words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN = {
     "a valid list": "a list",
     "a valid tuple": "a list",
 }
-"""What pydantic calls a kind of value, and what people do."""
+"""Pydantic's name for a type of value to a plain one."""
 
 _KIND = re.compile(rf"({'|'.join(PLAIN)})(, .*)?$")
 
@@ -33,8 +33,8 @@ def make_settings(
     """Settings from values, where given.
 
     Args:
-        values: By the names of its fields; None: not given.
-        called: What a message calls a field, such as ``--min-side``; without it its name.
+        values: Field name to value; None if not given.
+        called: Field name to its name in messages, such as ``--min-side``; default: the field name.
 
     Raises:
         SettingError: A value is out of range or of the wrong kind; names the setting and what is allowed.
@@ -49,7 +49,7 @@ def make_settings(
 
 
 def wrong_value(problem: Mapping[str, Any]) -> str:
-    """Say what a value must be, of pydantic's ``errors()``, with the nearest of the values that are allowed."""
+    """What a value must be, from an entry of pydantic's ``errors()``, with the most similar allowed value."""
     message = str(problem["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
     if problem["type"] == "value_error":
         return message

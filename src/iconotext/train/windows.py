@@ -1,6 +1,6 @@
 """Divides an epoch's training documents into windows, and makes their batches.
 
-A corpus in arrays is one window. Of shards, so many are opened together that their documents fill the buffer, in which
+A corpus in arrays is one window. As many shards are opened together as their documents fill the buffer, in which
 they are shuffled. The order follows from seed and epoch alone, so a run can continue at any step of an epoch, and every
 process knows its own share.
 """

@@ -73,14 +73,14 @@ def _captions(story: Story) -> list[tuple[str, str]]:
 
 
 def draw(rng: random.Random, pool: Spool[Any], count: int, without: Collection[str], name: str) -> list[str]:
-    """Different captions, uniformly at random; two of them may have the same words.
+    """Draw different captions, uniformly at random; two of them may have the same words.
 
     Args:
-        pool: Stories, each a list of captions with their photographs, as many in one as in another.
-        without: Photographs that none of them may be about.
+        pool: Stories of equal length, each a list of captions with their photographs.
+        without: Photographs that the captions must not be about.
 
     Raises:
-        CorpusError: There are not so many.
+        CorpusError: There are too few.
     """
     each = len(pool[0]) if len(pool) else 0
     total = len(pool) * each

@@ -144,7 +144,7 @@ def _read_metadata(build: Build, folder: Path) -> Pictures:
 
 
 def _articles_with_images(build: Build, folder: Path, pictures: Pictures, settings: Settings) -> dict[str, array[int]]:
-    """By the path of each article that has so many pictures in the collection, their numbers."""
+    """Path of each article with enough pictures in the collection to the numbers of these pictures."""
     paths = list(files_in(folder))
     if not paths:
         raise CorpusError(f"{folder}: no articles in it, which are 1/1.xml and so on; unpack all_text.zip ({WHERE})")

@@ -34,8 +34,8 @@ class Preference:
         p: Its p value; None with t.
         effect: Cohen's d; None with t.
         p_sign: Of the exact sign test; 1 where no pair has a preference.
-        smallest_effect: |d| that a t-test of so many pairs detects with the power and at the significance level asked
-            for; None with fewer than two pairs.
+        smallest_effect: the smallest |d| that a t-test of this number of pairs detects with the wanted power and
+            significance; None with fewer than two pairs.
     """
 
     pairs: int
@@ -75,7 +75,7 @@ def preference(scores: Sequence[int], *, power: float = POWER, significance: flo
 
 
 def smallest_effect(pairs: int, *, power: float = POWER, significance: float = SIGNIFICANCE) -> float | None:
-    """Sensitivity: the smallest |d| that a two-sided one-sample t-test of so many pairs detects.
+    """Sensitivity: the smallest |d| that a two-sided one-sample t-test of ``pairs`` pairs detects.
 
     Returns:
         Cohen's d; None with fewer than two pairs, which detect nothing.

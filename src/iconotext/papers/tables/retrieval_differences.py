@@ -80,7 +80,7 @@ def resampled_figures(
 
 
 def _figures(draws: Sequence[Mapping[str, Sequence[int]]], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(resamplings, 3) of pairs that were drawn so many times, (resamplings, pairs)."""
+    """(resamplings, 3) figures; ``counts``: (resamplings, pairs), how often each pair was drawn."""
     sums, pools = np.zeros((len(counts), len(METRICS))), np.zeros((len(counts), 1))
     for draw in draws:
         ranks = Ranks(np.array(draw["above"]), np.array(draw["tied"]))

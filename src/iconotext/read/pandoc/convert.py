@@ -112,7 +112,7 @@ def _program(format_: str) -> Path:
 
 
 def _end_with_time() -> None:
-    """Let the system end pandoc after so many seconds of work, should nobody be left to do so."""
+    """Let the system end pandoc after ``MAX_SECONDS`` of work, in case this program is gone by then."""
     with contextlib.suppress(ValueError, OSError):  # a lower limit is set already
         import resource
 

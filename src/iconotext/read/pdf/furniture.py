@@ -23,7 +23,7 @@ PRINTED = re.compile(
 )
 """What a printing program puts on a page of its own: its number, the address of a web page, the date."""
 
-REPEATED = 3  # a small image on so many pages is a logo
+REPEATED = 3  # a small image on at least this many pages is a logo
 
 
 def remove_running_lines(pages: Sequence[Page]) -> None:

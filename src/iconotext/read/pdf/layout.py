@@ -27,7 +27,7 @@ from iconotext.read.pdf.paragraphs import (
 )
 from iconotext.read.pdf.space import Box, bounding_box, distance, overlap
 
-CAPTION_GAP = 3.0  # a caption stands at most so many of its lines away from its image
+CAPTION_GAP = 3.0  # largest distance of a caption from its image, in heights of its lines
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ import pypdfium2.raw as raw
 from iconotext.read.pdf.space import Box, Handle, Transform, transformed_box, transformed_point
 
 MAX_CHARACTERS = 200_000
-SAME_LINE = 1.6  # a gap of so many ems still belongs to a line where the characters follow each other in the file
+SAME_LINE = 1.6  # largest gap, in ems, within a line, if the characters follow each other in the file
 LIGATURES = {
     "\ufb00": "ff",
     "\ufb01": "fi",
