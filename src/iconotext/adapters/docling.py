@@ -1,4 +1,4 @@
-"""docling: a ``DoclingDocument`` is linked, and what was found is written into it; ``iconotext[docling]``."""
+"""docling: links a ``DoclingDocument``, and writes the links into it; ``iconotext[docling]``."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ except ModuleNotFoundError:
     raise
 
 OURS = "iconotext__links"
-"""The field of ``picture.meta`` that holds the links."""
+"""The field of ``picture.meta`` with the links."""
 
 LOWEST = 6
-"""Level of the lowest heading."""
+"""The largest level of a heading."""
 
 Box = tuple[float, float, float, float]
 
 
 def document(given: DoclingDocument, path: Path | str, settings: ReadSettings | None = None) -> Document:
-    """A document of docling as one that can be linked: its running text, headings, lists, tables and pictures.
+    """Convert a docling document for linking: its running text, headings, lists, tables and pictures.
 
-    Formulas, code, and headers and footers of pages are left out. A picture comes from its ``image``; where it has
-    none, it is cut out of the image of its page.
+    Formulas, code, and headers and footers of pages are left out. A picture comes from its ``image``; if it has none,
+    it is cut out of the image of its page.
 
     Args:
         given: The document. It is not changed.
-        path: Its JSON file: pictures that it names by a path start there, and may not leave its folder.
+        path: Its JSON file; paths of pictures are relative to it, and must not leave its folder.
 
     Returns:
         The document; its ``meta["docling"]`` says which items of docling its sentences and pictures are.
@@ -82,7 +82,7 @@ def document(given: DoclingDocument, path: Path | str, settings: ReadSettings | 
         "sentences": [list(sentence.targets) for sentence in made.sentences],
         "pictures": [list(image.anchors) for image in made.images],
     }
-    # The references went along as targets and anchors, which are no evidence of a link.
+    # References are kept as targets and anchors, which must not count as evidence.
     return replace(
         made,
         sentences=tuple(replace(sentence, targets=()) for sentence in made.sentences),
@@ -92,7 +92,7 @@ def document(given: DoclingDocument, path: Path | str, settings: ReadSettings | 
 
 
 class _Walk:
-    """The blocks of a document of docling in reading order; each has the references of its items as targets."""
+    """The blocks of a docling document in reading order; each has the references of its items as targets."""
 
     def __init__(self, given: DoclingDocument, addresses: Addresses, folder: Path) -> None:
         self._given, self._addresses, self._folder = given, addresses, folder
@@ -101,7 +101,7 @@ class _Walk:
         self.title: str | None = None
         of_tables = {ref.cref for table in given.tables for ref in table.captions}
         known = of_tables | {ref.cref for picture in given.pictures for ref in picture.captions}
-        inline: dict[str, Block] = {}  # the block of a group whose parts stand on one line
+        inline: dict[str, Block] = {}  # the block of a group of items on one line
         for item, _ in given.iterate_items(with_groups=True):
             parent = item.parent.cref if item.parent else ""
             if isinstance(item, InlineGroup):
@@ -128,7 +128,7 @@ class _Walk:
             block.level = 1
         elif isinstance(item, SectionHeaderItem):
             block.level = min(item.level + 1, LOWEST)  # below the title
-        block.anchors = (item.self_ref,)  # which becomes one of its picture's, if this turns out to be a caption
+        block.anchors = (item.self_ref,)  # becomes an anchor of its picture, if this is a caption
         self.blocks.append(block)
 
     def _picture(self, item: PictureItem) -> FlowImage:
@@ -149,7 +149,7 @@ class _Walk:
         )
 
     def _open(self, image: ImageRef) -> Path | bytes:
-        """An image that is in the document, or at a path, which may be absolute, but not lead out of its folder."""
+        """An image in the document, or at a path, which may be absolute but must not leave the document's folder."""
         address = str(image.uri)
         path = (
             unquote(image.uri.path or "") if isinstance(image.uri, AnyUrl) and image.uri.scheme == "file" else address
@@ -159,7 +159,7 @@ class _Walk:
         return self._addresses.open(address)
 
     def _place(self, item: PictureItem) -> tuple[int | None, Box | None]:
-        """The page of a picture, and where on it, as shares of width and height."""
+        """The page of a picture, and its position there, as shares of width and height."""
         if not item.prov:
             return None, None
         number = item.prov[0].page_no
@@ -177,12 +177,12 @@ class _Walk:
         return number, (left, top, right, bottom)
 
     def _cut_out(self, number: int, box: Box) -> bytes | None:
-        """The part of a page's image that shows a picture, as PNG."""
+        """The part of a page's image with a picture, as PNG."""
         image = self._given.pages[number].image
         if image is None:
             return None
         if number not in self._pages:
-            self._pages = {number: decode(self._open(image))}  # one at a time: they are large
+            self._pages = {number: decode(self._open(image))}  # only one, since they are large
         page = self._pages[number]
         left, top, right, bottom = box
         edges = [
@@ -213,7 +213,7 @@ def _block(text: str, kind: Kind, ref: str) -> Block:
 
 
 def _extend(block: Block, text: str, ref: str) -> None:
-    """Put a text behind what is in a block."""
+    """Append text to a block."""
     text = " ".join(text.split())
     if text:
         block.text += " " if block.text else ""
@@ -222,19 +222,18 @@ def _extend(block: Block, text: str, ref: str) -> None:
 
 
 def add_links(given: DoclingDocument, linked: LinkedDocument) -> None:
-    """Write into a document of docling what was found of its pictures. What an earlier call wrote is replaced.
+    """Write the links of pictures into a docling document, replacing those of an earlier call.
 
-    - ``references`` of a picture: the texts with its sentences, the surest first, behind those that are there;
-    - ``captions``, where it has none: the text that turned out to be its caption, which gets that label;
-    - ``meta``: the links themselves in ``iconotext__links``, each with ``text``, ``refs``, ``confidence`` and
-      ``relations``.
+    - ``references`` of a picture: the texts with its sentences, most confident first, after existing references;
+    - ``captions``, if it has none: the text that was recognised as its caption, which gets that label;
+    - ``meta``: the links in ``iconotext__links``, each with ``text``, ``refs``, ``confidence`` and ``relations``.
 
     Args:
-        given: The document, which is changed.
-        linked: What was made of it by ``document`` and a linker.
+        given: The document; it is changed.
+        linked: The linked result of ``document(given, ...)``.
 
     Raises:
-        DocumentError: ``linked`` was made of another document.
+        DocumentError: ``linked`` belongs to another document.
     """
     refs = linked.document.meta.get("docling")
     by_ref = {picture.self_ref: picture for picture in given.pictures}
@@ -273,5 +272,5 @@ def _write(picture: PictureItem, said: list[dict[str, Any]]) -> None:
 
 
 def _label(item: NodeItem) -> None:
-    if type(item) is TextItem:  # those of lists and headings have labels of their own
+    if type(item) is TextItem:  # list items and headings have their own labels
         item.label = DocItemLabel.CAPTION

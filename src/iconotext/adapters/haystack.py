@@ -1,4 +1,4 @@
-"""Haystack: a component that gives chunks with their pictures; ``iconotext[haystack]``."""
+"""Haystack: a component that returns chunks with their pictures; ``iconotext[haystack]``."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Document]:
     """The chunks of a linked document.
 
-    ``meta`` has what a chunk has but its text, ``file_path`` (where the document comes from), its ``title`` and
-    ``language``; ``images`` is a list of objects.
+    ``meta`` has the other fields of a chunk, ``file_path`` (the document's origin), its ``title`` and ``language``;
+    ``images`` is a list of objects.
     """
     found = linked.document
     for chunk in linked.chunks(words):
@@ -41,10 +41,10 @@ def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Docu
 
 @component
 class PictureConverter:
-    """Makes a document of each chunk, with its pictures in ``meta["images"]``: of files, or of what was loaded.
+    """Makes a document for each chunk, with its pictures in ``meta["images"]``, from files or loaded documents.
 
-    Pictures are beside the text in the files, not in what other converters make of them: so a document that is handed
-    in must have its ``file_path`` in the ``meta``. Its other ``meta`` go along. Each file is read once.
+    Other converters keep only the text of a file, without pictures: so a loaded document must have its ``file_path`` in
+    ``meta``. Its other ``meta`` are copied. Each file is read once.
     """
 
     def __init__(self, words: int = CHUNK_WORDS, model: str = "default") -> None:
@@ -56,12 +56,12 @@ class PictureConverter:
         self._linker = self._linker or Linker.load(self.model)
 
     def to_dict(self) -> dict[str, Any]:
-        """What a pipeline that is saved has of it."""
+        """The component's settings, for a saved pipeline."""
         return default_to_dict(self, words=self.words, model=self.model)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PictureConverter:
-        """The component that ``to_dict`` told of."""
+        """The component from the result of ``to_dict``."""
         made: PictureConverter = default_from_dict(cls, data)
         return made
 
@@ -71,17 +71,17 @@ class PictureConverter:
         sources: list[str | Path] | None = None,
         documents: list[Document] | None = None,
     ) -> dict[str, Any]:
-        """Read, link and cut.
+        """Read, link and divide into chunks.
 
         Args:
             documents: Documents that were loaded from such files.
 
         Returns:
-            ``documents``: the chunks. ``failures``: why files could not be read or linked, a line each; they were
-            logged as warnings.
+            ``documents``: the chunks. ``failures``: why files could not be read or linked, a line each, also logged as
+            warnings.
 
         Raises:
-            DocumentError: A document does not say which file it was loaded from.
+            DocumentError: A document does not say from which file it was loaded.
         """
         self.warm_up()
         assert self._linker is not None  # warm_up sees to it
@@ -106,4 +106,4 @@ class PictureConverter:
 
 
 _documents = documents
-"""The function, by a name that no argument of ``run`` hides."""
+"""The function, under a name that no argument of ``run`` hides."""

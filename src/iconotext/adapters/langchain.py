@@ -1,4 +1,4 @@
-"""LangChain: a loader that gives chunks with their pictures; ``iconotext[langchain]``."""
+"""LangChain: a loader that returns chunks with their pictures; ``iconotext[langchain]``."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Document]:
     """The chunks of a linked document.
 
-    ``metadata`` has what a chunk has but its text, ``source`` (where the document comes from), its ``title`` and
-    ``language``; ``images`` is a list of objects, for stores that take lists.
+    ``metadata`` has the other fields of a chunk, ``source`` (the document's origin), its ``title`` and ``language``;
+    ``images`` is a list of objects, for stores that accept lists.
     """
     found = linked.document
     for chunk in linked.chunks(words):
@@ -43,7 +43,7 @@ class PictureLoader(BaseLoader):
     """Loads files, and folders of them, as chunks with their pictures.
 
     Attributes:
-        failures: The documents of the last run that could not be read or linked; each was logged as a warning.
+        failures: The documents of the last run that could not be read or linked, also logged as warnings.
     """
 
     def __init__(

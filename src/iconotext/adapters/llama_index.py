@@ -1,4 +1,4 @@
-"""LlamaIndex: a node parser that gives text nodes with their image nodes; ``iconotext[llama-index]``."""
+"""LlamaIndex: a node parser that returns text nodes with their image nodes; ``iconotext[llama-index]``."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ except ModuleNotFoundError:
     raise
 
 HIDDEN = ["document", "chunk", "image", "source", "words", "start", "end", "confidence", "by", "problem", "also_in"]
-"""Metadata that no embedding and no language model is shown."""
+"""Metadata that is hidden from embeddings and language models."""
 
 
 def nodes(linked: LinkedDocument, words: int = CHUNK_WORDS, context_words: int = CONTEXT_WORDS) -> list[BaseNode]:
     """The chunks of a linked document as text nodes, in order, then its images as image nodes.
 
-    A text node has its images as ``CHILD``, an image node its surest chunk as ``PARENT``; the metadata of an image that
-    belongs to two chunks names the id of the other one (``also_in``). The text of an image node is its caption, or else
-    its alternative text, and its context.
+    A text node has its images as ``CHILD``, an image node its chunk with the highest confidence as ``PARENT``; if an
+    image belongs to two chunks, its metadata has the id of the other one (``also_in``). The text of an image node is
+    its caption, else its alternative text, and its context.
     """
     cut = linked.chunks(words)
     texts = [_text_node(linked, chunk) for chunk in cut]
@@ -104,11 +104,11 @@ def _image_node(linked: LinkedDocument, home: ChunkImage, words: int, also_in: l
 
 
 class PictureNodeParser(NodeParser):
-    """Cuts the files that documents were loaded from into text nodes, with image nodes for their pictures.
+    """Divides the files of loaded documents into text nodes, with image nodes for their pictures.
 
-    Pictures are beside the text in the files, not in what a reader of LlamaIndex makes of them: so each document must
-    have its ``file_path`` in the metadata, as those of ``SimpleDirectoryReader`` have. A file that was loaded as
-    several documents, such as the pages of a PDF, is read once. Ids are those of ``stable_id``, not of ``id_func``.
+    Readers of LlamaIndex keep only the text of a file, without pictures: so each document must have its ``file_path``
+    in the metadata, as from ``SimpleDirectoryReader``. A file that was loaded as several documents, such as the pages
+    of a PDF, is read once. Ids are made by ``stable_id``, not by ``id_func``.
     """
 
     words: int = Field(default=CHUNK_WORDS, description="Most words of a chunk.", ge=1)
@@ -123,7 +123,7 @@ class PictureNodeParser(NodeParser):
 
     @cached_property
     def linker(self) -> Linker:
-        """What links; loaded when first used."""
+        """The linker, loaded when first used."""
         return Linker.load(self.model)
 
     def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
@@ -140,7 +140,7 @@ def _one_a_file(given: Sequence[BaseNode]) -> list[BaseNode]:
 
 
 def _file(given: BaseNode) -> Path:
-    """The file that a document was loaded from; ``DocumentError`` where it does not say."""
+    """The file of a loaded document; ``DocumentError`` if it is not given."""
     path = given.metadata.get("file_path")
     if not path:
         raise DocumentError(f"document {given.node_id}: its metadata has no file_path, so its pictures are nowhere")

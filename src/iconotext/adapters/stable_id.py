@@ -1,4 +1,4 @@
-"""Names for chunks and images that stay the same from run to run."""
+"""Ids for chunks and images that are the same in every run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from iconotext.types import Document
 
 
 def stable_id(document: Document, part: str) -> str:
-    """A UUID, which every vector store takes, of a part of a document, such as ``chunk-0``.
+    """A UUID, which every vector store accepts, for a part of a document, such as ``chunk-0``.
 
-    It is made of where the document comes from, so that a document that is read again replaces what it was.
+    It depends on the document's origin, so that a document that is read again replaces its earlier version.
     """
     return str(uuid5(NAMESPACE_URL, f"{document.place or ''}#{document.id}#{part}"))

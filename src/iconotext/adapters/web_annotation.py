@@ -1,7 +1,7 @@
-"""Web Annotations (W3C): each link as an annotation of a sentence and a picture, as JSON-LD; and back.
+"""Web Annotations (W3C): writes links as annotations of a sentence and a picture, as JSON-LD, and reads them.
 
-A sentence is named by its words (``TextQuoteSelector``), and by its place where the document has a text to count in
-(``TextPositionSelector``): the file of a text format, the text content of the ``body`` of an HTML page.
+A sentence is identified by its words (``TextQuoteSelector``), and by its position if the document has a text in which
+to count (``TextPositionSelector``): a text file, or the text content of an HTML page's ``body``.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from iconotext.report.source_offsets import countable_text
 from iconotext.types import Document, Image, LinkedDocument
 
 CONTEXT = ["http://www.w3.org/ns/anno.jsonld", {"iconotext": "urn:iconotext:"}]
-"""The vocabulary of the standard, and for confidence and relations one of ours."""
+"""The vocabulary of the standard, with our own for confidence and relations."""
 
 logger = logging.getLogger(__name__)
 
 AROUND = 32
-"""Characters before and after a quotation that tell it from the same words elsewhere."""
+"""Characters before and after a quotation that distinguish it from equal words elsewhere."""
 
 
 def annotations_json(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
-    """The pieces of a page of annotations (``AnnotationPage``), as the documents come.
+    """Pieces of a page of annotations (``AnnotationPage``).
 
     Args:
-        folder: Where the file will lie; the names of documents and pictures start there.
+        folder: Of the file of annotations; names of documents and pictures are relative to it.
     """
     rest = iter(documents)
     first = next(rest, None)
@@ -54,7 +54,7 @@ def annotations_json(documents: Iterable[LinkedDocument], folder: Path) -> Itera
 
 
 def link_annotations(linked: LinkedDocument, folder: Path) -> Iterator[dict[str, Any]]:
-    """The links of a document as annotations, the strongest first; see ``annotations_json``."""
+    """The links of a document as annotations, strongest first; see ``annotations_json``."""
     document = linked.document
     texts = _Texts(document)
     source = _document_name(document, folder)
@@ -76,7 +76,7 @@ def link_annotations(linked: LinkedDocument, folder: Path) -> Iterator[dict[str,
 
 
 class _Texts:
-    """The texts of a document in which its sentences can be found: the one to count in, and that of its sentences."""
+    """The texts of a document for finding sentences: the one in which to count, and the one of its sentences."""
 
     def __init__(self, document: Document) -> None:
         text, spans = document_text(document)
@@ -84,14 +84,14 @@ class _Texts:
         self.counted = countable_text(document)
 
     def selectors(self, sentence: int) -> list[dict[str, Any]]:
-        """How an annotation names a sentence."""
+        """The selectors of a sentence."""
         if self.counted is not None and (span := self.counted[1][sentence]) is not None:
             return [
                 _quotation(self.counted[0], span),
                 {"type": "TextPositionSelector", "start": span[0], "end": span[1]},
             ]
         span = self.plain[1][sentence]
-        assert span is not None  # every sentence has a place among the sentences
+        assert span is not None  # every sentence has a position
         return [_quotation(self.plain[0], span)]
 
 
@@ -112,13 +112,13 @@ def _document_name(document: Document, folder: Path) -> str:
 def _name(file: Path, folder: Path) -> str:
     try:
         relative = os.path.relpath(file.absolute().parent.resolve(), folder.absolute().resolve())
-    except ValueError:  # another drive of a Windows machine
+    except ValueError:  # on another drive (Windows)
         return file.absolute().as_uri()
     return quote(Path(relative, file.name).as_posix())
 
 
 def _picture(document: Document, number: int, source: str, folder: Path) -> dict[str, Any]:
-    """A picture by its own name, or where it has none, as a part of its document."""
+    """A picture by its own name; if it has none, as a part of its document."""
     name = _picture_name(document, document.images[number], folder)
     if name is not None:
         return {"id": name, "type": "Image"}
@@ -127,7 +127,7 @@ def _picture(document: Document, number: int, source: str, folder: Path) -> dict
 
 
 def _picture_name(document: Document, image: Image, folder: Path) -> str | None:
-    """The name of a picture that is a file or on the web; of one that was not had, where its document says it is."""
+    """The name of a picture that is a file or on the web; for a missing one, its address in the document."""
     if isinstance(image.file, Path):
         return _name(image.file, folder)
     if image.source.lower().startswith(("https://", "http://")):
@@ -138,21 +138,20 @@ def _picture_name(document: Document, image: Image, folder: Path) -> str | None:
 
 
 def with_links(document: Document, found: object, folder: Path) -> Document:
-    """A document with the links that annotations say, as its gold links.
+    """Set the links in annotations as a document's gold links.
 
-    An annotation counts that has the document's text, and one of its pictures, among its targets and bodies; which is
-    the way that ``link_annotations`` writes them, and others may. What it quotes is found again by its place, if
-    the same words stand there, else by the words.
+    An annotation is used if the document's text, and one of its pictures, are among its targets and bodies, as
+    ``link_annotations`` writes them. Its quotation is found by its position if its words are there, else by its words.
 
     Args:
         document: As it was read.
-        found: What the JSON says: a page or collection, a list, or one annotation.
-        folder: Where the file of annotations lies.
+        found: The parsed JSON: a page or collection, a list, or one annotation.
+        folder: Of the file of annotations.
 
-    One of this document that names none of its pictures is left out, with a warning in the log.
+    An annotation of this document without any of its pictures is left out, with a warning in the log.
 
     Raises:
-        SettingError: It is no annotation, or one quotes what the document does not say.
+        SettingError: Not an annotation, or its quotation is not in the document.
     """
     texts, source = _Texts(document), _document_name(document, folder)
     numbers = {name: n for n, image in enumerate(document.images) if (name := _picture_name(document, image, folder))}
@@ -184,7 +183,7 @@ def _all(found: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _listed(value: object) -> list[Any]:
-    """One or several, as JSON-LD has it; what stands alone as an address is a resource."""
+    """A list of one or several values, as in JSON-LD; a single address is a resource."""
     found = value if isinstance(value, list) else [] if value is None else [value]
     return [{"id": each} if isinstance(each, str) else each for each in found]
 

@@ -1,4 +1,4 @@
-"""What all commands share: errors become one line and a status, progress goes to stderr."""
+"""Common parts of all commands: errors become one line and an exit status, progress goes to stderr."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from iconotext.plain_text import readable
 from iconotext.write import reporting_full_disk
 
 EVERY = 15.0
-"""Seconds between two lines that say how far a command is."""
+"""Seconds between two lines of progress."""
 
 Item = TypeVar("Item")
 
 
 @contextmanager
 def known_errors(*, download: bool = False, goes_on: bool = False, status: int = 1) -> Iterator[None]:
-    """End the program with a status and one line on stderr for every error that we raise on purpose.
+    """For every error that iconotext raises on purpose, end the program with a status and one line on stderr.
 
     Args:
-        download: Whether models that are named in the body may be fetched.
-        goes_on: Whether the same command goes on where it was stopped.
-        status: Another one where 1 says something else.
+        download: Whether missing models may be downloaded in the block.
+        goes_on: Whether the same command continues where it was stopped.
+        status: Exit status, if 1 has another meaning.
     """
     try:
         with ExitStack() as stack:
@@ -43,7 +43,7 @@ def known_errors(*, download: bool = False, goes_on: bool = False, status: int =
 
                 stack.enter_context(downloads())
             yield
-            sys.stdout.flush()  # on a full disk it fails here, with a line, not when Python ends
+            sys.stdout.flush()  # a full disk is reported here, not when Python exits
     except IconotextError as error:
         complain(str(error))
         _give_up_stdout()
@@ -61,7 +61,7 @@ def known_errors(*, download: bool = False, goes_on: bool = False, status: int =
 
 
 class _Terminated(KeyboardInterrupt):
-    """The signal that machines send where a person presses Ctrl-C: all is put away in the same manner."""
+    """The signal that systems send instead of Ctrl-C; the program cleans up in the same way."""
 
 
 @contextmanager
@@ -80,14 +80,14 @@ def _ends_when_terminated() -> Iterator[None]:
 
 
 def check_unused(given: Mapping[str, object], why: str) -> None:
-    """Raise ``SettingError``, which says why, where an option was given that has no place here."""
+    """Raise ``SettingError`` with a reason if an option was given that does not apply."""
     for name, value in given.items():
         if value:
             raise SettingError(f"{name} {why}")
 
 
 def _give_up_stdout() -> None:
-    """Where it cannot be written to, drop what is left of it: Python would try again at its end, and say so."""
+    """If stdout cannot be written to, drop the rest: Python would try again at exit, and complain."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -95,7 +95,7 @@ def _give_up_stdout() -> None:
 
 
 def show_log() -> None:
-    """Let stderr have what the library says of its work, each a line."""
+    """Show the library's log on stderr, a line each."""
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine())
     logger = logging.getLogger("iconotext")
@@ -105,12 +105,12 @@ def show_log() -> None:
 
 class _OneLine(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        # Names of files may have control sequences.
+        # File names may have control sequences.
         return f"iconotext: {' '.join(readable(record.getMessage()).split())}"
 
 
 def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]:
-    """Pass items on, showing on stderr for how long and how many of ``total`` are done; 0 where nobody knows.
+    """Pass items on, showing on stderr the time and how many of ``total`` are done; ``total`` is 0 if unknown.
 
     A terminal gets a bar, anything else a line every ``EVERY`` seconds.
     """

@@ -1,4 +1,4 @@
-"""Groups of commands whose modules are imported only when one of their commands is wanted, with help in plain words."""
+"""Groups of commands whose modules are imported only when needed, with plain words in their help."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CALLED = {
     "<path>": "PATH",
     "<str>": "TEXT",
 }
-"""What Typer calls a type, and what the help says."""
+"""Typer's name of a type to the one in the help."""
 
 HELP = ["-h", "--help"]
 """The options that show help."""
 
 
 def name_types(command: Any) -> None:
-    """Let the help of a command name all types in plain words."""
+    """Use plain names of types in a command's help."""
     context = typer.Context(command, help_option_names=HELP)
     for param in [*command.params, command.get_help_option(context)]:
         if hasattr(param, "display_type_rich"):  # which older versions of Typer have not, nor such names
@@ -44,12 +44,12 @@ def name_types(command: Any) -> None:
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """Where a command is.
+    """The place of a command.
 
     Attributes:
-        place: Its module in ``iconotext.cli`` and the name of the function, or of the ``Typer`` of a group of commands.
-        help: What the list of commands says of it.
-        panel: The heading that it stands under in that list; None: "Commands".
+        place: Its module in ``iconotext.cli`` and the name of its function, or of the ``Typer`` of a group of commands.
+        help: Its text in the list of commands.
+        panel: Its heading in that list; None for "Commands".
         reads: Whether it reads documents.
     """
 
@@ -64,7 +64,7 @@ class LazyCommand:
         return getattr(import_module(f"iconotext.cli.{module}"), attribute)
 
     def load(self, name: str) -> Any:
-        """Import the command, whose help names types in plain words."""
+        """Import the command, and use plain names of types in its help."""
         found = self.command(name)
         around = typer.Typer(rich_markup_mode="markdown")
         if isinstance(found, typer.Typer):
@@ -77,16 +77,16 @@ class LazyCommand:
         return command
 
     def shown(self, name: str) -> TyperCommand:
-        """What stands for the command in a list."""
+        """A stand-in for the command in a list."""
         return TyperCommand(name, help=self.help, rich_help_panel=self.panel, rich_markup_mode="markdown")
 
 
 def lazy_group(commands: Mapping[str, LazyCommand]) -> type[TyperGroup]:
-    """A class for ``Typer(cls=...)``: a group of these commands, in this order."""
+    """A class for ``Typer(cls=...)``: a group of these commands, in order."""
 
     class LazyGroup(TyperGroup):
         listing = False
-        """Whether the commands are being listed; then they need not be imported."""
+        """Whether commands are only being listed, so that they need not be imported."""
 
         def __init__(self, **settings: Any) -> None:
             super().__init__(**settings)
@@ -113,7 +113,7 @@ def lazy_group(commands: Mapping[str, LazyCommand]) -> type[TyperGroup]:
 
 
 class _Commands(UserDict[str, Any]):
-    """Commands by name; a value is imported when somebody asks for it."""
+    """Commands by name; each is imported when it is accessed."""
 
     def __getitem__(self, name: str) -> Any:
         found = super().__getitem__(name)
@@ -123,7 +123,7 @@ class _Commands(UserDict[str, Any]):
 
 
 def _inside(command: Any) -> list[Any]:
-    """All commands in a group; of a lazy group none, since each gets plain names when it is imported."""
+    """All commands in a group; none for a lazy group, whose commands get plain names when they are imported."""
     commands = getattr(command, "commands", {})
     if isinstance(commands, _Commands):
         return []

@@ -1,4 +1,4 @@
-"""Options of commands: those that several commands have, and those that are made from a class of settings.
+"""Options of commands: those of several commands, and those made from a class of settings.
 
 A command takes its settings as one parameter, and ``settings_options`` puts an option for each field in its place::
 
@@ -8,8 +8,8 @@ A command takes its settings as one parameter, and ``settings_options`` puts an 
         linking: Annotated[LinkSettings, SettingsPanel("Linking", without=("relations",))],
     ) -> None: ...
 
-An option is called as the field, with dashes. Type, choices, bounds and default are those of the field; the help is
-the docstring below it (``use_attribute_docstrings`` in the class's ``ConfigDict``).
+An option has the name of the field, with dashes. Type, choices, bounds and default are the field's; the help is the
+docstring below it (``use_attribute_docstrings`` in the class's ``ConfigDict``).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from iconotext.recipe.wrong_value import make_settings
 
 
 def option(*flags: str, help: str, **more: Any) -> Any:
-    """An option whose help says in words what holds without it, as ``typer.Option``."""
+    """A ``typer.Option`` whose help says in words what holds without it."""
     return typer.Option(*flags, help=help, show_default=False, **more)
 
 
 def argument(help: str | None = None, **more: Any) -> Any:
-    """An argument that must be given, or may be left out for what its help says, as ``typer.Argument``."""
+    """A ``typer.Argument`` that is required, or whose help says what holds without it."""
     return typer.Argument(help=help, show_default=False, **more)
 
 
@@ -85,7 +85,7 @@ Download = Annotated[
 
 
 def _for_all_processes(variable: str) -> Callable[[Any], Any]:
-    """Puts the value of an option where processes of ours find it, too: into the environment."""
+    """A callback that puts an option's value into the environment, for processes that the program starts."""
 
     def put(value: Any) -> Any:
         if value is not None:
@@ -106,7 +106,7 @@ Threads = Annotated[
         show_default=False,
     ),
 ]
-"""For commands that encode; nothing else is to be done with it."""
+"""For commands that encode; the value need not be used."""
 
 
 Runtime = Annotated[
@@ -119,10 +119,10 @@ Runtime = Annotated[
         show_default=False,
     ),
 ]
-"""For commands that encode; nothing else is to be done with it."""
+"""For commands that encode; the value need not be used."""
 
 SCALARS = (int, float, str, Path)
-"""Types of fields, and of the members of tuples, that become options as they are."""
+"""Types of fields, and of members of tuples, that options can have directly."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,10 @@ class SettingsPanel:
 
     Attributes:
         only: Fields that become options; () for all.
-        without: Fields that do not.
-        names: Field to the name of its option, without dashes before it, where it is another one.
+        without: Fields that do not become options.
+        names: Field to the name of its option without leading dashes, if it differs.
         short: Field to a second, short name of its option, with a dash.
-        defaults: Field to another default than that of the class.
+        defaults: Field to a default that differs from the class's.
         more: Field to further arguments of ``typer.Option``, such as ``metavar`` and ``autocompletion``.
     """
 
@@ -147,7 +147,7 @@ class SettingsPanel:
     more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def fields(self, kind: type[BaseModel]) -> dict[str, FieldInfo]:
-        """The fields that become options; those that pydantic excludes from what it writes never do."""
+        """The fields that become options, without fields that pydantic excludes from output."""
         unknown = {*self.only, *self.without, *self.names, *self.defaults, *self.more} - set(kind.model_fields)
         if unknown:
             raise TypeError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")
@@ -159,19 +159,18 @@ class SettingsPanel:
         }
 
     def flag(self, name: str) -> str:
-        """The option of a field, without the dashes before it."""
+        """The name of a field's option, without leading dashes."""
         return self.names.get(name, name.replace("_", "-"))
 
 
 def settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Put options in the place of a command's parameters of settings, which have a ``SettingsPanel`` in ``Annotated``.
+    """Replace a command's settings parameters, which have a ``SettingsPanel`` in ``Annotated``, by options.
 
-    The command gets settings in which only those fields count as set (``model_fields_set``) that somebody has given: on
-    the command line, in the environment or in a file. What is wrong with a value ends the program with a line that
-    names the option.
+    In the settings that the command gets, only those fields count as set (``model_fields_set``) that the user gave: on
+    the command line, in the environment or in a file. A wrong value ends the program with a line that names the option.
 
     Raises:
-        TypeError: Two options have the same name, or a field is of a type that no option can have.
+        TypeError: Two options have the same name, or a field has a type that options cannot have.
     """
     hints = get_type_hints(command, include_extras=True)
     parameters = {"context_": inspect.Parameter("context_", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)}
@@ -194,7 +193,7 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
             source = context_.get_parameter_source(option)
             return source is not None and source.name != "DEFAULT"
 
-        with known_errors(status=2):  # as Typer ends where it sees itself what is wrong
+        with known_errors(status=2):  # as Typer does for its own errors
             for parameter, (kind, panel, options) in made.items():
                 found = {name: _plain(kind, name, values.pop(option)) for option, name in options.items()}
                 given = {name: found[name] for option, name in options.items() if is_given(option)}
@@ -209,7 +208,7 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _option(option: str, kind: type[BaseModel], name: str, panel: SettingsPanel) -> inspect.Parameter:
-    """The parameter of a command that Typer makes an option of, for a field."""
+    """The command parameter from which Typer makes the option of a field."""
     info = kind.model_fields[name]
     annotation, extra = _type(kind, name)
     default = panel.defaults.get(name, info.get_default(call_default_factory=True))
@@ -238,7 +237,7 @@ def _option(option: str, kind: type[BaseModel], name: str, panel: SettingsPanel)
 
 
 def _type(kind: type[BaseModel], name: str) -> tuple[Any, dict[str, Any]]:
-    """What Typer reads the option of a field as, and further arguments of ``typer.Option``."""
+    """The type of a field's option for Typer, and further arguments of ``typer.Option``."""
     annotation = _without_none(kind.model_fields[name].annotation)
     choices = _choices(annotation)
     if get_origin(annotation) is tuple:
@@ -261,7 +260,7 @@ def _without_none(annotation: Any) -> Any:
 
 
 def _choices(annotation: Any) -> dict[str, Any]:
-    """What may be typed for a ``Literal``, a union of such or a tuple of such, and the value that it means."""
+    """Possible texts of a ``Literal``, a union or tuple of such, to their values."""
     if get_origin(annotation) is Literal:
         return {str(value): value for value in get_args(annotation)}
     if get_origin(annotation) in (Union, UnionType, tuple):
@@ -271,13 +270,13 @@ def _choices(annotation: Any) -> dict[str, Any]:
 
 
 def _one_more(incomplete: str, choices: Mapping[str, Any]) -> list[str]:
-    """The choices that are left, behind those that were typed with commas between."""
+    """The remaining choices, each after those that were already typed, with commas between."""
     *typed, _ = incomplete.split(",")
     return [",".join((*typed, choice)) for choice in choices if choice not in typed]
 
 
 def _plain(kind: type[BaseModel], name: str, value: Any) -> Any:
-    """The value of a field from that of its option; one that is no choice stays, for the field to complain of."""
+    """The field's value for an option's value; one that is no choice is unchanged, so that the field reports it."""
     choices = _choices(kind.model_fields[name].annotation)
     if isinstance(value, list):
         typed = [part.strip() for each in value for part in each.split(",")] if choices else value
@@ -293,7 +292,7 @@ def _check_names(command: Callable[..., None], parameters: Iterable[inspect.Para
 
 
 def _flags(parameter: inspect.Parameter) -> list[str]:
-    """What the option of a parameter is called on the command line; none for an argument and the context."""
+    """The names of a parameter's option on the command line; none for an argument and the context."""
     declared = next((each for each in getattr(parameter.annotation, "__metadata__", ())), None)
     if isinstance(declared, typer.models.ArgumentInfo) or parameter.annotation is typer.Context:
         return []

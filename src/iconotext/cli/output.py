@@ -1,4 +1,4 @@
-"""What commands print: names of files and texts of documents act on no terminal, and options are called as typed."""
+"""Output of commands: safe for terminals, and with options named as on the command line."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDE = 160
-"""Columns of tables that do not go to a terminal."""
+"""Width of tables that are not printed on a terminal."""
 
 FOLDED = 10
-"""Characters that the first column of a table has at least where there is little room."""
+"""Minimum width of a table's first column if there is little room."""
 
 OPTIONS = (
     *(
@@ -47,7 +47,7 @@ OPTIONS = (
     ),
     *("pool", "refine", "relation", "root", "since", "source", "test", "test_on_validation", "until", "validation"),
 )
-"""The arguments that messages of the library name, which are options of commands."""
+"""Arguments in messages of the library that are options of commands."""
 
 _ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)})=(\.\.\.|[\w./-]*\w)")
 
@@ -58,12 +58,12 @@ def say(text: str = "", *, err: bool = False) -> None:
 
 
 def complain(message: str) -> None:
-    """One line on stderr, whatever the message holds."""
+    """Print a message as one line on stderr."""
     say(f"iconotext: {as_typed(' '.join(message.splitlines()))}", err=True)
 
 
 def say_left_out(reasons: Iterable[tuple[str, str | None]]) -> None:
-    """A line for each reason why something was left out, with the first names."""
+    """Print a line for each reason why something was left out, with the first names."""
     found: dict[str | None, list[str]] = {}
     for name, reason in reasons:
         found.setdefault(reason, []).append(name)
@@ -77,9 +77,9 @@ def say_json(value: object) -> None:
 
 
 def output_console(*, err: bool = False) -> Console:
-    """Where tables are printed: the terminal as wide as it is, and files and pipes wide enough for any table.
+    """The console for tables: as wide as the terminal; for files and pipes, wide enough for any table.
 
-    Wherever in a table they stand, control characters do not reach it, and ``[red]`` or ``:cat:`` is what it says.
+    Control characters are removed everywhere in tables, and ``[red]`` or ``:cat:`` are printed literally.
     """
     from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
     from rich.segment import Segment
@@ -103,7 +103,7 @@ def output_console(*, err: bool = False) -> Console:
 
 
 def print_table(table: Table) -> None:
-    """Print a table on stdout. Where it is too wide, its first column is folded, and never one that is ``no_wrap``."""
+    """Print a table on stdout. If it is too wide, its first column is folded, but no ``no_wrap`` column."""
     from rich.measure import Measurement
 
     console = output_console()
@@ -121,7 +121,7 @@ def print_table(table: Table) -> None:
 
 
 def as_typed(message: str) -> str:
-    """A message of the library with what people type in place of arguments.
+    """A message of the library, with command-line options instead of arguments.
 
     ``force=True`` becomes ``--force``, ``root=...`` becomes ``--root``, ``pool=12`` becomes ``--pool 12``, and
     ``max_bytes=...`` becomes ``--max-bytes``.
