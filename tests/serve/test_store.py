@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from iconotext.errors import SettingError
+from iconotext.serve.alt_text_store import AltTexts
+from iconotext.serve.followed import Followed
 from iconotext.serve.records import Picture
 from iconotext.serve.store import Store
 
@@ -91,3 +93,31 @@ def test_a_file_of_another_version_is_refused(store, tmp_path):
     sql.close()
     with pytest.raises(SettingError, match="another version"):
         Store(tmp_path / "s.sqlite")
+
+
+def test_what_changes_while_something_is_learned_stays_to_be_done(store):
+    identifier, (first, second) = linked(store)
+    began = store.collection(identifier)
+    store.link_again(second.id)  # its file has changed
+    seen = [[Picture(each.id, 0, 2, 0.9, 0.1, 0.1)] for each in (first, second)]
+    store.set_learned(began, "{}", None, 5, {first.id: (7, seen[0], []), second.id: (7, seen[1], [])})
+    now = store.collection(identifier)
+    assert (now.learned, now.round) == (5, began.round + 1)
+    assert [(each.links, each.round) for each in store.entries(identifier)] == [(7, now.round), (2, began.round - 1)]
+    assert store.next_entry(identifier, []).id == second.id
+    assert [picture.best for picture in store.pictures(identifier)] == [2, 1]
+
+
+def test_a_document_that_comes_while_something_is_learned_is_learned_from_later(store):
+    alt_texts, followed = AltTexts(store), Followed(store)  # their tables
+    assert alt_texts is not None
+    identifier, _ = linked(store)
+    for _ in range(2):  # the second time learning has begun because of the first
+        began = store.collection(identifier)
+        path = f"c/{began.learned}.md"
+        known = [(each.name, each.path) for each in store.entries(identifier)]
+        assert followed.set_documents(identifier, [*known, (path, path)], [])
+        store.set_learned(began, "{}", None, 0, {})
+        assert store.collection(identifier).learned < 0
+    store.set_learned(store.collection(identifier), "{}", None, 0, {})
+    assert store.collection(identifier).learned == 0

@@ -114,5 +114,7 @@ class Followed:
                     (document,),
                 ).rowcount
             if changes:
-                sql.execute("update collections set learned = -1, problem = null where id = ?", (collection,))
+                sql.execute(
+                    "update collections set learned = min(learned, 0) - 1, problem = null where id = ?", (collection,)
+                )
         return changes > 0

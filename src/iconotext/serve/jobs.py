@@ -174,13 +174,13 @@ class Jobs:
         def learned(_: Collection, told: learn.Learned | IconotextError) -> None:
             if isinstance(told, IconotextError):
                 logger.warning("%s: what was said cannot be learned: %s", collection.name, told)
-                self.store.set_habits(collection.id, collection.habits, collection.habit, last)
+                self.store.set_learned(collection, collection.habits, collection.habit, last, {})
                 return
             weighed = {}
             for entry, (links, seen) in told.documents.items():
                 pictures = [Picture(entry, *each) for each in seen]
                 weighed[entry] = links, pictures, _changed(before.get(entry, {}), pictures)
-            self.store.set_learned(collection.id, told.habits, told.habit, last, weighed)
+            self.store.set_learned(collection, told.habits, told.habit, last, weighed)
 
         self._submit(collection, WHOLE, learned, learn.learn, documents)
 

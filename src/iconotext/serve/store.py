@@ -144,14 +144,9 @@ class Store:
                 (habits, habit, problem, collection),
             )
 
-    def set_habits(self, collection: str, habits: str, habit: str | None, learned: int) -> None:
-        """Set the habits learned from verdicts up to ``learned``; all documents are to be linked again."""
-        with self.change() as sql:
-            _set_habits(sql, collection, habits, habit, learned)
-
     def set_learned(
         self,
-        collection: str,
+        began: Collection,
         habits: str,
         habit: str | None,
         learned: int,
@@ -160,18 +155,25 @@ class Store:
         """Set the habits learned from verdicts up to ``learned``, and the documents that were weighed again with them.
 
         Args:
+            began: The collection as it was when learning began. What changed meanwhile stays to be done: a document to
+                be linked again, or a new one from which habits are to be learned.
             documents: Document id to its number of links, its pictures, and what changed; all others are to be linked
                 again.
         """
         with self.change() as sql:
-            _set_habits(sql, collection, habits, habit, learned)
+            sql.execute(
+                "update collections set habits = ?, habit = ?, round = round + 1, "
+                "learned = case when learned = ? then ? else learned end where id = ?",
+                (habits, habit, began.learned, learned, began.id),
+            )
             for entry, (links, pictures, changed) in documents.items():
-                sql.execute(
-                    "update documents set links = ?, changed = ?, "
-                    "round = (select round from collections where id = ?) where id = ? and collection = ?",
-                    (links, json.dumps(changed), collection, entry, collection),
+                still = sql.execute(
+                    "update documents set links = ?, changed = ?, round = ? + 1 "
+                    "where id = ? and collection = ? and round >= ?",
+                    (links, json.dumps(changed), began.round, entry, began.id, began.round),
                 )
-                _set_pictures(sql, entry, pictures)
+                if still.rowcount:
+                    _set_pictures(sql, entry, pictures)
 
     def link_again(self, entry: int) -> None:
         """Mark a document to be linked again, since its file has changed."""
@@ -301,13 +303,6 @@ class Store:
 def new_id() -> str:
     """A random id that cannot be guessed, and can be the name of a folder."""
     return secrets.token_hex(8)
-
-
-def _set_habits(sql: sqlite3.Connection, collection: str, habits: str, habit: str | None, learned: int) -> None:
-    sql.execute(
-        "update collections set habits = ?, habit = ?, learned = ?, round = round + 1 where id = ?",
-        (habits, habit, learned, collection),
-    )
 
 
 def _set_pictures(sql: sqlite3.Connection, entry: int, pictures: Iterable[Picture]) -> None:
