@@ -1,7 +1,7 @@
 """A Word file: its parts, its title, and the walk through its body.
 
-The XML is walked directly: python-docx opens the zip without limits, gives no text boxes, fields, bookmarks or VML
-images, and does not open the "strict" variant. Namespaces are ignored throughout, as that one has others.
+The XML is read directly: python-docx opens the zip without limits, ignores text boxes, fields, bookmarks and VML
+images, and does not open the "strict" variant. Namespaces are ignored, since that variant has others.
 """
 
 from __future__ import annotations

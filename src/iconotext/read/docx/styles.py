@@ -1,4 +1,4 @@
-"""Styles of a Word file: which make headings, captions, quotations or items, and which are left out."""
+"""Styles of a Word file: which are headings, captions, quotations or items, and which are left out."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CONTENTS = re.compile(
 OUTLINE = tuple("012345678")
 """Outline levels of headings; 9 is body text."""
 MAX_BASES = 100
-"""Length of a chain of styles, each based on the next one; Word itself writes at most eleven."""
+"""Maximum length of a chain of styles based on each other; Word itself writes at most eleven."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a paragraph or character style says, together with those it is based on."""
+    """The properties of a paragraph or character style, including inherited ones."""
 
     kind: Kind | None = None
     italic: bool = False
@@ -41,7 +41,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What a style says itself; None where the style it is based on decides."""
+    """The properties that a style sets itself; None if inherited."""
 
     kind: Kind | None
     level: int | None
@@ -51,7 +51,7 @@ class _Own:
 
 
 def read_styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tuple[dict[str, Style], str | None]:
-    """Every style by its id, "" for the default of paragraphs, and the language that the file is set in.
+    """Style id to style ("" for the default of paragraphs), and the language of the file.
 
     Raises:
         HostileDocumentError: A style is based on more than ``MAX_BASES`` others.
@@ -74,7 +74,7 @@ def read_styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tupl
     styles[""] = styles.get(default or "", Style())
     declared = child(root, "docDefaults", "rPrDefault", "rPr", "lang")
     language = language_code(attribute(declared, "val") or "") if declared is not None else None
-    # English is what every template says, whatever the text is: it says nothing, and detection decides.
+    # Every template says English, whatever the text is; then the language is detected instead.
     return styles, None if language == "en" else language
 
 
@@ -92,7 +92,7 @@ def _own(identifier: str, element: Element) -> _Own:
 
 
 def _style(identifier: str, own: dict[str, _Own]) -> Style:
-    """What a style says together with those it is based on: where several differ, the nearest counts."""
+    """A style's properties including inherited ones; the nearest one counts."""
     chain: dict[str, _Own] = {}
     key: str | None = identifier
     while key in own and key not in chain:
@@ -133,7 +133,7 @@ def level_of_properties(properties: Element | None) -> int | None:
 
 
 def kind_of_properties(properties: Element | None) -> Kind | None:
-    """The kind that outline level (a heading) and numbering (an item) give to a paragraph or its style."""
+    """The kind of a paragraph or style by its outline level (a heading) or numbering (an item)."""
     if properties is None:
         return None
     if level_of_properties(properties) is not None:

@@ -1,4 +1,4 @@
-"""The walk through the body of a Word file: paragraphs, tables, text boxes and drawings become blocks."""
+"""Goes through the body of a Word file, and turns paragraphs, tables, text boxes and drawings into blocks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from iconotext.read.docx.xml import WRAPPERS, alternative, attribute, child, chi
 from iconotext.types import Kind
 
 MAX_ANCHORS = 1_000
-"""Bookmarks of one paragraph."""
+"""Maximum number of bookmarks of a paragraph."""
 
 
 @dataclass(slots=True)
 class OpenParagraph:
-    """What is known of a paragraph while its runs are read."""
+    """The state of a paragraph while its runs are read."""
 
     style: Style
     anchors: list[str] = field(default_factory=list)
@@ -33,8 +33,8 @@ def body_blocks(body: Element, archive: Archive, targets: dict[str, str], styles
     """The blocks of the body of a Word file.
 
     Args:
-        targets: By the id of a relation, where it leads.
-        styles: By id; "" for the default.
+        targets: Relation id to its target.
+        styles: Style id to style; "" for the default.
     """
     walk = _Walk(archive, targets, styles)
     walk.container(body, "paragraph")
@@ -49,7 +49,7 @@ class _Walk:
         self.relations = targets
         self.styles = styles
         self.writer = BlockWriter()
-        self.pending: list[str] = []  # bookmarks between paragraphs: they name what comes next
+        self.pending: list[str] = []  # bookmarks between paragraphs, which belong to the next one
         self.fields = Fields()
         self.paragraph = OpenParagraph(Style())
 
@@ -72,7 +72,7 @@ class _Walk:
         cells = [cell for row in children(element, "tr") if not _is_deleted(row) for cell in children(row, "tc")]
         for cell in cells:
             merge = child(cell, "tcPr", "vMerge")
-            if merge is None or attribute(merge, "val") == "restart":  # a cell that goes on from above counts once
+            if merge is None or attribute(merge, "val") == "restart":  # vertically merged cells are read once
                 self.container(cell, kind if len(cells) == 1 else "cell")  # a single cell is a frame around text
 
     def read_paragraph(self, element: Element, kind: Kind) -> None:
@@ -120,7 +120,7 @@ class _Walk:
         after = [self.inside(box, kind) for offset, box in paragraph.boxes if offset > 0]
         captioned = any(b.kind == "caption" or LABEL.match(b.text) for part in (*before, *after) for b in part)
         if captioned and len(blocks) == 1 and blocks[0].text and blocks[0].images:
-            # A floating image with its caption in a text box beside it: the two leave the running text together.
+            # A floating image with its caption in a text box beside it: both leave the running text together.
             floating = Block(images=[(0, image) for _, image in blocks[0].images], anchors=blocks[0].anchors)
             blocks[0].images, blocks[0].anchors = [], ()
             before.insert(0, [floating])
@@ -140,7 +140,7 @@ class _Walk:
         return blocks
 
     def runs(self, element: Iterable[Element], *, italic: bool) -> None:
-        """Runs and what may stand around them within a paragraph."""
+        """Read runs, and elements around runs in a paragraph."""
         for part in element:
             name = local(part)
             if name == "r":
@@ -228,7 +228,7 @@ class _Walk:
         self.point(self.fields.open.pop())
 
     def point(self, field_: OpenField) -> None:
-        """Note what the field, with its result so far, says about the paragraph."""
+        """Record what a field, with its result so far, says about the paragraph."""
         if field_.target is not None:
             self.writer.target(field_.start, field_.target)
         if field_.sequence is not None:

@@ -1,4 +1,4 @@
-"""The columns and tables of a page: in which order its lines and images are read."""
+"""Finds the columns and tables of a page, and so the reading order of its lines and images."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BULLET = re.compile(r"^[•◦▪▫■□●○‣⁃∙·➢➤✓–—*-](?:
 NUMBER = re.compile(r"^\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s+(?=\S)")
 
 MAX_ITEMS = 1_000
-"""A page in more pieces is a plot or a map, and has no columns of text."""
+"""A page with more lines and images is a plot or a map, without columns of text."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Column:
 
 
 def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
-    """Lines and images of a page, divided into columns, in reading order."""
+    """The lines and images of a page, divided into columns, in reading order."""
     gutter = _gutter(items) if depth < 3 else None
     if gutter is None:
         return _rows(items)
@@ -49,7 +49,7 @@ def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
 
     for item in sorted(items, key=lambda item: item.box[1]):
         if (item.box[0] < gutter - 3 and item.box[2] > gutter + 3) or _is_between(item, items, gutter):
-            finish()  # what spans both columns ends them
+            finish()  # an item that spans both columns ends them
             found += _rows([item])
         else:
             (left if item.box[2] <= gutter + 3 else right).append(item)
@@ -58,7 +58,7 @@ def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
 
 
 def _is_between(item: Line | PageImage, items: list[Line | PageImage], gutter: float) -> bool:
-    """Whether a line at the left is a heading over both columns: the right column has a gap beside it."""
+    """Whether a line on the left is a heading over both columns: then the right column has a gap beside it."""
     sizes = [other.size for other in items if isinstance(other, Line)]
     if not isinstance(item, Line) or item.box[2] > gutter or item.size < 1.3 * statistics.median(sizes):
         return False
@@ -69,7 +69,7 @@ def _is_between(item: Line | PageImage, items: list[Line | PageImage], gutter: f
 
 
 def _merged(found: list[Column]) -> list[Column]:
-    """Put spanning lines that follow each other into one column, so that they can be one paragraph."""
+    """Join consecutive lines that span both columns, so that they can form a paragraph."""
     merged: list[Column] = []
     for column in found:
         if merged and len(column.items) == 1 and not column.table and not merged[-1].table:
@@ -86,7 +86,7 @@ def _merged(found: list[Column]) -> list[Column]:
 
 
 def _gutter(items: list[Line | PageImage]) -> float | None:
-    """Where the space between two columns is; None where there is one column, or a table that looks like two."""
+    """The position of the gap between two columns; None for one column, or a table that looks like two."""
     if sum(map(_weight, items)) < 8 or len(items) > MAX_ITEMS:
         return None
     low, high = min(item.box[0] for item in items), max(item.box[2] for item in items)
@@ -123,7 +123,7 @@ def _gutter(items: list[Line | PageImage]) -> float | None:
 
 
 def _weight(item: Line | PageImage) -> float:
-    """How many lines an item counts for in the search for columns."""
+    """The number of lines that an item counts as in the search for columns."""
     return 1.0 if isinstance(item, Line) else min(max((item.box[3] - item.box[1]) / 12, 1.0), 15.0)
 
 
@@ -133,13 +133,13 @@ def _share_within(item: Line | PageImage, top: float, bottom: float) -> float:
 
 
 def _fills(items: list[Line | PageImage], left: float, right: float) -> bool:
-    """Whether enough items are as wide as a column of running text has them; lists and headings in it are shorter."""
+    """Whether enough items have the width of a column of running text; lists and headings in it are narrower."""
     widths = sorted(item.box[2] - item.box[0] for item in items)
     return widths[-1 - len(widths) // 4] > 0.7 * (right - left)
 
 
 def _rows(items: list[Line | PageImage]) -> list[Column]:
-    """One column from top to bottom, with the tables in it kept cell by cell."""
+    """One column from top to bottom; the tables in it are read cell by cell."""
     ordered = sorted(items, key=lambda item: (item.box[1], item.box[0]))
     rows: list[list[Line | PageImage]] = []
     for item in ordered:
@@ -171,7 +171,7 @@ def _rows(items: list[Line | PageImage]) -> list[Column]:
 
 
 def _table_end(rows: list[list[Line | PageImage]], start: int) -> int:
-    """Number of the row after a table that begins at ``start``; ``start`` itself where none does."""
+    """Number of the row after a table that begins at ``start``; ``start`` itself if there is no table."""
     end, single = start, 0
     for number in range(start, len(rows)):
         if any(isinstance(item, PageImage) for item in rows[number]):

@@ -1,6 +1,6 @@
-"""A PDF file as pdfium opens it: its pages one after the other, its title and language.
+"""Reads a PDF file with pdfium: its pages one after the other, its title and language.
 
-What is drawn with lines and curves (plots, diagrams) is no embedded image and is not found.
+Drawings of lines and curves (plots, diagrams) are no embedded images, and are not found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from iconotext.read.settings import ReadSettings
 
 MAX_PAGES = 5_000
 MAX_IMAGE_BYTES = 512 * 2**20
-"""Bytes of a document's images that are kept in memory: as PNG they can be many times as large as the file."""
+"""Maximum size of a document's images in memory: as PNG they can be many times as large as the file."""
 FILE_NAME = re.compile(
     r"\.(?:docx?|odt|pdf|tex|dvi|indd|rtf|html?|pptx?|qxp|md|txt)$|^(?:untitled|microsoft word - )", re.IGNORECASE
 )
@@ -40,7 +40,7 @@ def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
 
 @contextlib.contextmanager
 def _open_pdf(path: Path) -> Iterator[Handle]:
-    # A file without pages fails without a reason of its own, and pdfium would name that of the file before it.
+    # A file without pages fails without an error code, and pdfium would report that of the previous file.
     raw.FPDF_LoadMemDocument64(b"-", 1, None)
     try:
         document = pdfium.PdfDocument(path)
@@ -79,13 +79,13 @@ def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Pag
 
 
 def _title(document: Handle) -> str | None:
-    """The title that the file declares, unless it is a file's name, as many programs write it."""
+    """The declared title, unless it is a file name, as many programs write it."""
     title = " ".join(str(document.get_metadata_dict(skip_empty=True).get("Title", "")).split())
     return None if not title or FILE_NAME.search(title) else title
 
 
 def _language(document: Handle) -> str:
-    """The language that the file declares, "" for none."""
+    """The declared language; "" for none."""
     needed = raw.FPDFCatalog_GetLanguage(document, None, 0)
     if needed < 4 or needed > 200:
         return ""

@@ -1,4 +1,4 @@
-"""Parts of the pages of a PDF that are not its text: running headers, page numbers, logos, code."""
+"""Removes parts of PDF pages that are not text: running headers, page numbers, logos, code."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PRINTED = re.compile(
     r"|^\d{1,4}[./-]\d{1,2}[./-]\d{1,4}(?:,? \d{1,2}[:.]\d\d\b.*)?$",
     re.IGNORECASE,
 )
-"""What a printing program puts on a page of its own: its number, the address of a web page, the date."""
+"""Lines that printing programs add to pages: page number, address of a web page, date."""
 
 REPEATED = 3  # a small image on at least this many pages is a logo
 
 
 def remove_running_lines(pages: Sequence[Page]) -> None:
-    """Take headers, footers and page numbers off the pages: lines that stand at the same place on several of them."""
+    """Remove headers, footers and page numbers: lines at the same position on several pages."""
     places: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
     for page in pages:
         for line in _marginal(page):
-            for step in (0, 1):  # two grids, so that a place near the edge of a cell is found in the other
+            for step in (0, 1):  # two grids, so that positions near the edge of a cell are together in one of them
                 places[_running_key(line), round((line.base + 3 * step) / 6) * 2 + step].add(page.number)
     enough = 2 if len(pages) < 5 else 3
     for page in pages:
@@ -42,7 +42,7 @@ def remove_running_lines(pages: Sequence[Page]) -> None:
             if alone or max(len(places[key]) for key in keys) >= enough:
                 page.lines.remove(line)
                 heights.append(line.base)
-        # What stands beside a page number or a date is part of the same running line, though it may change.
+        # A line beside a page number or a date belongs to the same running line, though it may vary.
         page.lines[:] = [line for line in page.lines if not any(abs(line.base - height) < 2 for height in heights)]
 
 
@@ -53,7 +53,7 @@ def _marginal(page: Page) -> Iterator[Line]:
 
 
 def _running_key(line: Line) -> str:
-    # Page numbers differ; in large letters "Chapter 1" and "Chapter 2" are headings, so there digits count.
+    # Page numbers vary, so digits are ignored; in large letters "Chapter 1" and "Chapter 2" are different headings.
     return re.sub(r"\d+", "#", line.text) if line.size < 13 else line.text
 
 
@@ -63,7 +63,7 @@ def _outermost(line: Line, page: Page) -> bool:
 
 
 def remove_code(pages: Sequence[Page]) -> None:
-    """Take out lines of code: those in letters of one width, unless all of the document is typed so."""
+    """Remove lines of code: those in a monospaced font, unless the whole document is."""
     typed = sum(len(line.text) for page in pages for line in page.lines if line.mono)
     if typed < 0.5 * sum(len(line.text) for page in pages for line in page.lines):
         for page in pages:

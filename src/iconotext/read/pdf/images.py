@@ -1,4 +1,4 @@
-"""The images embedded in a page of a PDF, as a viewer shows them."""
+"""The embedded images on a page of a PDF, as a viewer shows them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_IMAGES = 200
 MAX_DEPTH = 8
 
 
-SMALLEST = 8.0  # points: an image that is shown smaller is a rule, a bullet or a spacer
+SMALLEST = 8.0  # points; a smaller image is a rule, a bullet or a spacer
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class PageImage:
     Attributes:
         image: With its bytes, page and box.
         box: Its place in points.
-        key: Equal for images that are the same.
+        key: Equal for equal images.
     """
 
     image: FlowImage
@@ -39,11 +39,11 @@ class PageImage:
 
 
 def read_images(page: Handle, number: int, transform: Transform, *, max_pixels: int) -> list[PageImage]:
-    """The images of a page, in the order of the file; strips of one image are put together.
+    """The images of a page, in the order of the file; strips of one image are joined.
 
     Args:
-        transform: How its space is shown.
-        max_pixels: Larger images are not unpacked; they have a problem.
+        transform: From the page's coordinates to the shown page.
+        max_pixels: Larger images are not unpacked, and have a problem.
     """
     return _PageImages(page, number, transform, max_pixels).read()
 
@@ -65,7 +65,7 @@ class _PageImages:
             for image, transform in self.images(self.page, self.transform, 0)
             if (box := self.place(image, transform))
         ]
-        if len(objects) > MAX_IMAGES:  # a map or a pattern, drawn in pieces: the largest are what there is to see
+        if len(objects) > MAX_IMAGES:  # a map or a pattern, drawn in pieces: take the largest
             least = sorted((_area(box) for _, box, _ in objects), reverse=True)[MAX_IMAGES]
             objects = [item for item in objects if _area(item[1]) > least]
         slices = _slices(objects)
@@ -103,7 +103,7 @@ class _PageImages:
                     yield from self.images(handle, composed(own, transform), depth + 1)
 
     def place(self, image: Handle, transform: Transform) -> Box | None:
-        """Where an image is shown; None where it is not visible."""
+        """The position of an image on the page; None if it is not visible."""
         try:
             left, top, right, bottom = transformed_box(transform, *image.get_bounds())
         except pdfium.PdfiumError:
@@ -119,7 +119,7 @@ class _PageImages:
         return PageImage(image, box, hash(file) if file is not None else None)
 
     def contents(self, image: Handle, transform: Transform) -> tuple[bytes | None, str | None]:
-        """A picture's bytes, or why there are none: the JPEG in the file where it is shown as it is, else as drawn."""
+        """A picture's bytes (the JPEG in the file if it is shown unchanged, else as drawn), or why there are none."""
         try:
             width, height = image.get_px_size()
             if width * height > self.max_pixels:
@@ -145,7 +145,7 @@ class _PageImages:
         return max(a, -d) > 3000 or not _has_mask(image)
 
     def region(self, box: Box, scale: float) -> tuple[bytes | None, str | None]:
-        """A part of the page as it is shown."""
+        """A part of the page, as shown."""
         left, top, right, bottom = box
         scale = min(scale, math.sqrt(self.max_pixels / max((right - left) * (bottom - top), 1.0)), 8.0)
         try:
@@ -156,7 +156,7 @@ class _PageImages:
 
 
 def _without_exif(jpeg: bytes) -> bytes:
-    """A JPEG without its EXIF data: the page says how it is rotated, and EXIF would rotate it again."""
+    """A JPEG without EXIF data: the page determines its rotation, and EXIF would rotate it again."""
     at, kept = 2, [jpeg[:2]]
     while at + 4 <= len(jpeg) and jpeg[at] == 0xFF and jpeg[at + 1] not in (0xDA, 0xD9):
         end = at + 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
@@ -167,7 +167,7 @@ def _without_exif(jpeg: bytes) -> bytes:
 
 
 def _has_mask(image: Handle) -> bool:
-    """Whether parts of an image are transparent, seen at the few pixels it has at 72 dpi."""
+    """Whether parts of an image are transparent, judged by its few pixels at 72 dpi."""
     import numpy as np
 
     bitmap = image.get_bitmap(render=True, scale_to_original=False)
@@ -190,7 +190,7 @@ def _area(box: Box) -> float:
 
 
 def _slices(objects: list[tuple[Handle, Box, Transform]]) -> list[list[int]]:
-    """Groups of images that are the strips or tiles of one: flush with each other, and as wide or as high."""
+    """Groups of images that are strips or tiles of one: adjacent, and of equal width or height."""
     group_of = list(range(len(objects)))
     for number, (image, box, _) in enumerate(objects):
         for other in range(number):
@@ -205,7 +205,7 @@ def _slices(objects: list[tuple[Handle, Box, Transform]]) -> list[list[int]]:
 
 
 def _flush(one: Box, other: Box) -> int | None:
-    """0 where one image stands right on top of the other, 1 where they stand side by side, None where neither."""
+    """0 if one image is directly above the other, 1 if they are side by side, else None."""
     for axis in (0, 1):
         sides = abs(one[axis] - other[axis]) < 1 and abs(one[axis + 2] - other[axis + 2]) < 1
         across = 1 - axis

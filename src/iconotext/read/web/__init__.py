@@ -1,1 +1,1 @@
-"""Documents and images from the web: from public addresses only, within limits, and without being a burden."""
+"""Fetches documents and images from the web: only from public addresses, within limits, and politely."""

@@ -1,4 +1,4 @@
-"""One request to the web: only to public addresses, within limits of size, time and redirects."""
+"""A single web request, to public addresses only, with limits on size, time and redirects."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ MOVED = (301, 302, 303, 307, 308)
 PORTS = {"http": 80, "https": 443}
 
 AGENT = "iconotext"
-"""Our name for servers, in requests and in their robots.txt."""
+"""Our name for servers, in requests and for their robots.txt."""
 
 Lookup = Callable[[str, int], str]
-"""From a host and a port to the IP address to connect to; raises ``ImageError`` where that is not allowed."""
+"""From a host and a port to the IP address to connect to; raises ``ImageError`` if that is not allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Answer:
     """The answer of a server.
 
     Attributes:
-        headers: By their names, whatever the case.
+        headers: By name, ignoring case.
         body: Empty unless the status is 200.
     """
 
@@ -48,10 +48,10 @@ def fetch(address: str) -> bytes:
     """The bytes at an ``http`` or ``https`` address.
 
     Every host on the way is looked up once, all its addresses must be public, and the connection goes to the address
-    that was checked: a name that answers differently the second time gains nothing.
+    that was checked, so that a name that resolves differently the second time has no effect.
 
     Raises:
-        ImageError: Refused, not there, too large, too slow, or redirected too often.
+        ImageError: Refused, not found, too large, too slow, or too many redirects.
     """
     deadline = time.monotonic() + MAX_SECONDS
     for _ in range(MAX_REDIRECTS + 1):
@@ -65,7 +65,7 @@ def fetch(address: str) -> bytes:
 
 
 def redirected(address: str, answer: Answer) -> str:
-    """Where an address has moved to; ``ImageError`` where that is no address."""
+    """The target of a redirect; ``ImageError`` if it is not an address."""
     try:
         return urljoin(address, answer.headers.get("Location") or "")
     except ValueError as error:
@@ -97,18 +97,18 @@ def get(
     accept: str = "image/*",
     lookup: Lookup | None = None,
 ) -> Answer:
-    """One request, without following redirects.
+    """A single request, without following redirects.
 
     Args:
         address: ``http`` or ``https``.
-        deadline: When it must be over, by ``time.monotonic``; the connection is cut then, wherever it stands.
-        max_bytes: Of the body; None: ``MAX_BYTES``.
-        accept: Kinds of content that are asked for.
-        lookup: None: ``public_address``.
+        deadline: Time, by ``time.monotonic``, at which the connection is closed.
+        max_bytes: Maximum size of the body; None for ``MAX_BYTES``.
+        accept: Accepted content types.
+        lookup: None for ``public_address``.
 
     Raises:
-        UnreachableError: No connection, too slow, or cut off.
-        ImageError: Refused, no valid address, or too large.
+        UnreachableError: No connection, too slow, or closed early.
+        ImageError: Refused, not a valid address, or too large.
     """
     import urllib3
 
@@ -139,12 +139,12 @@ def get(
             finally:
                 answer.close()
     except (urllib3.exceptions.HTTPError, OSError, UnicodeError, ValueError) as error:
-        _left(deadline)  # a connection that we cut off ourselves fails in many ways
+        _left(deadline)  # closing the connection at the deadline causes many kinds of errors
         raise UnreachableError(f"not fetched from {host}: {type(error).__name__}") from error
 
 
 def _parts(address: str) -> tuple[str, int, str, bool]:
-    """Host, port, what is asked for, and whether by https."""
+    """Host, port, path with query, and whether the scheme is https."""
     try:
         parts = urlsplit(address)
         port = parts.port or PORTS.get(parts.scheme)
@@ -158,9 +158,9 @@ def _parts(address: str) -> tuple[str, int, str, bool]:
 
 @contextlib.contextmanager
 def _cut_off_at(deadline: float, pool: urllib3.HTTPConnectionPool) -> Iterator[None]:
-    """Cut the connections of a pool at the deadline.
+    """Close the connections of a pool at the deadline.
 
-    A time limit on every read does not end an answer of one byte every nine seconds, in its headers or its body.
+    A time limit for every read does not stop an answer that sends one byte every nine seconds.
     """
     made: list[Any] = []
     sockets: list[socket.socket] = []  # a connection lets go of its own before the body was read
@@ -200,7 +200,7 @@ def _limited(chunks: Iterable[bytes], deadline: float, max_bytes: int) -> bytes:
         if len(body) > max_bytes:
             raise ImageError(f"not fetched: larger than {max_bytes / 2**20:g} MiB")
         _left(deadline)
-    _left(deadline)  # a body of unknown length looks complete where we cut it off
+    _left(deadline)  # a body of unknown length looks complete when it is cut off
     return bytes(body)
 
 

@@ -1,4 +1,4 @@
-"""Documents on the web: fetched into a folder, and from there read as any other."""
+"""Fetches documents from the web into a folder, where they are read like any other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
 }
 NO_KINDS = ("", "text/plain", "application/octet-stream", "binary/octet-stream", "application/zip")
-"""Content types that say nothing: the suffix of the address counts."""
+"""Content types without information, for which the suffix of the address is used."""
 
 BASE = re.compile(r"<base\s[^<>]{0,1000}?\bhref\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE)
 NAME = re.compile(r"[^\w.-]+")
@@ -34,11 +34,11 @@ NAME = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a file was fetched from.
+    """The origin of a fetched file.
 
     Attributes:
         address: After all redirects.
-        base: What relative addresses in it start from.
+        base: Base of its relative addresses.
     """
 
     address: str
@@ -46,24 +46,24 @@ class Origin:
 
 
 def is_address(text: object) -> bool:
-    """Whether a document is named by its address on the web."""
+    """Whether a document is given as an address on the web."""
     return isinstance(text, str) and ADDRESS.match(text) is not None
 
 
 def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
-    """Fetch a document, from a public address whose robots.txt allows it, within limits; the file, and its origin.
+    """Fetch a document, from a public address that robots.txt allows, within limits; returns file and origin.
 
     Args:
-        folder: Where to put it; is made. Its name is made of the address.
+        folder: For the file; created. The file's name is derived from the address.
 
     Raises:
-        DocumentError: It cannot be had, is no document, or cannot be written.
+        DocumentError: It cannot be fetched, is not a document, or cannot be written.
     """
     from iconotext.read.web.polite import PoliteFetcher, Politeness
 
     try:
         found, answer = PoliteFetcher(Politeness(interval=0.2)).follow(address.partition("#")[0], accept=ACCEPT)
-    except ImageError as error:  # what the fetcher raises, for whatever it fetches
+    except ImageError as error:  # the fetcher's error, whatever it fetches
         raise DocumentError(f"{address}: {error}") from error
     kind, _, more = (answer.headers.get("Content-Type") or "").partition(";")
     kind = kind.strip().lower()
@@ -85,7 +85,7 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
 
 
 def from_the_web(flow: Flow, origin: Origin) -> Flow:
-    """A flow whose images have absolute addresses, all of them on the web."""
+    """Make the addresses of a flow's images absolute; only addresses on the web are kept."""
     blocks = [
         replace(block, images=[(offset, _on_the_web(image, origin)) for offset, image in block.images])
         for block in flow.blocks
@@ -114,7 +114,7 @@ def _absolute(sources: Iterable[str], origin: Origin) -> Iterable[str]:
 def _html(body: bytes, parameters: str, address: str) -> tuple[bytes, str]:
     """A page with the encoding that its server declared, if any, and the base of its relative addresses."""
     declared = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", parameters, re.IGNORECASE)
-    if declared and not body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):  # goes before what the page says
+    if declared and not body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):  # before the page's own
         body = f'<meta charset="{declared[1]}">'.encode() + body
     base = BASE.search(body[: 2**16].decode("utf-8", "replace"))
     href = next(filter(None, base.groups()), "") if base else ""

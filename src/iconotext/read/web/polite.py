@@ -1,4 +1,4 @@
-"""Many requests without being a burden: spaced out for each host, and only what its robots.txt (RFC 9309) allows."""
+"""Makes many requests politely: with pauses for each host, and only what its robots.txt (RFC 9309) allows."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from iconotext.read.web.fetch import (
 )
 
 MAX_READ = 500 * 2**10
-"""Bytes of a robots.txt that are read, as many as RFC 9309 (2.5) wants at least; what follows is ignored."""
+"""Bytes of a robots.txt that are read, the minimum of RFC 9309 (2.5); the rest is ignored."""
 
 MAX_LINES = 20_000
-"""Lines of a robots.txt that are read; what follows is ignored."""
+"""Lines of a robots.txt that are read; the rest is ignored."""
 
 
 def parse_robots(body: bytes, agent: str) -> Protego:
-    """The rules of a robots.txt for one robot and for everybody.
+    """The rules of a robots.txt for one robot and for all.
 
-    All other robots are given the same name. Protego keeps the rules of a group for each robot that it names, and a
-    file of thousands of names would make it keep millions of rules.
+    All other robots get the same name: Protego keeps a group's rules for each robot that it names, so a file with
+    thousands of names would make it keep millions of rules.
 
     Args:
         body: The file; only its first ``MAX_READ`` bytes and ``MAX_LINES`` lines are read.
-        agent: Our name, a word without a version, under which Protego is asked for rules and delay.
+        agent: Our name, a word without a version, for which rules and delay are looked up.
     """
     other = re.compile(rf"\s*user(?:-|\s*)agent[\s:]++(?!(?:\*|{re.escape(agent)})\s*(?:#|$))", re.IGNORECASE)
     lines = _text(body).removeprefix("\ufeff").splitlines()[:MAX_LINES]
@@ -49,9 +49,9 @@ def parse_robots(body: bytes, agent: str) -> Protego:
 
 
 def _text(body: bytes) -> str:
-    """The text of the whole lines within the first ``MAX_READ`` bytes.
+    """The whole lines within the first ``MAX_READ`` bytes.
 
-    A line that is cut short is left out: the beginning of a path means more than the path.
+    A line that is cut off is dropped, since the beginning of a path matches more than the path.
     """
     if len(body) > MAX_READ:
         body = body[: max(body.rfind(end, 0, MAX_READ) for end in (b"\n", b"\r")) + 1]
@@ -59,7 +59,7 @@ def _text(body: bytes) -> str:
 
 
 BUSY = (408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 530)
-"""Statuses of a server that may answer later."""
+"""Statuses of servers that may answer later."""
 
 KINDS = ("image/", "application/octet-stream", "binary/octet-stream")
 """Content types that may be an image."""
@@ -67,14 +67,14 @@ KINDS = ("image/", "application/octet-stream", "binary/octet-stream")
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
-    """How to behave towards servers.
+    """How to treat servers.
 
     Attributes:
-        interval: Seconds between two requests to one host; its robots.txt may ask for more.
-        tries: How often an address is asked for that gives no answer, or says that its server is busy.
-        patience: Seconds that a host may ask us to wait; one that asks for more is left for another time.
-        max_bytes: Of an image.
-        max_seconds: For one request.
+        interval: Seconds between two requests to a host; its robots.txt may ask for more.
+        tries: Number of tries for an address that does not answer, or whose server is busy.
+        patience: Longest time in seconds that a host may ask us to wait; if it asks for more, we give up.
+        max_bytes: Maximum size of an image.
+        max_seconds: Time limit for a request.
         robots: Whether robots.txt is obeyed; switch it off only for hosts of your own.
     """
 
@@ -87,21 +87,21 @@ class Politeness:
 
 
 class Pace:
-    """Lets requests to each host wait for their turn; several threads may share one.
+    """Makes requests to each host wait for their turn; can be shared by threads.
 
     Args:
-        clock: Seconds, as ``time.monotonic``.
-        sleep: Waits for some seconds.
+        clock: Returns seconds, like ``time.monotonic``.
+        sleep: Waits for a number of seconds.
     """
 
     def __init__(self, clock: Callable[[], float], sleep: Callable[[float], object]) -> None:
         self._clock = clock
         self._sleep = sleep
-        self._free: dict[str, float] = {}  # by host: when the next request may go out
+        self._free: dict[str, float] = {}  # host to the time of its next request
         self._lock = threading.Lock()
 
     def wait(self, host: str, interval: float) -> None:
-        """Wait for the host's turn; the next one comes ``interval`` seconds after it."""
+        """Wait for the host's turn; the next turn is ``interval`` seconds later."""
         with self._lock:
             now = self._clock()
             turn = max(now, self._free.get(host, now))
@@ -110,18 +110,18 @@ class Pace:
             self._sleep(turn - now)
 
     def rest(self, host: str, seconds: float) -> None:
-        """Let no request go to a host for some seconds."""
+        """Stop requests to a host for some seconds."""
         with self._lock:
             self._free[host] = max(self._free.get(host, 0.0), self._clock() + seconds)
 
 
 class PoliteFetcher:
-    """Fetches images; several threads may share one, each host then still gets one request an interval.
+    """Fetches images; threads may share one, and each host still gets only one request per interval.
 
     Args:
-        lookup: From a host to the IP address to connect to; the default refuses all that are not public.
-        clock: Seconds, as ``time.monotonic``.
-        sleep: Waits for some seconds.
+        lookup: From a host to the IP address to connect to; the default refuses addresses that are not public.
+        clock: Returns seconds, like ``time.monotonic``.
+        sleep: Waits for a number of seconds.
     """
 
     def __init__(
@@ -143,8 +143,8 @@ class PoliteFetcher:
         """The bytes of an image.
 
         Raises:
-            UnreachableError: No answer, or a busy server, after all tries; another time there may be an image.
-            ImageError: Refused, forbidden by robots.txt, not there, no image, too large, redirected too often.
+            UnreachableError: No answer, or a busy server, after all tries; the image may be available later.
+            ImageError: Refused, forbidden by robots.txt, not found, not an image, too large, or too many redirects.
         """
         address, answer = self.follow(address)
         kind = (answer.headers.get("Content-Type") or KINDS[0]).strip().casefold()
@@ -153,10 +153,10 @@ class PoliteFetcher:
         return answer.body
 
     def follow(self, address: str, *, accept: str = "image/*") -> tuple[str, Answer]:
-        """What is at an address, and its address after all redirects.
+        """The content at an address, and its address after all redirects.
 
         Raises:
-            ImageError: As ``fetch``, but for what there is.
+            ImageError: As for ``fetch``, except for the content type.
         """
         for _ in range(MAX_REDIRECTS + 1):
             host = _host(address)
@@ -175,7 +175,7 @@ class PoliteFetcher:
         raise ImageError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
     def _request(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
-        """The answer to a request, after some tries if need be."""
+        """The answer to a request, after several tries if necessary."""
         politeness, host = self._politeness, _host(address)
         interval = max(politeness.interval, delay)
         if interval > politeness.patience:
@@ -205,7 +205,7 @@ class PoliteFetcher:
         raise AssertionError("the last try returns or raises")
 
     def _rules(self, address: str) -> Protego:
-        """The robots.txt of the site of an address; requested once, whether or not that succeeds."""
+        """The robots.txt for an address's site; requested only once, even if that fails."""
         site = _site(address)
         with self._lock:
             lock = self._site_locks.setdefault(site, threading.Lock())
@@ -224,7 +224,7 @@ class PoliteFetcher:
 
     def _read_rules(self, address: str) -> Protego:
         for _ in range(MAX_REDIRECTS + 1):
-            # Only its beginning is read, but all of it may come: a long one is no reason to do without its rules.
+            # Only the beginning is read, but all of it may be sent: a long file must not disable its rules.
             answer = self._request(address, 0.0, max_bytes=MAX_BYTES, accept="text/plain,*/*;q=0.5")
             if answer.status in MOVED:
                 address = redirected(address, answer)
@@ -250,7 +250,7 @@ def _site(address: str) -> str:
 
 
 def _seconds_to_wait(answer: Answer) -> float:
-    """Seconds that a busy server asks us to wait, 0 where it does not say."""
+    """Seconds that a busy server asks us to wait; 0 if it does not say."""
     value = (answer.headers.get("Retry-After") or "").strip()
     if value.isascii() and value.isdigit():
         return float(value)

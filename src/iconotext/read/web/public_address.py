@@ -1,6 +1,6 @@
-"""Which IP addresses belong to the public internet: what IANA assigns to hosts of anybody, and nothing else.
+"""Decides which IP addresses are on the public internet: only those that IANA assigns to ordinary hosts.
 
-Python's own ``is_global`` differs among its versions and knows only part of the registries.
+Python's own ``is_global`` differs between versions and knows only part of the registries.
 """
 
 from __future__ import annotations
@@ -27,6 +27,6 @@ SPECIAL = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet; ``ValueError`` where it is none."""
+    """Whether an IP address is on the public internet; ``ValueError`` if it is not an IP address."""
     ip = ip_address(address.split("%")[0])
     return (isinstance(ip, IPv4Address) or ip in HOSTS) and not any(ip in block for block in SPECIAL)
