@@ -39,7 +39,8 @@ LOOKS = {"wide": (1280, 860, "light"), "narrow": (390, 844, "dark")}
 LARGEST = 120_000
 """Bytes of a picture."""
 
-LOADED = """Promise.all([...document.images].filter((one) => one.loading !== "lazy" && one.currentSrc)
+LOADED = """Promise.all([...document.images]
+    .filter((one) => one.currentSrc && (one.loading !== "lazy" || one.getBoundingClientRect().top < innerHeight))
     .map((one) => one.decode()))"""
 
 

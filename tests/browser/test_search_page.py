@@ -92,8 +92,6 @@ def test_pictures_captions_relations_and_what_was_asked(tmp_path, shown):
 
 def test_pictures_within_documents_and_pictures_that_are_gone(tmp_path, shown):
     page = shown(page_of(tmp_path, Query("green")))
-    assert page.inner_text(".weaker summary") == "1 weak match"
-    page.click(".weaker summary")
     texts = [card.inner_text() for card in page.query_selector_all(".cards > li")]
     assert len(texts) == 5
     assert "report.docx#image-5" in texts[3]
@@ -109,7 +107,6 @@ def test_how_well_each_matches_and_no_relation_that_nobody_asked_for(tmp_path, s
     assert "words: morning" in first
     assert not {"story", "visible"} & set(page.inner_text("main").lower().split())
     assert "%" not in page.inner_text("main")
-    page.click(".weaker summary")
     texts = [card.inner_text() for card in page.query_selector_all(".cards > li")]
     taken = {
         next(name for name in ("0.", "1.", "2.", "8", "9", "docx", "gone") if name in text): "taken" in text

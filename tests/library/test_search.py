@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from iconotext.library import search as search_module
 from iconotext.library.filters import Filters, make_filters
 from iconotext.library.items import Compared, Item, Place
 from iconotext.library.relation_ranking import LEAST, WEIGHT, probabilities, refined, relation_scale
-from iconotext.library.search import Query, search
+from iconotext.library.search import Query, firm_results, search
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import Library, create_library, open_library
 from tests.library.library_fakes import RELATIONS, Colours, Relations, paint, update
@@ -339,3 +340,20 @@ def test_a_query_in_another_language_is_no_witness(tmp_path, lib):
     for text, told in {"The green dog and the red ball": True, "Zwei grüne Hunde spielen im Schnee": False}.items():
         [result] = search(open_library(lib), Query(text), encoder, Relations())
         assert bool(result.relations) == told
+
+
+@pytest.mark.parametrize(
+    ("levels", "shown"),
+    [
+        (["strong"] * 2 + ["weak"] * 20, 8),
+        (["good"] * 10 + ["weak"] * 3, 10),
+        (["strong", "weak", "good"] * 4 + ["weak"], 12),
+        (["good"] + ["weak"] * 5, 6),
+        (["weak"] * 20, 20),
+        ([None] * 20, 20),
+        ([], 0),
+    ],
+)
+def test_weak_matches_at_the_end_are_folded_after_some_results(levels, shown):
+    results = [SimpleNamespace(match=level and SimpleNamespace(level=level)) for level in levels]
+    assert firm_results(results) == shown

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 CANDIDATES = 200
 """Number of nearest pictures among which a wanted relation chooses; more if more results are wanted."""
 
+SHOWN = 8
+"""A page folds no weak matches before it shows this many results."""
+
 TOLD_AT_ONCE = 40
 """Pictures whose relations are read at a time: reading those of all candidates takes longer than finding them."""
 
@@ -215,9 +218,10 @@ def has_good_match(results: Sequence[Result]) -> bool:
 
 
 def firm_results(results: Sequence[Result]) -> int:
-    """How many results stand before the weak matches at the end; all of them where none matches well."""
+    """How many results a page shows before it folds the weak matches at the end; all if none matches well."""
     weak = takewhile(lambda result: result.match is not None and result.match.level == "weak", reversed(results))
-    return len(results) - sum(1 for _ in weak) or len(results)
+    firm = len(results) - sum(1 for _ in weak)
+    return min(max(firm, SHOWN), len(results)) if firm else len(results)
 
 
 def searchable_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:
