@@ -40,7 +40,7 @@ LARGEST = 120_000
 """Bytes of a picture."""
 
 LOADED = """Promise.all([...document.images]
-    .filter((one) => one.currentSrc && (one.loading !== "lazy" || one.getBoundingClientRect().top < innerHeight))
+    .filter((one) => one.loading === "lazy" ? one.getBoundingClientRect().top < innerHeight : one.currentSrc)
     .map((one) => one.decode()))"""
 
 
