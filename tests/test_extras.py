@@ -92,6 +92,7 @@ NEEDY = {
     "library add lib docs --evidence text": "library",
     "train default -c corpus.jsonl -o model": "train",
     "train relations -c corpus.jsonl -o model": "train",
+    "scale features corpus.jsonl -o features": "train",
     "link a.md --model clip": "models",
     "link a.md --text clip": "models",
     "link a.org --to json": "formats",

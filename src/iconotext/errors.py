@@ -68,7 +68,7 @@ class ShapeError(IconotextError):
 
 
 class TrainingError(IconotextError):
-    """Training cannot continue (memory, or numbers that are not finite); the message says what was kept and helps."""
+    """Training cannot continue (memory, numbers that are not finite); the message says what was kept and what helps."""
 
 
 class CollapseError(TrainingError):

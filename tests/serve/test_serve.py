@@ -120,6 +120,20 @@ def test_what_cannot_be_linked_says_why_and_stops_nothing(server):
     assert "no document in it" in server.linked(empty["id"], "failed")["problem"]
 
 
+def test_pictures_that_are_not_there_are_counted_and_nobody_is_told_of_arguments(server, article):
+    text = "# A\n\nA boat.\n\n![](boat.png)\n\n![](https://pictures.example/a.png)\n\n![](/img/b.png)\n\n![](c.png)\n"
+    made = server.send({"t/a.md": text.encode(), "t/boat.png": article["trip/red.png"]}).json["id"]
+    (document,) = server.linked(made)["documents"]
+    assert (document["pictures"], document["missing"]) == (1, 2)  # one is on the web, where nobody looked
+    told = [image["problem"] for image in server.ask("GET", f"/v1/documents/{document['id']}").json["images"]]
+    assert told == [
+        None,
+        "a picture on the web",
+        "not found in any parent folder of the document",
+        "not found beside the document",
+    ]
+
+
 def test_what_is_removed_is_gone(server, article):
     made = server.send(article).json
     document = server.linked(made["id"])["documents"][0]["id"]

@@ -35,7 +35,7 @@ def check_new(path: Path) -> None:
 def torn_versions(path: Path) -> list[Path]:
     """Versions of the table with a file that was cut short, for example because the disk was full.
 
-    LanceDB does not always notice when writing, and can then read no version but the one before.
+    LanceDB does not always notice when it writes one, and then cannot read the table; the version before is whole.
     """
     table, torn = path / f"{TABLE}.lance", []
     for file in [*table.glob("data/*.lance"), *table.glob("_indices/*/*")]:

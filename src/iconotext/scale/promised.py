@@ -47,7 +47,7 @@ class Pool(Stage):
     """Writes the pictures of a shard that may become decoys: those with the smallest digests."""
 
     def load(self) -> None:
-        """Load nothing: no model is needed."""
+        """Find the folder of pictures; no model is needed."""
         _ = self._found
 
     def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:

@@ -24,7 +24,7 @@ def known_collection(store: Store, identifier: str) -> Collection:
 
 
 def known_entry(store: Store, identifier: int) -> Entry:
-    """A linked document; a 404 answer if there is none."""
+    """A linked document; the answer is 404 if there is none, and 409 if it is not linked."""
     found = store.entry(identifier) if 0 <= identifier < 2**63 else None
     if found is None:
         raise HTTPException(404, "there is no such document")

@@ -20,7 +20,7 @@ from iconotext.types import Document
 if TYPE_CHECKING:
     from iconotext.serve.work import Place
 
-HINT = re.compile(r"[;:] [^;:]*\b[a-z_]+=(?:\.\.\.|True).*$")
+HINT = re.compile(r"[;:] [^;:]*\b(?:root|fetch|allow_outside|max_bytes)=(?:\.\.\.|True).*$")
 """The end of a message that names an argument of a function: who reads a page can give none."""
 
 KEPT = 16

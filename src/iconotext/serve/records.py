@@ -17,7 +17,7 @@ class Collection:
         made: Time of creation, in seconds since 1970.
         habits: Where its pictures stand, as ``links.habit`` learned it, in JSON; empty before that.
         round: Counts up when people's verdicts change the habits; a document with a lower ``round`` is linked again.
-        learned: Number of the last verdict that ``habits`` includes.
+        learned: Number of the last verdict that ``habits`` includes; below 0 if documents have changed since.
     """
 
     id: str
@@ -40,7 +40,7 @@ class Entry:
     Attributes:
         number: Its place there, from 0.
         name: Unique there.
-        missing: Its pictures that were not found or cannot be read.
+        missing: Its pictures that were not found or cannot be read; pictures on the web do not count.
         digest: Of its sentences and pictures; verdicts about a version with another digest do not count.
         round: The ``round`` of its collection when it was linked.
         changed: Pictures whose likeliest sentence changed after people's verdicts, in JSON: number, sentence before,

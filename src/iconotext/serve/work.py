@@ -17,6 +17,7 @@ from iconotext.links.habit import Habit
 from iconotext.pipeline import BEST, Linker
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, find_documents, unique_names
+from iconotext.read.address import REMOTE
 from iconotext.read.format import FORMATS
 from iconotext.serve.alt_text_work import ALT_TEXT, to_describe, wanted
 from iconotext.serve.doubt import CANDIDATES, doubts
@@ -181,7 +182,11 @@ def link(
     likeliest = by_image(linked)
     good = [number for number, picture in shown.items() if picture.uri is not None]
     write_text(home / REVIEW, json_text(review_of(linked, likeliest, good)) + "\n", force=True)
-    bad = [image.problem for image in known.document.images if image.problem and not is_harmless(image.problem)]
+    bad = [
+        image
+        for image in known.document.images
+        if image.problem and not is_harmless(image.problem) and not REMOTE.match(image.source)
+    ]
     counts = {
         "sentences": len(document.sentences),
         "links": len(reading.links),

@@ -17,6 +17,7 @@ import numpy as np
 from iconotext import __version__
 from iconotext.corpus.in_order import Watch, unwatched
 from iconotext.errors import SettingError
+from iconotext.extras import require
 from iconotext.features import check_backbones
 from iconotext.features.regions.files import is_region_file
 from iconotext.recipe import Recipe
@@ -71,8 +72,10 @@ def write_features(
     Raises:
         SettingError: The recipe cannot be trained on shards.
         FeatureError: A backbone cannot be loaded.
+        MissingPackageError: What training needs is not installed.
         IconotextError: As for ``link_shards``.
     """
+    require("train", "torch", purpose="features for training")
     settings, recipe = settings or ShardSettings(), with_init(recipe)
     check_recipe(recipe)
     check_backbones(recipe.features.text, recipe.features.image)

@@ -35,6 +35,13 @@ chips.find((chip) => chip.getAttribute("aria-pressed") === "true")?.scrollIntoVi
 document.getElementById(sessionStorage.getItem("focus"))?.focus({ preventScroll: true });
 sessionStorage.removeItem("focus");
 
+// "More pictures" leads to the first new one, which may be folded.
+const folded = document.getElementById(location.hash.slice(1))?.closest("details");
+if (folded) {
+  folded.open = true;
+  folded.querySelector(`[id="${location.hash.slice(1)}"]`).scrollIntoView();
+}
+
 // --- A picture to be like.
 
 const like = async (file) => {
