@@ -29,8 +29,7 @@ def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> T
     """
     order = torch.argsort(lengths, descending=True, stable=True)
     starts = (lengths.cumsum(0) - lengths)[order]
-    # torch declares them as Tensor | Module, and autograd.Function.apply not at all.
-    # PyTorch gives layers their weights by name, which no type checker can see.
+    # torch declares the weights of layers as Tensor | Module, and autograd.Function.apply not at all.
     w_input: Tensor = gru.weight_ih_l0  # type: ignore[assignment]
     w_hidden: Tensor = gru.weight_hh_l0  # type: ignore[assignment]
     b_input: Tensor = gru.bias_ih_l0  # type: ignore[assignment]
