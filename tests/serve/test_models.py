@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -141,8 +142,9 @@ def test_the_test_split_where_there_is_one(tmp_path):
 def test_what_is_kept_is_bounded_and_is_read_again(tmp_path, corpus, monkeypatch):
     monkeypatch.setattr(model_work, "KEPT", 2)
     scores = measure(Task("default", str(corpus), "key"), 0).scores
-    for name in ("a", "b", "c"):
+    for time, name in enumerate(("a", "b", "c")):
         keep(str(tmp_path / name), scores, "test")
+        os.utime(tmp_path / name, (time, time))
     assert len(list(tmp_path.iterdir())) == 2
     assert tuple(scores_in(tmp_path / "c")) == tuple(each for each, _ in scores)
     assert model_work.compared(str(tmp_path / "b"), str(tmp_path / "c"))["auc"]["difference"] == 0

@@ -123,8 +123,9 @@ def keep(folder: str, scores: Sequence[tuple[DocumentScores, str]], split: str |
     rows = [{"title": title, **asdict(each)} for each, title in scores]
     about = evaluation.as_dict(model="", corpus="", split=split)
     write_text(Path(folder) / EVALUATION, json_text({**about, "rows": rows}), force=True)
-    others = sorted(Path(folder).parent.iterdir(), key=lambda each: -each.stat().st_mtime)
-    for old in others[KEPT:]:
+    own = Path(folder)  # never removed, even if the clock says that another one is as new
+    newest = sorted(own.parent.iterdir(), key=lambda each: (each != own, -each.stat().st_mtime_ns))
+    for old in newest[KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
 
 
