@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import io
+import unicodedata
 from importlib import import_module
 from pathlib import Path
 
@@ -9,8 +10,8 @@ import pytest
 from PIL import Image as PillowImage
 
 from iconotext.errors import ImageError, OutsideError
-from iconotext.read import ReadSettings, read
-from iconotext.read.address import open_address
+from iconotext.read import ReadSettings, read, read_all
+from iconotext.read.address import Addresses, open_address, site_folder
 
 looking_up = import_module("iconotext.read.address")
 
@@ -20,12 +21,14 @@ def site(tmp_path, picture):
     picture("secret.png", seed=9)
     picture("site/img/a b.png")
     picture("site/docs/local.png", seed=1)
+    (tmp_path / "site" / "mkdocs.yml").touch()
     return tmp_path / "site" / "docs" / "page.md"
 
 
 def opened(address: str, page: Path, **settings: object) -> Path | bytes:
     chosen = ReadSettings.model_validate(settings)
-    return open_address(address, page, chosen.root or page.parent, chosen)
+    within = chosen.root or page.parent
+    return open_address(address, page, within, chosen, site_folder(page, within, chosen))
 
 
 def test_relative_and_site_addresses(site):
@@ -36,6 +39,14 @@ def test_relative_and_site_addresses(site):
     assert opened("/img//a b.png", site) == site.parent.parent / "img" / "a b.png"
     assert opened("//img/a b.png", site) == site.parent.parent / "img" / "a b.png"
     assert opened("/docs/local.png", site, root=site.parent.parent) == site.parent / "local.png"
+
+
+@pytest.mark.parametrize(("form", "written"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_a_name_is_the_same_however_its_accents_are_written(site, picture, form, written):
+    picture(f"site/docs/{unicodedata.normalize(form, 'été.png')}")
+    for address in ("été.png", "%C3%A9t%C3%A9.png"):
+        found = opened(unicodedata.normalize(written, address), site)
+        assert found == site.parent / unicodedata.normalize(form, "été.png")
 
 
 @pytest.mark.parametrize(
@@ -74,6 +85,99 @@ def test_absolute_addresses(site, tmp_path):
         opened(str(secret), site)  # a site path, and never the root of the machine
 
 
+PRIVATE = (
+    *("/private/a.png", "//private/a.png", "///private/a.png", "/a/../private/a.png", "/./private/a.png"),
+    *("\\private\\a.png", "\\\\private\\a.png", "/private\\a.png", "%2Fprivate/a.png", "%5cprivate%5ca.png"),
+    *("/%2e%2e/private/a.png", "/private%2fa.png", "../private/a.png", "..%2Fprivate/a.png", "..\\private\\a.png"),
+    *("file:/private/a.png", "file:///private/a.png", "FILE:private/a.png", "C:/private/a.png", "C:\\private\\a.png"),
+    *("/link/a.png", "link/a.png", "a.png", "/a.png", "/static/a.png", "static/a.png"),
+)
+"""Addresses that may mean ``private/a.png``, ``static/private/a.png`` or ``static/a.png`` beside a document's folder."""
+
+
+@pytest.fixture
+def home(tmp_path, picture, monkeypatch):
+    """A user's folder with a document in ``content/`` and private pictures beside that."""
+    for name in ("private/a.png", "static/a.png", "static/private/a.png", "public/page/a.png"):
+        picture(f"home/{name}")
+    page = tmp_path / "home" / "content" / "page.md"
+    page.parent.mkdir()
+    (page.parent / "link").symlink_to(tmp_path / "home" / "private")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    return page
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_no_address_leads_out_of_the_folder_of_a_document_that_is_in_no_site(home, address):
+    with pytest.raises(ImageError):
+        opened(address, home)
+    (home.parents[1] / ".git").mkdir()  # settings that are kept with git make no site of a user's folder
+    with pytest.raises(ImageError):
+        opened(address, home)
+
+
+@pytest.mark.parametrize("marker", [".git", "mkdocs.yml", "conf.py", "_config.yml", "_quarto.yml", "book.toml"])
+def test_a_site_ends_where_the_settings_of_its_generator_are(tmp_path, picture, marker):
+    wanted = picture("site/img/a.png")
+    picture("img/b.png", seed=1)
+    page = tmp_path / "site" / "docs" / "guide" / "page.md"
+    page.parent.mkdir(parents=True)
+    with pytest.raises(ImageError, match="not found between the document's folder and its site's"):
+        opened("/img/a.png", page)
+    (tmp_path / "site" / marker).touch()
+    (tmp_path / "mkdocs.yml").touch()  # the nearest one counts
+    assert opened("/img/a.png", page) == wanted
+    with pytest.raises(ImageError):
+        opened("/img/b.png", page)
+    with pytest.raises(ImageError):
+        opened("/img/a.png", page, root=page.parent)  # a folder that was named is never left
+
+
+def test_a_folder_that_was_named_is_searched_up_to_its_top(tmp_path, picture):
+    wanted = picture("many/img/a.png")
+    picture("img/b.png", seed=1)
+    page = tmp_path / "many" / "docs" / "page.md"
+    page.parent.mkdir()
+    (page.parent / "conf.py").touch()
+    page.write_text("Text.\n\n![a](/img/a.png)\n\nText.\n\n![b](/img/b.png)")
+    (document,) = read_all([tmp_path / "many"])
+    assert [image.file for image in document.images] == [wanted, None]
+
+
+def test_a_folder_named_by_way_of_another_one_is_where_it_is(tmp_path, picture, monkeypatch):
+    picture("private/img/a.png")
+    (tmp_path / "docs").mkdir()
+    page = Path("..", "docs", "page.md")
+    monkeypatch.chdir(tmp_path / "private")
+    (tmp_path / "docs" / "mkdocs.yml").touch()
+    with pytest.raises(ImageError):
+        opened("/img/a.png", page)  # "private" is above the document in its name alone
+
+
+SOURCES = {
+    "a.html": "<p>Text.</p><img src='{}'>",
+    "a.md": "Text.\n\n![a]({})",
+    "a.rst": "Text.\n\n.. image:: {}\n",
+    "a.adoc": "Text.\n\nimage::{}[a]\n",
+    "a.org": "Text.\n\n[[file:{}]]\n",
+    "a.tex": "\\documentclass{{article}}\\begin{{document}}Text.\n\n\\includegraphics{{{}}}\\end{{document}}",
+    "a.typ": 'Text.\n\n#image("{}")\n',
+    "a.ipynb": '{{"nbformat": 4, "metadata": {{}}, "cells": [{{"cell_type": "markdown", "source": "Text. ![a]({})"}}]}}',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SOURCES)
+def test_no_format_leads_out(home, name):
+    for address in ("/private/a.png", "../private/a.png", "/../private/a.png", "/link/a.png"):
+        file = home.with_name(name)
+        file.write_text(SOURCES[name].format(address))
+        images = read(file).images
+        assert [image.file for image in images] == [None], address
+        assert images[0].problem is not None
+
+
 def test_symbolic_links_do_not_lead_out(site, tmp_path):
     (site.parent / "link.png").symlink_to(tmp_path / "secret.png")
     with pytest.raises(OutsideError):
@@ -99,10 +203,11 @@ def test_an_address_longer_than_any_path_is_not_looked_up(site, monkeypatch):
         looked_up.append(path)
         return resolve(path, *given)
 
+    addresses = Addresses(site, site.parent, ReadSettings())
     monkeypatch.setattr(Path, "resolve", recording)
     for address in ("a/" * 2_100 + "x.png", "/" + "a/" * 2_100 + "x.png", "//" + "a/" * 2_100 + "x.png"):
         with pytest.raises(ImageError, match=r"an address of 4,20\d characters: more than 4,096 are not looked up"):
-            opened(address, site)
+            addresses.open(address)
     assert looked_up == []
 
 
@@ -160,6 +265,7 @@ def test_what_a_site_serves_is_found_without_its_root_being_named(tmp_path, pict
     picture(f"site/{served}/post/trip/b.png", seed=1)
     picture("site/content/post/bundle/c.png", seed=2)
     picture("site/content/post/bundle/img/a.png", seed=3)
+    (tmp_path / "site" / "hugo.toml").touch()
     page = tmp_path / "site" / "content" / "post" / "trip.md"
     assert opened("/img/a.png", page) == tmp_path / "site" / served / "img" / "a.png"
     assert opened("img/a.png", page) == tmp_path / "site" / served / "img" / "a.png"
@@ -177,6 +283,7 @@ def test_what_a_site_serves_is_found_without_its_root_being_named(tmp_path, pict
 def test_a_site_is_not_left(tmp_path, picture):
     picture("secret.png")
     picture("site/static/img/a.png", seed=1)
+    (tmp_path / "site" / "hugo.toml").touch()
     page = tmp_path / "site" / "content" / "trip.md"
     (tmp_path / "site" / "static" / "link.png").symlink_to(tmp_path / "secret.png")
     for address in (

@@ -1,7 +1,8 @@
 """Matrix products in which each row's result is the same, to the last bit, whatever other rows are multiplied with it.
 
 Sums of integers do not depend on their order, so products of 8-bit numbers are exact, and several times faster.
-Floating-point products differ in their last bits with the number of rows, so they always have the same number of rows.
+Floating-point products of BLAS differ in their last bits with the number of rows and, on some processors, with the
+place of a row among them; those of ``numpy.einsum`` add up each cell for itself, in the order of the features.
 """
 
 from __future__ import annotations
@@ -32,9 +33,6 @@ WEIGHT, INPUT = 63, 255
 WIDEST = 16
 """Rows with a wider range, in standard deviations, are not rounded: a few large numbers would make the steps too large
 for the others. Rows of the models in the package have a range of 5 to 15."""
-
-BLOCK = 64
-"""Rows per floating-point product."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,14 +83,9 @@ class Affine:
 
 
 def product(rows: FloatMatrix, matrix: NDArray[np.float32]) -> FloatMatrix:
-    """The floating-point product, ``BLOCK`` rows at a time, with the last block filled up with zeros."""
-    found = np.empty((len(rows), matrix.shape[1]), np.float32)
-    for start in range(0, len(rows), BLOCK):
-        some = rows[start : start + BLOCK]
-        block = np.zeros((BLOCK, rows.shape[1]), np.float32)
-        block[: len(some)] = some
-        found[start : start + BLOCK] = (block @ matrix)[: len(some)]
-    return found
+    """The floating-point product; for a few rows or a few columns, since it is slower than BLAS."""
+    rows, columns = np.ascontiguousarray(rows, np.float32), np.ascontiguousarray(matrix.T, np.float32)
+    return np.asarray(np.einsum("nf,kf->nk", rows, columns, optimize=False), np.float32)
 
 
 def _positive(steps: FloatMatrix) -> FloatMatrix:

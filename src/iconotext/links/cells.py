@@ -144,7 +144,8 @@ class Cells:
             if columns.names is not names:  # the documents of a window share one tuple of names
                 names = columns.names
                 chosen = np.array([weights.get(name, 0.0) for name in names], np.float32)
-            total[part] = chosen @ columns.block.reshape(len(chosen), -1)
+            # Not ``@``: on some processors, BLAS rounds by where the cells stand in memory.
+            total[part] = np.einsum("f,fc->c", chosen, columns.block.reshape(len(chosen), -1), optimize=False)
         return total
 
 

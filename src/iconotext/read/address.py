@@ -7,6 +7,8 @@ import binascii
 import os.path
 import posixpath
 import re
+import unicodedata
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes
 
@@ -20,6 +22,15 @@ DRIVE = re.compile(r"^(?:[A-Za-z]:[\\/]|\\\\)")
 
 SERVED = ("", "static", "assets", "public")
 """Folders whose files a site serves from its root: Hugo, Docusaurus, Gatsby, Jekyll, Astro, VitePress."""
+
+SITE_MARKERS = tuple(
+    ".git hugo.toml hugo.yaml hugo.json config.toml config/_default mkdocs.yml mkdocs.yaml zensical.toml conf.py "
+    "docusaurus.config.js docusaurus.config.ts docusaurus.config.mjs gatsby-config.js gatsby-config.ts _config.yml "
+    "_config.yaml _quarto.yml _quarto.yaml _bookdown.yml myst.yml antora.yml antora-playbook.yml book.toml book.json "
+    "pelicanconf.py .eleventy.js eleventy.config.js eleventy.config.mjs eleventy.config.cjs astro.config.mjs "
+    "astro.config.js astro.config.ts .vitepress .vuepress".split()
+)
+"""Settings of site generators, and git's folder: one of them marks the topmost folder of a site."""
 
 MADE_BY_CODE = "code"
 """``code:NAME`` is the address that readers give to a picture that code makes when a document is rendered."""
@@ -40,6 +51,7 @@ class Addresses:
 
     def __init__(self, document: Path, within: Path, settings: ReadSettings) -> None:
         self._given = (document, within, settings)
+        self._site = site_folder(document, within, settings)
         self._known: dict[str, Path | bytes | str] = {}  # a text is the problem
 
     def open(self, address: str) -> Path | bytes:
@@ -50,12 +62,12 @@ class Addresses:
         """
         fetch = self._given[-1].fetch
         if address[:5].lower() == "data:" or (ON_THE_WEB.match(address) and not fetch):  # nothing to look up
-            return open_address(address, *self._given)
+            return open_address(address, *self._given, self._site)
         if address not in self._known:
             if len(self._known) >= MAX_LOOKED_UP:
                 raise ImageError(f"not looked up: the document names more than {MAX_LOOKED_UP:,} addresses: split it")
             try:
-                self._known[address] = open_address(address, *self._given)
+                self._known[address] = open_address(address, *self._given, self._site)
             except ImageError as error:
                 self._known[address] = str(error)
         known = self._known[address]
@@ -64,12 +76,40 @@ class Addresses:
         return known
 
 
-def open_address(address: str, document: Path, within: Path, settings: ReadSettings) -> Path | bytes:
+def site_folder(document: Path, within: Path, settings: ReadSettings) -> Path:
+    """The topmost folder in which addresses that begin with ``/`` are looked up; a document cannot choose it.
+
+    ``settings.root``, else the nearest folder above the document that has one of ``SITE_MARKERS``, if that is above
+    ``within``, else ``within``. The user's own folder is no site, even if git keeps it.
+    """
+    top = within.resolve()
+    if settings.root is not None:
+        return top
+    folder = document.parent.resolve()
+    for parent in (folder, *folder.parents):
+        if parent in (Path(parent.anchor), _home()):
+            break
+        if any(os.path.exists(os.path.join(parent, marker)) for marker in SITE_MARKERS):
+            return parent if top.is_relative_to(parent) else top
+    return top
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home().resolve()
+    except (OSError, RuntimeError):  # a user without one
+        return None
+
+
+def open_address(address: str, document: Path, within: Path, settings: ReadSettings, site: Path) -> Path | bytes:
     """The image at an address in a document.
 
     Relative addresses start from the document's folder and must not leave ``within``. One that begins with ``/`` starts
     from ``settings.root``; else from the nearest parent folder of the document in which it exists, directly or in a
-    folder that sites serve (``static/``, ...); never from the root of the machine.
+    folder that sites serve (``static/``, ...), up to ``site``.
+
+    Args:
+        site: From ``site_folder``.
 
     Raises:
         OutsideError: It leads out of the allowed folder.
@@ -80,7 +120,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         return _inline(address)
     if len(address) > MAX_LENGTH:
         raise ImageError(f"an address of {len(address):,} characters: more than {MAX_LENGTH:,} are not looked up")
-    if REMOTE.match(address) and not _double_slash_path(address, document, settings):
+    if REMOTE.match(address) and not _double_slash_path(address, document, settings, site):
         if not settings.fetch:
             raise ImageError("a picture on the web: fetch=True fetches it")
         from iconotext.read.web.fetch import fetch
@@ -88,64 +128,67 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         return fetch(f"https:{address}" if address.startswith("//") else address)
     if SCHEME.match(address) or DRIVE.match(address):
         return _absolute(address, settings)
-    folder = document.parent
-    for path in dict.fromkeys((_path_part(address), unquote(_path_part(address)), address)):
+    for path in dict.fromkeys((*_spellings(_path_part(address)), address)):
         if "\x00" in path:
             raise ImageError("its address has a zero byte in it")
         if path[:1] in ("/", "\\"):
-            found = _on_site(path, folder, settings)
+            found = _on_site(path, document, settings, site)
         else:
-            found = inside(folder / path, within, settings) or _beside_content(path, document, settings)
+            found = inside(document.parent / path, within, settings) or _beside_content(path, document, settings, site)
         if found is not None:
             return found
     if address.startswith("/") and settings.allow_outside and Path(address).is_file():
         return Path(address)
     where = (
-        "in any parent folder of the document; name the site's folder with root=..."
-        if address[:1] == "/"
+        "between the document's folder and its site's; name the site's folder with root=..."
+        if address[:1] in ("/", "\\")
         else "beside the document"
     )
     raise ImageError(f"not found {where}")
+
+
+def _spellings(path: str) -> Iterator[str]:
+    """A path as it is written and without ``%20``, each also with its accents composed and decomposed."""
+    for spelling in (path, unquote(path)):
+        yield from (spelling, unicodedata.normalize("NFC", spelling), unicodedata.normalize("NFD", spelling))
 
 
 def _path_part(address: str) -> str:
     return re.split(r"[?#]", address, maxsplit=1)[0].replace("\\", "/")
 
 
-def _double_slash_path(address: str, document: Path, settings: ReadSettings) -> bool:
+def _double_slash_path(address: str, document: Path, settings: ReadSettings, site: Path) -> bool:
     """Whether ``//images/a.jpg`` is a path on the site with one slash too many."""
-    return address.startswith("//") and _on_site(unquote(_path_part(address)), document.parent, settings) is not None
+    path = unquote(_path_part(address))
+    return address.startswith("//") and _on_site(path, document, settings, site) is not None
 
 
-def _on_site(path: str, folder: Path, settings: ReadSettings) -> Path | None:
+def _on_site(path: str, document: Path, settings: ReadSettings, site: Path) -> Path | None:
     path = path.lstrip("/\\")
-    if settings.root is not None:
-        return next(filter(None, (inside(settings.root / p / path, settings.root, settings) for p in SERVED)), None)
-    for parent in (folder.absolute(), *folder.absolute().parents):
-        if parent == Path(parent.anchor):
-            return None
+    folder = document.parent.resolve()
+    climbs = settings.root is None and folder.is_relative_to(site)
+    for parent in (folder, *folder.parents)[: len(folder.parts) - len(site.parts) + 1] if climbs else (site,):
         for place in SERVED:
             if os.path.isfile(os.path.join(parent, place, path)):  # pathlib takes several times as long
-                return inside(parent / place / path, parent, settings)
+                return inside(parent / place / path, site, settings)
     return None
 
 
-def _beside_content(path: str, document: Path, settings: ReadSettings) -> Path | None:
+def _beside_content(path: str, document: Path, settings: ReadSettings, site: Path) -> Path | None:
     """The file that Hugo would serve for a relative address on a page under ``content/``.
 
     ``content/post/trip.md`` is served as ``/post/trip/``: its ``a.png`` is ``static/post/trip/a.png`` or, in some
     themes, ``static/a.png``.
     """
-    page = document.absolute().with_suffix("")
+    page = document.parent.resolve() / document.stem
     content = next((parent for parent in page.parents if parent.name == "content"), None)
-    if content is None or content.parent == Path(content.anchor):
+    if content is None:
         return None
-    site = content.parent
     shown = posixpath.join("/", page.relative_to(content).as_posix(), path)
     for wanted in (posixpath.normpath(shown), posixpath.normpath("/" + path)):  # ".." ends at the site's root
         for place in SERVED[1:]:
-            if os.path.isfile(site / place / wanted.lstrip("/")):
-                return inside(site / place / wanted.lstrip("/"), settings.root or site, settings)
+            if os.path.isfile(content.parent / place / wanted.lstrip("/")):
+                return inside(content.parent / place / wanted.lstrip("/"), site, settings)
     return None
 
 

@@ -41,8 +41,8 @@ class ReadSettings(BaseModel):
         return language
 
     root: Path | None = None
-    """Folder that addresses like ``/img/a.png`` start from, and that pictures may come from (default: the document's
-    folder, and for such addresses also those above it)."""
+    """Folder that addresses like ``/img/a.png`` start from, and that pictures may come from (default: the folder
+    that was named or the document's, and for such addresses the site that it lies in)."""
 
     allow_outside: bool = False
     """Let documents name pictures anywhere on this machine."""
@@ -54,7 +54,8 @@ class ReadSettings(BaseModel):
     """Where files were fetched from, by ``web.page.fetch_page``: relative addresses in them start there."""
 
     min_side: int = Field(64, ge=1)
-    """Pictures with a side of fewer pixels count as icons and are not linked."""
+    """Pictures with a side of fewer pixels count as icons and are left out; up to eight times as large, so do pictures
+    that are named as icons or logos, and thumbnails of pictures that are there (1 keeps all)."""
 
     include: tuple[str, ...] = ()
     """Of folders, read only such files (patterns of a .gitignore); may be repeated."""
