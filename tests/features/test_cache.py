@@ -183,7 +183,7 @@ def rows_of(path, i):
 def test_two_processes_write_at_once(path):
     writers = [start_writer(path, offset, 40) for offset in (0, 1000)]
     for writer in writers:
-        writer.communicate(timeout=60)
+        writer.communicate(timeout=600)
         assert writer.returncode == 0
     for i in (0, 39, 1000, 1039):
         assert len(rows_of(path, i)) == 20
@@ -198,7 +198,7 @@ def test_many_processes_begin_a_file_together(tmp_path):
         path = tmp_path / str(attempt) / "features.sqlite"
         writers = [start_writer(path, 100 * number, 2) for number in range(5)]
         for writer in writers:
-            writer.communicate(timeout=60)
+            writer.communicate(timeout=600)
         assert [len(rows_of(path, 100 * number)) for number in range(5)] == [20] * 5
 
 

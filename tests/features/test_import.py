@@ -5,7 +5,7 @@ import pytest
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600).stdout
 
 
 HEAVY = "[name for name in ('torch', 'transformers', 'sentence_transformers', 'tokenizers') if name in sys.modules]"

@@ -145,3 +145,23 @@ def test_images_of_a_document_get_their_lines_and_problems():
     read = with_lines(Document("d", (), images), reader).images
     assert [image.lines for image in read] == [(line,), None, None, None, (), (line, line)]
     assert [image.problem for image in read] == [None, "damaged", None, "an icon", None, None]
+
+
+def test_of_many_tiny_pictures_only_some_are_read(monkeypatch, caplog):
+    monkeypatch.setattr(ocr, "MOST_READ", 3)
+    asked: list[object] = []
+
+    def read(files):
+        asked.extend(files)
+        return [(TextLine("Words", 1.0, (0, 0, 1, 1)),) for _ in files]
+
+    tiny = tuple(Image(str(n), bytes([n]) * 100) for n in range(6))
+    images = with_lines(Document("d", (), tiny), LineReader("test", read)).images
+    assert asked == [image.file for image in tiny[:3]]
+    assert [bool(image.lines) for image in images] == [True] * 3 + [False] * 3
+    assert [image.problem for image in images] == [None] * 6
+    assert "d: the words in 3 pictures are not read: more than 3 pictures" in caplog.text
+    asked.clear()
+    ordinary = tuple(Image(str(n), bytes([n]) * 4_000) for n in range(6))
+    with_lines(Document("d", (), ordinary), LineReader("test", read))
+    assert len(asked) == 6

@@ -383,12 +383,24 @@ def test_inspect_names_what_takes_no_part(tmp_path):
     assert found[3].startswith("a damaged SVG")
     assert found[4].startswith("cut off or damaged") or found[4].startswith("not a picture")
     assert found[5] == "turned away at the door"
-    assert problems([Image("icon.png", small)], min_side=16) == [None]
+    assert problems([Image("dot.png", small)], min_side=16) == [None]
 
 
 def test_inspect_looks_at_the_header_only():
     data = encoded(photo(), "JPEG")
     assert problems([Image("a", data[: len(data) - 50])]) == [None]
+
+
+def test_pictures_of_a_document_have_a_budget_of_pixels(monkeypatch):
+    monkeypatch.setattr(images, "ALL_PIXELS", 10_000_000)
+    flat = [Image(f"{n}.png", encoded(Pillow.new("L", (2000, 2000), n))) for n in range(4)]
+    rich = [Image(f"{n}.jpg", encoded(photo(500 + n, 400), "JPEG", quality=95)) for n in range(40)]
+    problem = "not decoded: the pictures of the document have too many pixels together: scale them down"
+    assert problems(flat) == [None, None, None, problem]
+    assert problems(rich) == [None] * 40  # 8 megapixels, but of as many bytes as pictures have
+    assert (
+        problems([Image(f"{n}.tif", encoded(Pillow.new("L", (80, 80), n), "TIFF")) for n in range(2)]) == [problem] * 2
+    )
 
 
 def test_inspect_finds_repeats_across_files_and_bytes(tmp_path):
@@ -452,3 +464,63 @@ def test_same_size_is_not_yet_the_same_picture():
 def test_samples_of_skimage_are_read():
     for name, at_least in itertools.product(["chelsea.png", "rocket.jpg", "camera.png", "multipage.tif"], [None, 64]):
         assert decode(SAMPLES / name, at_least=at_least).mode == "RGB"
+
+
+def scene(seed=1, size=(640, 480)):
+    """Patches of colours, which look the same at every size."""
+    patches = np.random.default_rng(seed).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+    return Pillow.fromarray(patches).resize(size, Pillow.Resampling.BICUBIC)
+
+
+def problems_of(pictures, **settings):
+    return [image.problem for image in inspect([Image(name, data) for name, data in pictures.items()], **settings)]
+
+
+def test_a_thumbnail_of_a_picture_that_is_there_is_a_copy():
+    thumbnail = scene().resize((200, 150), Pillow.Resampling.LANCZOS)
+    pictures = {
+        "img/lake-200x150.jpg": encoded(thumbnail, "JPEG"),
+        "img/lake.jpg": encoded(scene(), "JPEG"),
+        "img/lake.webp": encoded(scene(), "WEBP"),
+        "img/thumbs/lake.png": encoded(scene().resize((120, 90))),
+        "img/lake_small.png": encoded(scene(2).resize((200, 150))),  # another picture
+        "img/lake-100x100.jpg": encoded(scene().resize((100, 100)), "JPEG"),  # of another shape
+        "img/shore.png": encoded(thumbnail),  # of another name
+        "data:image/png;base64,lake": encoded(thumbnail.rotate(1)),
+    }
+    copy = "a copy of a picture that is there as large or larger: img/lake.jpg"
+    assert problems_of(pictures) == [copy, None, copy, copy, None, None, None, None]
+    assert images.is_harmless(copy)
+    assert images.copied_from(copy) == "img/lake.jpg"
+    assert images.copied_from("smaller than 64 px: an icon") is None
+    assert problems_of(pictures, min_side=1) == [None] * 8
+
+
+def test_a_large_picture_is_no_copy():
+    large = scene(size=(800, 600))
+    assert problems_of({"b.png": encoded(scene(size=(1600, 1200))), "b-800x600.png": encoded(large)}) == [None, None]
+
+
+def test_a_picture_that_cannot_be_decoded_is_no_copy():
+    whole = encoded(scene())
+    assert problems_of({"a.png": whole, "a-small.png": encoded(scene().resize((64, 48)))[:60]}, min_side=16)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "named"),
+    [
+        ("favicon-196x196.png", (196, 196), True),
+        ("apple-touch-icon.png", (180, 180), True),
+        ("android-chrome-512x512.png", (512, 512), True),
+        ("site/img/Logo.svg.png", (300, 120), True),
+        ("my_logo2.png?v=3", (300, 120), True),
+        ("logo.png", (1200, 600), False),
+        ("iconography.png", (300, 120), False),
+        ("logos/harbour.png", (300, 120), False),
+        ("data:image/png;base64,logo", (300, 120), False),
+    ],
+)
+def test_icons_and_logos_are_known_by_name_up_to_a_size(name, size, named):
+    (problem,) = problems_of({name: encoded(scene(size=size))})
+    assert problem == (f"named as an icon or a logo ({size[0]} × {size[1]})" if named else None)
+    assert problems_of({name: encoded(scene(size=size))}, min_side=1) == [None]

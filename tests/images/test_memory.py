@@ -166,7 +166,7 @@ def test_all_threads_together_keep_to_the_limit(monkeypatch):
     monkeypatch.setattr(raster, "MAX_DECODED", 100)
     monkeypatch.setattr(raster, "_free", 100)
     at_once, most, lock = 0, 0, threading.Lock()
-    started = threading.Event()
+    two = threading.Barrier(2, timeout=300)
 
     def work():
         nonlocal at_once, most
@@ -174,9 +174,7 @@ def test_all_threads_together_keep_to_the_limit(monkeypatch):
             with lock:
                 at_once += 1
                 most = max(most, at_once)
-                if at_once == 2:
-                    started.set()
-            started.wait(10)
+            two.wait()  # only if two are let in at once does anybody get on
             with lock:
                 at_once -= 1
 
@@ -184,7 +182,7 @@ def test_all_threads_together_keep_to_the_limit(monkeypatch):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join()
     assert most == 2
     assert raster._free == 100
     with pytest.raises(ImageError, match="to decode"), within_memory(101, (5, 5)):

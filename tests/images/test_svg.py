@@ -9,7 +9,9 @@ from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
 from iconotext.images import decode, inspect
+from iconotext.images.svg import svg_size
 from iconotext.types import Image
+from iconotext.worker import LimitError
 
 RED = (255, 0, 0)
 WHITE = (255, 255, 255)
@@ -53,6 +55,29 @@ def test_text_is_drawn_the_same_on_every_machine():
 )
 def test_small_drawings_are_icons(attributes, size):
     assert problem(svg(SQUARE, attributes)) == f"smaller than 64 px ({size}): an icon or a spacer"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "size", "drawn"),
+    [
+        ('width="460.8pt" height="345.6pt" viewBox="0 0 460.8 345.6"', (614, 461), (1024, 769)),  # matplotlib, cairo
+        ('width="460.8pt" height="345.6pt"', (614, 461), (1024, 769)),
+        ('width="100mm" height="5cm"', (378, 189), (1024, 512)),
+        ('width="400Q" height="12.5rem"', (378, 200), (1024, 542)),
+        ('width="2in" height="192px"', (192, 192), (1024, 1024)),
+        ('width="50%" height="100%" viewBox="0 0 200 100"', (200, 100), (1024, 512)),
+        ('width="1200pt" height="100%" viewBox="0 0 100 100"', (1600, 1600), (1024, 1024)),
+        ('width="300pt"', (400, 200), (1024, 512)),
+        ('viewBox="0 0 200 100"', (200, 100), (1024, 512)),
+    ],
+)
+def test_drawings_have_the_shape_that_they_declare(attributes, size, drawn):
+    nested = f'<svg x="10%" width="50%" height="100%" viewBox="0 0 120 80">{SQUARE}</svg>'
+    for inside in (SQUARE, nested):
+        data = svg(inside, attributes)
+        assert problem(data) is None
+        assert svg_size(data) == size
+        assert decode(data).size == drawn
 
 
 def test_drawings_that_do_not_say_how_large_they_are():
@@ -153,3 +178,57 @@ def test_what_is_no_svg():
     ]:
         with pytest.raises(ImageError, match=message):
             decode(data)
+
+
+def drawings(*seconds: float | str) -> list[Image]:
+    """Different drawings, to be drawn in so many seconds; a text is why one cannot be drawn."""
+    return [
+        Image(f"{n}.svg", svg(f"<!--{each}--><rect x='{n}' width='9' height='9'/>")) for n, each in enumerate(seconds)
+    ]
+
+
+@pytest.fixture
+def drawn(monkeypatch) -> list[str]:
+    """The order in which drawings are drawn; each takes the seconds that its comment says."""
+    module, order = import_module("iconotext.images"), list[str]()
+    isolated = module.run_isolated
+
+    def fake(function, memory, limit, file, kind, *given):
+        if function.__name__ != "drawing_time":
+            return isolated(function, memory, limit, file, kind, *given)
+        order.append(file.decode().partition("<!--")[2].partition("-->")[0])
+        if order[-1] == "endless":
+            raise LimitError
+        return (0.1, order[-1]) if order[-1].isalpha() else (float(order[-1]), None)
+
+    monkeypatch.setattr(module, "run_isolated", fake)
+    return order
+
+
+def test_all_drawings_of_a_document_have_one_budget(drawn):
+    images = inspect(drawings(4, 4, 4, 0.1, 0.2))
+    assert drawn == ["4", "4", "4"]
+    beyond = "not drawn: the drawings of the document take more than 10 seconds: convert it to PNG"
+    assert [image.problem for image in images] == [None, None, beyond, beyond, beyond]
+
+
+def test_a_drawing_that_is_ended_has_used_its_time_and_a_broken_one_hardly_any(drawn):
+    images = inspect(drawings(0, "broken", "endless", 1))
+    assert drawn == ["0", "broken", "endless"]
+    assert [str(image.problem)[:20] for image in images] == [
+        "None",
+        "broken",
+        "takes more than 768 ",
+        "not drawn: the drawi",
+    ]
+
+
+def test_one_drawing_and_icons_are_not_drawn_to_see_how_long_they_take(drawn):
+    icons = [Image(f"{n}.svg", svg(f"<!--9{n}-->", 'width="9" height="9"')) for n in range(3)]
+    assert inspect([*drawings(4), *icons, *drawings(4)])[0].problem is None
+    assert drawn == []
+
+
+def test_many_ordinary_drawings_are_drawn():
+    images = [Image(f"{n}.svg", svg(f"<rect x='{n}' width='9' height='9'/>")) for n in range(5)]
+    assert [image.problem for image in inspect(images)] == [None] * 5

@@ -53,8 +53,10 @@ class Sheet:
         self.content.append(f"q {matrix or f'{width} 0 0 {height} {x} {792 - y - height}'} cm /{name} Do Q")
 
 
-def write_pdf(sheets: list[Sheet], *, objects: dict[int, bytes] | None = None, catalog: str = "") -> bytes:
-    """The bytes of a PDF. ``objects`` are further numbered objects, from 900 up, that sheets may name."""
+def write_pdf(
+    sheets: list[Sheet], *, objects: dict[int, bytes] | None = None, catalog: str = "", fonts: str = ""
+) -> bytes:
+    """The bytes of a PDF. ``objects`` are further numbered objects, from 900 up, that sheets and ``fonts`` may name."""
     bodies: dict[int, bytes] = dict(objects or {})
     number = 10
     for key, (name, base) in enumerate(FONTS.items(), 3):
@@ -72,11 +74,11 @@ def write_pdf(sheets: list[Sheet], *, objects: dict[int, bytes] | None = None, c
             names[name] = stored[data]
         drawn = "\n".join(sheet.content).encode("cp1252")
         bodies[number] = stream("", drawn)
-        fonts = " ".join(f"/{name} {key} 0 R" for key, name in enumerate(FONTS, 3))
+        named = " ".join(f"/{name} {key} 0 R" for key, name in enumerate(FONTS, 3))
         xobjects = " ".join(f"/{name} {key} 0 R" for name, key in names.items())
         bodies[number + 1] = (
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {number} 0 R {sheet.extra}"
-            f" /Resources << /Font << {fonts} >> /XObject << {xobjects} >> >> >>"
+            f" /Resources << /Font << {named} {fonts} >> /XObject << {xobjects} >> >> >>"
         ).encode()
         pages.append(number + 1)
         number += 2

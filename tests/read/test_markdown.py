@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 
 from iconotext import read
+from iconotext.links.reference import reference_evidence
 from iconotext.read.markdown import split_front_matter
 from iconotext.read.site_tags import expand_site_tags
+from iconotext.report.source_offsets import source_spans
 
 
 @pytest.fixture
@@ -122,3 +124,73 @@ def test_admonitions_and_line_breaks(document):
 def test_ends_that_never_come_cost_nothing_much(piece):
     text = "{" + piece * 5_000
     assert expand_site_tags(text).text == text  # unbounded searches would take minutes
+
+
+D2L = """# Convolutions
+:label:`sec_conv`
+
+As :numref:`fig_corr` and :numref:`sec_conv` of :citet:`LeCun.1998` show, :numref:`sec_mlp` is first :cite:`A,B`.
+
+![The shaded parts are used.](img/a.png)
+:width:`400px`
+:label:`fig_corr`
+
+:begin_tab:`mxnet`
+A sentence for some.
+:end_tab:
+
+Before the other: ![A padded one.](img/b.png)
+:label:`fig_pad`
+
+:begin_tab:toc
+- [A part](part.md)
+:end_tab:
+
+$$a = b$$
+:eqlabel:`eq_a`
+
+| a | b |
+|---|---|
+| 1 | 2 |
+:label:`tab_a`
+
+Look at :numref:`fig_pad`, :ref:`tab_a` and :eqref:`eq_a`. The role `:label:` is code; a:b:c is not.
+"""
+
+
+def test_the_markup_of_d2lbook(document, picture):
+    for seed, name in enumerate("ab"):
+        picture(f"img/{name}.png", seed=seed)
+    found = document(D2L)
+    assert [s.text for s in found.sentences if s.kind != "cell"] == [
+        "Convolutions",
+        "As Fig. 1 and Convolutions of show, Section is first .",
+        "A sentence for some.",
+        "Before the other:",
+        "A part",
+        "$$a = b$$",
+        "Look at Fig. 2, Table and .",
+        "The role :label: is code; a:b:c is not.",
+    ]
+    assert [s.text for s in found.sentences if s.kind == "cell"] == ["a", "b", "1", "2"]
+    assert [(i.caption, i.anchors, i.problem) for i in found.images] == [
+        ("The shaded parts are used.", ("fig_corr",), None),
+        ("A padded one.", ("fig_pad",), None),
+    ]
+    evidence = reference_evidence(found)
+    assert [[i for i in range(len(found.sentences)) if evidence[i, j] == 1] for j in range(2)] == [[1], [10]]
+
+
+def test_sentences_with_markup_of_d2lbook_have_a_place(document):
+    found = document(D2L)
+    spans = source_spans(found)
+    assert spans[1] is not None
+    start, end = spans[1]
+    assert D2L[start:end].startswith("As :numref:`fig_corr` and")
+    assert all(span is not None for sentence, span in zip(found.sentences, spans, strict=True) if " " in sentence.text)
+
+
+@pytest.mark.parametrize("label", ["<span data-label></span>", "<span data-label id=x></span>", ":label:`x`"])
+def test_labels_without_anything_to_name(document, label):
+    texts = [s.text for s in document(f"{label}\n\nWords.\n\n<div><td>{label}</td></div>\n\n- {label}\n").sentences]
+    assert "Words." in texts

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from importlib import import_module
 
 import numpy as np
+import pypdfium2 as pdfium
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -241,7 +243,7 @@ def test_a_form_that_draws_itself(tmp_path):
 @pytest.mark.slow
 def test_a_form_that_draws_itself_twice_cannot_fill_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(import_module("iconotext.read"), "MAX_SECONDS", 1.5)
-    with pytest.raises(HostileDocumentError, match="GiB"):
+    with pytest.raises(HostileDocumentError, match="900 MiB"):
         reading(tmp_path, form_that_draws(b"/Fm Do /Fm Do"))
     monkeypatch.undo()
     assert texts(reading(tmp_path, form_that_draws(b""))) == ["There is text on this page."]  # the next one is read
@@ -352,6 +354,77 @@ def test_a_picture_with_too_many_pixels_is_not_unpacked(tmp_path):
     assert "pixels" in (image.problem or "")
 
 
+@pytest.fixture
+def rendered(monkeypatch) -> list[int]:
+    """The pixels of each image object that pdfium is asked to draw."""
+    drawn: list[int] = []
+    get_bitmap = pdfium.PdfImage.get_bitmap
+
+    def recording(image, *given, **options):
+        bitmap = get_bitmap(image, *given, **options)
+        drawn.append(bitmap.width * bitmap.height)
+        return bitmap
+
+    monkeypatch.setattr(pdfium.PdfImage, "get_bitmap", recording)
+    return drawn
+
+
+def files(tmp_path, sheets, **objects) -> list[tuple[object, str | None]]:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(write_pdf(sheets, **objects))
+    (flow,) = read_document(path, ReadSettings())
+    return [(image.file, image.problem) for block in flow.blocks for _, image in block.images]
+
+
+def test_a_picture_that_is_drawn_many_times_is_decoded_once(tmp_path, rendered):
+    sheets, picture = [Sheet(), Sheet()], png(2, (400, 300))
+    for number in range(60):
+        across, down = number % 8 * 70, number // 8 * 70
+        for sheet in sheets:
+            sheet.picture(across + 10, down + 20, 20 + number / 2, 15 + number * 0.375, picture)
+    images = files(tmp_path, sheets)
+    assert len(images) == 120
+    assert len({id(file) for file, _ in images}) == 1
+    assert [pixels for pixels in rendered if pixels > 128 * 128] == [pytest.approx(120_000, rel=0.02)]
+    assert len(rendered) <= 12  # and a few small ones, to see that nothing else covers it
+
+
+def masked(number: int) -> bytes:
+    head = "/Type /XObject /Subtype /Image /Width 80 /Height 80 /ColorSpace /DeviceRGB /BitsPerComponent 8"
+    return stream(f"{head} /SMask {number} 0 R", bytes(80 * 80 * 3))
+
+
+def mask(seed: int) -> bytes:
+    values = np.random.default_rng(seed).integers(0, 256, (80, 80), dtype=np.uint8).tobytes()
+    head = "/Type /XObject /Subtype /Image /Width 80 /Height 80 /ColorSpace /DeviceGray /BitsPerComponent 8"
+    return stream(head, values)
+
+
+def test_the_same_black_behind_other_masks_is_another_picture(tmp_path, monkeypatch):
+    sheet = Sheet(xobjects={f"I{n}": 900 + n for n in range(15)})
+    for number in range(15):
+        left, top = number % 5 * 110 + 20, number // 5 * 110 + 120
+        sheet.content.append(f"q 90 0 0 90 {left} {792 - top} cm /I{number} Do Q")
+    objects = {900 + n: masked(920 + n) for n in range(15)} | {920 + n: mask(n) for n in range(15)}
+    assert len({file for file, _ in files(tmp_path, [sheet], objects=objects)}) == 15
+    monkeypatch.setattr(import_module("iconotext.read.pdf.images"), "MAX_LOOKED", 5 * 80 * 80)
+    some = files(tmp_path, [sheet], objects=objects)
+    assert [problem for _, problem in some[:6]] == [None] * 6
+    assert {problem for _, problem in some[6:]} == {
+        "not decoded: the document draws large pictures too often: split it"
+    }
+
+
+def test_of_a_huge_picture_no_more_pixels_are_drawn_than_anybody_needs(tmp_path, rendered, monkeypatch):
+    monkeypatch.setattr(import_module("iconotext.read.pdf.images"), "MAX_DRAWN", 30_000)
+    sheet = Sheet()
+    sheet.picture(72, 72, 10, 500, png(1, (600, 600)))  # as wide as in the file it would be 30,000 pixels high
+    ((file, problem),) = files(tmp_path, [sheet])
+    assert problem is None
+    assert isinstance(file, bytes)
+    assert max(rendered) <= 31_000
+
+
 def test_a_broken_picture_stops_nothing(tmp_path):
     sheet = Sheet()
     sheet.lines(72, 100, FIRST)
@@ -390,3 +463,139 @@ def test_noise(tmp_path_factory, whole, noise, at):
         read(path)
     except IconotextError as error:
         assert "\n" not in str(error)
+
+
+PROSE = (
+    "The tower stands on a hill above the town and can be seen from far away, as the drawing in Figure 2 shows, which"
+    " an engineer of the railway made on a summer day long before the bridge was built, when boats still carried all"
+    " the wood across the river and the road to the north ended at the mill. Its walls are of brick that was burnt"
+    " nearby, and its roof is of slate from a quarry in the mountains. Nobody knows who paid for it, although letters"
+    " in the archive of the town name a merchant whose ships had come back from the south with more silver than"
+    " anybody had expected."
+).split()
+
+
+def set_lines(width: int, words: list[str] = PROSE) -> list[str]:
+    return textwrap.wrap(" ".join(words), width)
+
+
+def put(sheet: Sheet, x: float, y: float, lines: list[str], leading: float, *, right: float | None = None) -> float:
+    """Set lines of 12 points; with ``right`` all but the last are stretched to end there, as justified text is."""
+    for number, line in enumerate(lines, 1):
+        spare = 0.0
+        if right is not None and number < len(lines):
+            spare = (right - x - helvetica(line)) / line.count(" ")
+        sheet.content.append(f"{spare:.3f} Tw")
+        sheet.text(x, y, line, size=12)
+        y += leading
+    sheet.content.append("0 Tw")
+    return y
+
+
+def helvetica(line: str) -> float:
+    """The width of a line in Helvetica of 12 points."""
+    page = write_pdf([Sheet(content=[f"BT /F1 12 Tf 1 0 0 1 0 700 Tm ({line}) Tj ET"])])
+    with pdfium.PdfDocument(page) as document:
+        text = document[0].get_textpage()
+        return max(text.get_charbox(n, loose=True)[2] for n in range(text.count_chars()))
+
+
+@pytest.mark.parametrize("leading", [12.5, 14.4, 20.7, 24.0, 27.6, 33.0])
+@pytest.mark.parametrize("justified", [False, True])
+def test_paragraphs_whatever_the_distance_of_lines(tmp_path, leading, justified):
+    """Single, one and a half, double (Word's has 2.3 times the size of its letters), and more."""
+    sheet, right = Sheet(), 480 if justified else None
+    y = put(sheet, 72, 90, set_lines(70), leading, right=right)
+    first, *rest = set_lines(66, PROSE[:40])
+    put(sheet, 96, y, [first], leading)  # indented
+    put(sheet, 72, y + leading, rest, leading, right=right)
+    document = reading(tmp_path, [sheet])
+    assert " ".join(texts(document)) == " ".join(PROSE + PROSE[:40])
+    assert len({sentence.block for sentence in document.sentences}) == 2
+
+
+def test_the_distance_of_lines_is_that_of_the_page(tmp_path):
+    """A title page and a list set close do not decide for the double-spaced text behind them."""
+    close, wide = Sheet(), Sheet()
+    for number in range(4):
+        put(close, 72, 80 + 150 * number, set_lines(70), 14)
+    put(wide, 72, 90, set_lines(70), 27.6)
+    document = reading(tmp_path, [close, wide])
+    assert len({sentence.block for sentence in document.sentences}) == 5
+
+
+def test_short_paragraphs_far_apart_stay_apart(tmp_path):
+    sheet = Sheet()
+    lines = [f"Entry {word} has a line of its own here." for word in "one two three four five six seven".split()]
+    put(sheet, 72, 90, lines, 28)
+    assert texts(reading(tmp_path, [sheet])) == lines
+
+
+def test_two_columns_double_spaced(tmp_path):
+    sheet = Sheet()
+    lines = set_lines(36)
+    put(sheet, 60, 90, lines[: len(lines) // 2], 27.6)
+    put(sheet, 330, 90, lines[len(lines) // 2 :], 27.6)
+    document = reading(tmp_path, [sheet])
+    assert " ".join(texts(document)) == " ".join(PROSE)
+    assert len({sentence.block for sentence in document.sentences}) == 1
+
+
+def ligatures(strings: list[str], encoding: str = "", table: str = "") -> bytes:
+    """A page with lines in a font whose ligatures have the codes of the strings, and the text that its entries give."""
+    sheet = Sheet()
+    for number, line in enumerate(strings):
+        codes = line.encode("latin-1").hex()
+        sheet.content.append(f"BT /F9 12 Tf 1 0 0 1 72 {700 - 14 * number} Tm <{codes}> Tj ET")
+    widths = " ".join(["500"] * 256)
+    font = f"<< /Type /Font /Subtype /Type1 /BaseFont /Times-Roman /FirstChar 0 /LastChar 255 /Widths [{widths}] {encoding} >>"
+    return write_pdf([sheet], objects={900: font.encode(), 901: stream("", table.encode())}, fonts="/F9 900 0 R")
+
+
+WITH_LIGATURES = ["A di{ff}erent o{ffi}ce has a {fi}eld of its own and the {fl}ame of", "the ba{ffl}ed man."]
+READ_LIGATURES = "A different office has a field of its own and the flame of the baffled man."
+
+
+def coded(codes: str) -> list[str]:
+    names = dict(zip(("ff", "fi", "fl", "ffi", "ffl"), codes, strict=True))
+    return [line.format(**names) for line in WITH_LIGATURES]
+
+
+@pytest.mark.parametrize(
+    ("codes", "encoding"),
+    [
+        ("\x0b\x0c\x0d\x0e\x0f", ""),
+        ("\x1b\x1c\x1d\x1e\x1f", ""),
+        ("\x80\x81\x82\x83\x84", "/Encoding << /Differences [128 /ff /fi /fl /ffi /ffl] >>"),
+        ("\x80\x81\x82\x83\x84", "/Encoding << /Differences [128 /uniFB00 /uniFB01 /uniFB02 /uniFB03 /uniFB04] >>"),
+    ],
+)
+def test_ligatures_are_letters(tmp_path, caplog, codes, encoding):
+    assert texts(reading(tmp_path, ligatures(coded(codes), encoding))) == [READ_LIGATURES]
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("single", [True, False])
+def test_ligatures_with_a_table_of_text(tmp_path, single):
+    """``ToUnicode`` gives the ligature itself, or its letters; older fonts have private codes for two of them."""
+    given = (
+        ["FB00", "F001", "F002", "FB03", "FB04"]
+        if single
+        else ["00660066", "00660069", "0066006C", "006600660069", "00660066006C"]
+    )
+    lines = "\n".join(f"<{code:02X}> <{text}>" for code, text in zip(range(0x80, 0x85), given, strict=True))
+    table = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /A def /CMapType 2 def\n"
+        f"1 begincodespacerange <00> <FF> endcodespacerange\n5 beginbfchar\n{lines}\nendbfchar\n"
+        "1 beginbfrange <20> <7E> <0020> endbfrange endcmap end end"
+    )
+    data = ligatures(coded("\x80\x81\x82\x83\x84"), "/ToUnicode 901 0 R", table)
+    assert texts(reading(tmp_path, data)) == [READ_LIGATURES]
+
+
+def test_characters_without_text_are_counted(tmp_path, caplog):
+    strange = ["A di\x03erent o\x04ce has \x05 a eld of words, and so it", "goes on as be\x90ore."]
+    assert texts(reading(tmp_path, ligatures(strange))) == [
+        "A di\ufffderent o\ufffdce has a eld of words, and so it goes on as be\ufffdore."
+    ]
+    assert "a.pdf: 3 characters of its words have no text in the PDF, such as ligatures, first on page 1" in caplog.text

@@ -92,6 +92,10 @@ def test_a_document_without_text_or_pictures(tmp_path, picture):
         ("猫はマットの上に座っていました。", "ja"),
         ("Tram 5", "en"),
         ("", "en"),
+        # Titles and names, which the identifier takes for Nigerian Pidgin, Nynorsk, Latin ...
+        ("Solar panel wiring diagram fuse box", "en"),
+        ("Home News Sport Weather Video Live", "en"),
+        ("Nikon Photo Gallery Tour Menu Login Contact Blog Shop", "en"),
     ],
 )
 def test_language(text, language):
@@ -180,3 +184,48 @@ def test_any_markup_gives_consistent_positions(tmp_path, pieces, suffix):
     assert positions == sorted(positions)
     assert all(0 <= p <= len(document.sentences) for p in positions)
     assert document.has_layout
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("en", ["As we see in Fig. 268. the fly has wings.", "It flies."]),
+        ("en", ["Fig. 268. The fly.", "It has six legs."]),
+        ("en", ["Plate IV. The wings.", "They are long."]),
+        ("en", ["The wings are long. Fig. 268.", "The legs are short."]),
+        ("en", ["See Figs. 3 and 4.", "Eq. 3 and Tab. 4 say why.", "No. 5 is alive."]),
+        ("en", ["See pp. 12-14 there.", "Vol. 3 is lost.", "In ch. 4 and sec. 5.2 we go on."]),
+        ("en", ["See Fig. 5.", "The fly is here."]),
+        ("en", ["She closed the tab.", "3 days later she was well."]),
+        ("en", ["He said no.", "Then he left."]),
+        ("de", ["Siehe Abb. 12.", "Die Fliege zeigt Tab. 3 auf S. 7 und Nr. 5."]),
+        ("de", ["Abb. 12. Die Fliege."]),
+        ("fr", ["Voir fig. 12 et tab. 3.", "La mouche."]),
+        ("es", ["Véase la Fig. 3 y la pág. 5 aquí.", "Otra."]),
+        ("it", ["Vedi fig. 3 e pag. 5.", "Altro."]),
+        ("nl", ["Zie Afb. 3 en blz. 5.", "Nog een."]),
+        ("ru", ["См. рис. 3 и табл. 4.", "Дальше."]),
+        ("pl", ["Na rys. 3 i tab. 4 jest mucha.", "Dalej."]),
+        ("sv", ["Se fig. 3 och tab. 4.", "Nästa."]),
+        ("tr", ["Burada Şek. 3 ve Tab. 4 var.", "Son."]),
+    ],
+)
+def test_numbers_of_figures_do_not_end_sentences(language, sentences):
+    text = " ".join(sentences)
+    assert [text[start:end] for start, end in split_sentences(text, language)] == sentences
+
+
+def test_a_label_alone_is_no_sentence(tmp_path):
+    (tmp_path / "a.md").write_text("The fly.\n\nFig. 268.\n\nIt has wings.\n\n- Table 3\n\n## Figure 4\n")
+    assert [s.text for s in read(tmp_path / "a.md").sentences] == ["The fly.", "It has wings.", "Figure 4"]
+
+
+def test_a_document_without_sentences_says_so(tmp_path, caplog, picture):
+    picture("a.png")
+    (tmp_path / "a.md").write_text("![A tram](a.png)\n")
+    assert len(read(tmp_path / "a.md").images) == 1
+    assert "a.md: no sentences in it, so that no picture can be linked" in caplog.text
+    caplog.clear()
+    (tmp_path / "b.md").write_text("A tram.\n")
+    read(tmp_path / "b.md")
+    assert caplog.text == ""

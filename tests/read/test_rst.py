@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 
 import pytest
+from lxml import etree
 
 from iconotext.errors import HostileDocumentError
 from iconotext.links.reference import EXPLICIT, reference_evidence
 from iconotext.read import ReadSettings, read
 from iconotext.read.include import MAX_INCLUDED
+from iconotext.read.rst import _text
 from iconotext.read.sphinx import MAX_LINE, on_a_page
 
 
@@ -185,5 +187,61 @@ def test_endless_lines_are_refused(tmp_path):
 
 
 def test_deep_nesting_is_refused_or_read(tmp_path):
-    with pytest.raises(HostileDocumentError, match=r"nested too deeply"):
+    with pytest.raises(HostileDocumentError, match=r"line 511: it is nested too deeply: more than 255 indentations"):
         rst(tmp_path, "".join(" " * depth + "- a\n\n" for depth in range(0, 4_000, 2)))
+    with pytest.raises(HostileDocumentError, match=r"nested too deeply"):
+        rst(tmp_path, "- " * 10_000 + "a")
+    stairs = "".join(" " * depth + "- a\n\n" for depth in range(0, 100, 2))
+    assert texts(rst(tmp_path, stairs * 20)) == ["a"] * 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a@b" + "-" * 30_000, "more marks in its paragraphs, or longer words"),
+        ("a." * 15_000, "more marks in its paragraphs, or longer words"),
+        ("*a " * 15_000, "more marks in its paragraphs, or longer words"),
+        ("`a\n" * 15_000, "more marks in its paragraphs, or longer words"),
+        ("\n\n".join(["*a " * 2_000] * 30), "more marks in its paragraphs, or longer words"),
+        ("\n".join(f".. [#] Note {n}." for n in range(5_001)), "more than 5,000 notes"),
+        ("\n".join(f".. [A{n}] Note." for n in range(5_001)), "more than 5,000 citations"),
+        ("\n".join(f".. |s{n}| replace:: x" for n in range(2_001)), "more than 2,000 substitutions"),
+        ("\n".join(f".. _t{n}:" for n in range(1_001)) + "\n\nText.", "more than 1,000 names of one place"),
+        (
+            "|s0|\n\n"
+            + "".join(f".. |s{n}| replace:: |s{n + 1}| |s{n + 1}|\n" for n in range(20))
+            + ".. |s20| replace:: x",
+            "more than 100,000 texts that substitutions stand for",
+        ),
+    ],
+)
+def test_what_docutils_takes_minutes_for_is_refused(tmp_path, text, message):
+    path = tmp_path / "a.rst"
+    path.write_text(f"Text.\n\n{text}\n")
+    with pytest.raises(HostileDocumentError, match=message):
+        read(path)
+
+
+@pytest.mark.slow
+def test_long_texts_that_people_write_pass_the_limits_of_docutils(tmp_path):
+    path = tmp_path / "a.rst"
+    links = "".join(f"*Word {n}*, see `here <https://example.org/{'a' * 300}/{n}>`__ and |s|.\n" for n in range(200))
+    notes = "\n".join(f".. [#n{n}] Note {n}." for n in range(1_000))
+    targets = "\n".join(f".. _t{n}: https://example.org/{n}" for n in range(2_000))
+    path.write_text(f"{links}\n{notes}\n\n{targets}\n\n.. |s| replace:: this\n")
+    assert len(read(path).sentences) > 1_000
+
+
+def test_a_text_is_added_behind_many_elements_without_counting_them():
+    class Counted(etree.ElementBase):
+        def __len__(self):
+            raise AssertionError("counts all children")
+
+    lookup = etree.ElementDefaultClassLookup(element=Counted)
+    parser = etree.XMLParser()
+    parser.set_element_class_lookup(lookup)
+    parent = etree.fromstring("<p><i>a</i><i>b</i></p>", parser)
+    _text(parent, " and")
+    _text(parent, " more")
+    assert etree.tostring(parent) == b"<p><i>a</i><i>b</i> and more</p>"

@@ -7,6 +7,7 @@ not depend on other images or the number of workers.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from iconotext.features.backbone import Picture
     from iconotext.types import Document
 
+logger = logging.getLogger(__name__)
+
 LONGEST_SIDE = 2000
 """Larger images are first reduced to this longer side in pixels."""
 
@@ -38,6 +41,9 @@ DETECTION_SIDE = 736
 MOST_TEXT = 1000
 """Limit on the text that is read in an image: total of width / height of the lines, about four characters per unit, the
 most certain lines first. A page of 50 long lines has 1,500; 1,000 take some six seconds on one core."""
+
+MOST_READ, BYTES_A_READ = 50, 4_000
+"""Images of a document whose words are read: ``MOST_READ``, and one for each ``BYTES_A_READ`` bytes of their files."""
 
 LEAST_CONFIDENCE = 0.6
 """Lines of lower confidence are dropped, since most are no text."""
@@ -75,15 +81,33 @@ def load_line_reader() -> LineReader:
 
 
 def with_lines(document: Document, reader: LineReader) -> Document:
-    """Add the lines of text in images that have none yet; a broken image gets a ``problem``."""
-    wanted = [j for j, x in enumerate(document.images) if x.problem is None and x.file is not None and x.lines is None]
+    """Add the lines of text in images that have none yet; a broken image gets a ``problem``.
+
+    Of thousands of images of a few bytes each only some are read, in their order; the others get no lines, and the log
+    says how many.
+    """
     images = list(document.images)
+    wanted = [j for j, x in enumerate(images) if x.problem is None and x.file is not None and x.lines is None]
+    most = MOST_READ + sum(_file_size(images[j].file) for j in wanted) // BYTES_A_READ
+    for j in wanted[most:]:
+        images[j] = replace(images[j], lines=())
+    if len(wanted) > most:
+        reason = f"more than {MOST_READ} pictures, of fewer than {BYTES_A_READ:,} bytes each"
+        logger.warning("%s: the words in %d pictures are not read: %s", document.id, len(wanted) - most, reason)
+    wanted = wanted[:most]
     for j, lines in zip(wanted, reader.read([images[j].file or b"" for j in wanted]), strict=True):
         if isinstance(lines, str):
             images[j] = replace(images[j], problem=lines.removeprefix(f"{images[j].file!s}: "))
         else:
             images[j] = replace(images[j], lines=lines)
     return replace(document, images=tuple(images))
+
+
+def _file_size(file: Picture | None) -> int:
+    try:
+        return len(file) if isinstance(file, bytes) else file.stat().st_size if file is not None else 0
+    except OSError:  # gone: reading says so
+        return 0
 
 
 def _engines() -> tuple[Any, Any]:

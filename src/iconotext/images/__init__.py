@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
-from iconotext.images.file import decode_image, decode_pixels, image_kind, image_size
+from iconotext.images.file import decode_image, decode_pixels, drawing_time, image_kind, image_size
 from iconotext.images.kind import Kind
 from iconotext.types import Image
 from iconotext.worker import LimitError, run_isolated
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MAX_PIXELS = 100_000_000
 """Images with more pixels are refused."""
@@ -30,7 +35,44 @@ MAX_ISOLATED_MEMORY = 768 * 2**20
 MAX_SECONDS, SVG_SECONDS = 120.0, 10.0
 """Time limits, in seconds, for decoding an image, and an SVG, in the worker process."""
 
-_ICON, _REPEAT = "smaller than", "the same picture as"
+ALL_SECONDS, BYTES_A_SECOND = 10.0, 100_000
+"""Seconds of the processor for all drawings (SVG) of a document: at least ``ALL_SECONDS``, and by their bytes."""
+
+ALL_PIXELS, PIXELS_A_BYTE = 1_000_000_000, 200
+"""Pixels of all pictures of a document: ``ALL_PIXELS`` + ``PIXELS_A_BYTE`` for each byte of their files.
+
+Photographs have up to 20 pixels a byte, drawings up to 200, and a picture that was made to take long has a thousand."""
+
+SLOW, SLOW_PIXELS = 3, 5_000_000
+"""How often a pixel of a slow format counts (TIFF, AVIF, HEIC, JPEG 2000), and pixels as which such a picture counts at
+least, since its header may understate them."""
+
+SMALL = 8
+"""Up to this multiple of ``MIN_SIDE``, or of the side that the user chose, a picture with the name of an icon or a logo
+is one, and a picture that looks like another one of its name is its thumbnail."""
+
+POINTS, APART = 16, 0.3
+"""Two pictures look the same if the colours of 16 by 16 areas differ by less than this share of what they vary by in
+the picture. Of 80 thumbnails all differed by less; of 245,000 pairs of different drawings, not chosen by their names,
+none by less than 0.43."""
+
+_ICON, _NAMED, _COPY, _REPEAT = (
+    "smaller than",
+    "named as an icon or a logo",
+    "a copy of a picture that is there as large or larger",
+    "the same picture as",
+)
+
+_ICON_NAME = re.compile(
+    r"(?:^|[-_. ])(?:favicon|apple-touch-icon|android-chrome|mstile|icons?|logos?|sprites?)(?:[-_. @\d]|$)",
+    re.IGNORECASE,
+)
+_OF_SIZE = re.compile(
+    r"(?:^|[-_. ])(?:\d{2,4}x\d{2,4}|\d{2,4}(?:w|px)|thumb(?:nail)?s?|tn|mini|small|medium|large|full|scaled|preview)"
+    r"(?=[-_. @]|$)|@[123]x",
+    re.IGNORECASE,
+)
+"""Parts of file names that tell sizes of one picture apart."""
 
 Result = TypeVar("Result")
 
@@ -68,7 +110,7 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
 
 
 def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: int = MAX_PIXELS) -> tuple[Image, ...]:
-    """Set the problem of images that are not to be linked, from their headers alone.
+    """Set the problem of images that are not to be linked, from their headers; several drawings are drawn once.
 
     Args:
         images: The images of one document. An existing ``problem`` stays.
@@ -76,38 +118,189 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
         max_pixels: As for ``decode``.
 
     Returns:
-        The same images in order, with a ``problem`` if the file is missing or not an image, the image is too small, or
-        it has the same bytes as an earlier one.
+        The same images in order, with a ``problem`` if the file is missing or not an image, the image is too small, it
+        is an icon by its name or a repeat (the same bytes as an earlier one, or a thumbnail of another one), or the
+        document's images together would take too long to decode.
     """
     known: dict[Hashable, Path | bytes | None] = {}
     same = [known.setdefault(_identity(image.file), image.file) for image in images]
     # A document may name one large file a thousand times: read each file once.
-    look = functools.cache(functools.partial(_header_problem, min_side=min_side, max_pixels=max_pixels))
-    problems = [image.problem or look(file) for image, file in zip(images, same, strict=True)]
+    look = functools.cache(functools.partial(_look_at, max_pixels=max_pixels))
+    problems = [
+        image.problem or look(file)[1] or _icon_problem(image.source, look(file)[0], min_side)
+        for image, file in zip(images, same, strict=True)
+    ]
     files = {i: file for i, file in enumerate(same) if problems[i] is None and file is not None}
     for repeat, first in _repeats(files).items():
         source = images[first].source
         problems[repeat] = f"{_REPEAT} {'an earlier picture' if source.startswith('data:') else source}"
+        del files[repeat]
+    kinds = {i: look(file)[2] for i, file in files.items()}
+    drawings = {i: file for i, file in files.items() if kinds[i] == "SVG"}
+    sizes = {i: look(file)[0] or (0, 0) for i, file in files.items() if i not in drawings}
+    others = {i: (files[i], kinds[i], width * height) for i, (width, height) in sizes.items()}
+    for i, problem in (*_beyond_pixels(others), *(_beyond_seconds(drawings) if len(drawings) > 1 else ())):
+        problems[i] = problem
+    rest = [i for i in files if problems[i] is None]
+    several = [(images[i].source, files[i]) for i in rest]
+    for copy, other in copies(several, lambda file: look(file)[0], min_side=min_side).items():
+        problems[rest[copy]] = copy_problem(several[other][0])
     return tuple(
         image if image.problem == problem else replace(image, problem=problem)
         for image, problem in zip(images, problems, strict=True)
     )
 
 
+def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, Kind, int]]) -> Iterator[tuple[int, str]]:
+    """Numbers of the images, with their kinds and pixels, that are too many for a document, and why."""
+    used, allowed = 0, ALL_PIXELS
+    for i, (file, kind, pixels) in files.items():
+        allowed += PIXELS_A_BYTE * _file_size(file)
+        cost = pixels if kind == "plain" else SLOW * max(pixels, SLOW_PIXELS)
+        if used + cost > allowed:
+            yield i, "not decoded: the pictures of the document have too many pixels together: scale them down"
+        else:
+            used += cost
+
+
+def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int, str]]:
+    """Numbers of the drawings that cannot be drawn, or not in the time for all drawings of a document, and why.
+
+    How long a drawing takes shows only when it is drawn.
+    """
+    used, allowed = 0.0, max(ALL_SECONDS, sum(map(_file_size, drawings.values())) / BYTES_A_SECOND)
+    for i, file in drawings.items():
+        problem = None
+        if used < allowed:
+            try:
+                seconds, problem = _isolated_if_needed("SVG", drawing_time, file)
+            except ImageError as error:  # it was ended
+                seconds, problem = SVG_SECONDS, str(error)
+            used += seconds
+        if problem is None and used >= allowed:
+            problem = f"not drawn: the drawings of the document take more than {allowed:.0f} seconds: convert it to PNG"
+        if problem is not None:
+            yield i, problem
+
+
 def is_harmless(problem: str) -> bool:
     """Whether a ``problem`` is not worth mentioning: an icon, or a repeat."""
-    return problem.startswith((_ICON, _REPEAT))
+    return problem.startswith((_ICON, _NAMED, _COPY, _REPEAT))
 
 
-def _header_problem(file: Path | bytes | None, min_side: int, max_pixels: int) -> str | None:
-    if file is None:
-        return "file not found"
+def _file_size(file: Path | bytes) -> int:
+    return len(file) if isinstance(file, bytes) else file.stat().st_size
+
+
+def kind_of(problem: str) -> str:
+    """A harmless ``problem`` without what is special to one picture, to count pictures by it."""
+    return re.split(r"[:(]", problem, maxsplit=1)[0].strip()
+
+
+def copy_problem(source: str) -> str:
+    """The ``problem`` of a copy of another picture, from ``copies``."""
+    return f"{_COPY}: {source}"
+
+
+def copied_from(problem: str | None) -> str | None:
+    """The picture that a ``copy_problem`` names; None for another problem."""
+    prefix, colon, source = (problem or "").partition(": ")
+    return source if colon and prefix == _COPY else None
+
+
+def plain_name(source: str) -> str:
+    """The name of a picture's file without its suffix and what tells its sizes apart, in lower case; empty for data."""
+    if source.startswith("data:"):
+        return ""
+    stem = _stem(source)
+    return (_OF_SIZE.sub("", stem).strip("-_. ") or stem).lower()
+
+
+Size = tuple[int, int]
+
+
+def copies(
+    pictures: Iterable[tuple[str, Path | bytes]],
+    size_of: Callable[[Path | bytes], Size | None] | None = None,
+    *,
+    min_side: int = MIN_SIDE,
+) -> dict[int, int]:
+    """Find small pictures that are there as large or larger: thumbnails, and the same picture in another encoding.
+
+    Only pictures whose names agree but for a size are looked at (``plain_name``), so that few must be decoded.
+
+    Args:
+        pictures: Source and content; those with the same bytes are no copies of each other.
+        size_of: Width and height; by default from the header.
+
+    Returns:
+        Number of a picture to the number of the largest that looks the same; of equal ones the first is the largest.
+    """
+    groups: dict[str, dict[int, Path | bytes]] = defaultdict(dict)
+    for number, (source, file) in enumerate(pictures):
+        if name := plain_name(source):
+            groups[name][number] = file
+    size_of = size_of or (lambda file: _look_at(file)[0])
+    found: dict[int, int] = {}
+    for files in groups.values():
+        sizes = {i: size for i, file in files.items() if (size := size_of(file))} if len(files) > 1 else {}
+        look = functools.cache(_look_of)
+        by_size = sorted(sizes, key=lambda i: (-sizes[i][0] * sizes[i][1], i))
+        for place, i in enumerate(by_size):
+            for j in by_size[:place] if min(sizes[i]) <= SMALL * min_side else ():
+                if j in found or not _same_shape(sizes[i], sizes[j]):
+                    continue
+                if _same_look(look(files[i]), look(files[j])) and _digest(files[i]) != _digest(files[j]):
+                    found[i] = j
+                    break
+    return found
+
+
+def _stem(source: str) -> str:
+    name = re.split(r"[?#]", source.replace("\\", "/"), maxsplit=1)[0].rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+def _same_shape(one: Size, other: Size) -> bool:
+    """Whether sides have the same ratio, up to rounding of the smaller picture's sides."""
+    (width, height), (wide, high) = one, other
+    return abs(width * high - height * wide) <= max(wide, high)
+
+
+def _look_of(file: Path | bytes) -> NDArray[np.float32] | None:
+    """(16, 16, 3) mean colours of areas, 0 to 255; None if the picture cannot be decoded."""
     try:
-        width, height = _isolated_if_needed(image_kind(file), image_size, file, max_pixels)
+        image = decode(file, at_least=8 * POINTS)
+    except (ImageError, OSError):
+        return None
+    return np.asarray(image.resize((POINTS, POINTS), Pillow.Resampling.BOX), np.float32)
+
+
+def _same_look(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> bool:
+    if one is None or other is None:
+        return False
+    return float(np.square(one - other).mean()) <= APART**2 * float(np.square(one - one.mean((0, 1))).mean())
+
+
+def _look_at(file: Path | bytes | None, max_pixels: int = MAX_PIXELS) -> tuple[Size | None, str | None, Kind]:
+    """Width and height from the header, or why there are none, and the kind of the file."""
+    if file is None:
+        return None, "file not found", "plain"
+    try:
+        kind = image_kind(file)
+        return _isolated_if_needed(kind, image_size, file, max_pixels), None, kind
     except ImageError as error:
-        return str(error)
-    if min(width, height) < min_side:
-        return f"{_ICON} {min_side} px ({width} × {height}): an icon or a spacer"
+        return None, str(error), "plain"
+
+
+def _icon_problem(source: str, size: Size | None, min_side: int) -> str | None:
+    """The ``problem`` of an icon, by its size or by its name; None for another picture."""
+    if size is None:
+        return None
+    if min(size) < min_side:
+        return f"{_ICON} {min_side} px ({size[0]} × {size[1]}): an icon or a spacer"
+    if min(size) <= SMALL * min_side and not source.startswith("data:") and _ICON_NAME.search(_stem(source)):
+        return f"{_NAMED} ({size[0]} × {size[1]})"
     return None
 
 
@@ -125,7 +318,7 @@ def _identity(file: Path | bytes | None) -> Hashable:
 def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
     """Number of a file that repeats an earlier one to the number of that one."""
     distinct = dict.fromkeys(files.values())
-    sizes = {file: len(file) if isinstance(file, bytes) else file.stat().st_size for file in distinct}
+    sizes = {file: _file_size(file) for file in distinct}
     shared = Counter(sizes.values())
     # A file of unique size needs no reading.
     content = {file: _digest(file) if shared[size] > 1 else file for file, size in sizes.items()}

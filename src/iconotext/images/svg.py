@@ -26,7 +26,8 @@ MAX_BYTES = 20 * 2**20
 OWN = re.compile(r"\s*(?:#|data:image/(?:png|jpe?g|gif|webp)[;,])", re.IGNORECASE)
 NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d{1,3})?"
 LENGTH = re.compile(rf"\s*+({NUMBER})\s*+([a-zA-Z%]*+)\s*+$")
-PIXELS = {"": 1, "px": 1, "pt": 4 / 3, "pc": 16, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96, "em": 16, "ex": 8}
+PIXELS = {"": 1, "px": 1, "pt": 4 / 3, "pc": 16, "in": 96, "mm": 96 / 25.4, "cm": 96 / 2.54, "q": 96 / 101.6}
+PIXELS |= {"em": 16, "rem": 16, "ex": 8}
 LONGEST = 200  # maximum number of characters of a numeric attribute
 DEFAULT_SIZE = (300.0, 150.0)  # as in CSS, for a drawing without a size
 
@@ -39,16 +40,8 @@ def svg_size(data: bytes) -> tuple[int, int]:
     Raises:
         ImageError: Not a well-formed SVG, or larger than ``MAX_BYTES``.
     """
-    root = _parsed(data)
-    box = [float(number) for number in re.findall(NUMBER, (root.get("viewBox") or "")[:LONGEST])]
-    inner = (box[2], box[3]) if len(box) == 4 and box[2] > 0 and box[3] > 0 else None
-    width, height = _length(root.get("width")), _length(root.get("height"))
-    ratio = inner[0] / inner[1] if inner else DEFAULT_SIZE[0] / DEFAULT_SIZE[1]
-    if width is None and height is None:
-        width, height = inner or DEFAULT_SIZE
-    elif width is None or height is None:
-        width, height = width or (height or 0) * ratio, height or (width or 0) / ratio
-    return round(min(width, 1e6)), round(min(height, 1e6))
+    width, height = _size(_parsed(data)) or DEFAULT_SIZE
+    return round(width), round(height)
 
 
 def render_svg(data: bytes) -> Pillow.Image:
@@ -64,6 +57,9 @@ def render_svg(data: bytes) -> Pillow.Image:
         for name, value in element.items():
             if etree.QName(name).localname == "href" and not OWN.match(value):
                 del element.attrib[name]
+    if size := _size(root):  # resvg knows fewer units, and takes per cent of nothing for the size of what is drawn
+        root.set("width", f"{size[0]:.6f}")
+        root.set("height", f"{size[1]:.6f}")
     font = "Open Sans"
     try:
         drawn = svg_to_bytes(
@@ -116,6 +112,21 @@ def _parsed(data: bytes) -> Element:
     if root.tag != "{http://www.w3.org/2000/svg}svg":
         raise ImageError("no SVG drawing: its outermost element is another one, or not in SVG's namespace")
     return root
+
+
+def _size(root: Element) -> tuple[float, float] | None:
+    """Width and height in pixels; None if the drawing declares neither them nor a ``viewBox``."""
+    box = [float(number) for number in re.findall(NUMBER, (root.get("viewBox") or "")[:LONGEST])]
+    inner = (box[2], box[3]) if len(box) == 4 and box[2] > 0 and box[3] > 0 else None
+    width, height = _length(root.get("width")), _length(root.get("height"))
+    ratio = inner[0] / inner[1] if inner else DEFAULT_SIZE[0] / DEFAULT_SIZE[1]
+    if width is None and height is None:
+        if inner is None:
+            return None
+        width, height = inner
+    elif width is None or height is None:
+        width, height = width or (height or 0) * ratio, height or (width or 0) / ratio
+    return min(width, 1e6), min(height, 1e6)
 
 
 def _length(value: str | None) -> float | None:

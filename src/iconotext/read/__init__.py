@@ -48,8 +48,8 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-MAX_MEMORY = 2 * 2**30
-"""Bytes of memory that the process may take that reads a document."""
+MAX_MEMORY = 900 * 2**20
+"""Bytes of memory that the process may take that reads a document, besides some 60 MiB of programs."""
 
 MAX_SECONDS = 600.0
 """Time limit for any document; a PDF of a thousand dense pages takes about 90 seconds."""
@@ -164,6 +164,9 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
         found = flow if origin is None else from_the_web(flow, origin)
         with _errors_of(path):
             document = assemble(found, path=path, identifier=identifier + flow.name, within=within, settings=settings)
+        if not document.sentences:
+            hint = "; a scanned one needs text recognition (OCR) first" if path.suffix.lower() == ".pdf" else ""
+            logger.warning("%s: no sentences in it, so that no picture can be linked%s", path, hint)
         yield document if origin is None else replace(document, meta={"address": origin.address})
 
 
@@ -196,7 +199,7 @@ def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
     try:
         yield
     except LimitError as error:
-        limits = f"{MAX_MEMORY / 2**30:g} GiB of memory or {seconds:.0f} seconds"
+        limits = f"{MAX_MEMORY / 2**20:.0f} MiB of memory or {seconds:.0f} seconds"
         raise HostileDocumentError(
             f"{path}: reading it takes more than {limits}, or ends its reader: split it"
         ) from error

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from lxml import etree
 
 from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.plain_text import data_size
 
 Element = Any  # lxml has no types of its own that mypy could check
 
@@ -190,7 +191,7 @@ def _check_directory(stream: BinaryIO) -> None:
 
 
 def _too_large(max_bytes: int) -> str:
-    return f"unpacks to more than the limit of {max_bytes / 2**20:.0f} MiB: raise it with max_bytes=..."
+    return f"unpacks to more than the limit of {data_size(max_bytes)}: raise it with max_bytes=..."
 
 
 def _bomb(name: str) -> str:

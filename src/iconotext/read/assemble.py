@@ -12,7 +12,7 @@ from iconotext.errors import ImageError
 from iconotext.images import inspect
 from iconotext.read.address import Addresses
 from iconotext.read.blocks import Block, Flow, FlowImage, attach_captions
-from iconotext.read.sentences import document_language, split_sentences
+from iconotext.read.sentences import document_language, is_label, split_sentences
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Document, Image, Kind, Sentence
 
@@ -58,11 +58,16 @@ def _sample(blocks: list[Block]) -> list[str]:
 
 
 def _spans(block: Block, language: str) -> list[tuple[int, int]]:
-    """Positions of the sentences in a block; a heading is one sentence, a line without letters and digits has none."""
+    """Positions of the sentences in a block; a heading is one sentence.
+
+    A line without letters and digits has none, nor has the label of a figure alone, unless it links to the figure.
+    """
     if not WORDS.search(block.text):
         return []
     if block.kind == "heading":
         return [(0, len(block.text))]
+    if block.kind != "cell" and not block.targets and is_label(block.text):
+        return []
     return [(a, b) for a, b in split_sentences(block.text, language) if WORDS.search(block.text[a:b])]
 
 

@@ -1,7 +1,7 @@
-r"""What MyST, Quarto and bookdown add to Markdown: directives, roles, divs, labels and references to figures.
+r"""What MyST, Quarto, bookdown and d2lbook add to Markdown: directives, roles, divs, labels, references to figures.
 
 All of it is told by how it is written: ``{figure}`` after a fence, ``{numref}`` before code, ``::: {#fig-a}``,
-``@fig-a``, ``\@ref(fig:a)``, ``(label)=``. Text without any of it is read as before.
+``@fig-a``, ``\@ref(fig:a)``, ``(label)=``, ``:label:`` before code. Text without any of it is read as before.
 """
 
 from __future__ import annotations
@@ -35,11 +35,32 @@ FIGURE_KEY = re.compile(r"@(?i:fig|tbl|tab)[-:]\w[\w.:/-]*(?<![.:/-])")
 BOOKDOWN = re.compile(r"\\@ref\((?:fig|tab):[^()\n]{1,200}\)")
 EMPTY_LINK = re.compile(r"\[\]\(#[^()\s]{1,200}\)")
 
+COLON_ROLE = re.compile(
+    r":(label|eqlabel|width|height|numref|ref|eqref|cite|citet|citep|bibliography):`([^`\n]{1,500})`"
+    r"|:begin_tab:(?:`[^`\n]{0,200}`|[a-z]{1,20})|:end_tab:"
+)
+"""Markup of d2lbook; ``:label:`` stands behind what it names."""
+SHOWN_FOR = {
+    "fig": "Fig.",
+    "tab": "Table",
+    "sec": "Section",
+    "subsec": "Section",
+    "chap": "Chapter",
+    "chapter": "Chapter",
+}
+"""By the first part of a label, what is shown for a reference to another file."""
+
 INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")
 """Code within a sentence, whose result is shown in its place."""
 
 REFERENCE = "|".join(
-    (r"\{[a-zA-Z][\w:+.-]{0,60}\}`[^`]{1,2000}`", "-?" + FIGURE_KEY.pattern, BOOKDOWN.pattern, EMPTY_LINK.pattern)
+    (
+        r"\{[a-zA-Z][\w:+.-]{0,60}\}`[^`]{1,2000}`",
+        COLON_ROLE.pattern,
+        "-?" + FIGURE_KEY.pattern,
+        BOOKDOWN.pattern,
+        EMPTY_LINK.pattern,
+    )
 )
 """Where references may stand in the source, for who looks for the places of sentences."""
 
@@ -64,6 +85,7 @@ def directives_plugin(parser: MarkdownIt) -> None:
     parser.block.ruler.before("fence", "target", _target, starts)
     parser.inline.ruler.before("escape", "bookdown", _bookdown)
     parser.inline.ruler.before("backticks", "role", _role)
+    parser.inline.ruler.before("backticks", "colon_role", _colon_role)
     parser.inline.ruler.before("link", "figure_key", _figure_key)
     parser.inline.ruler.before("link", "empty_link", _empty_link)
     rules: dict[str, Any] = parser.renderer.rules  # type: ignore[attr-defined]  # every renderer but the protocol has it
@@ -224,6 +246,21 @@ def _role(state: StateInline, silent: bool) -> bool:
     if found is None:
         return False
     return _push(state, silent, len(found[0]), role_html(found[1].lower(), found[3].strip(), found[0]))
+
+
+def _colon_role(state: StateInline, silent: bool) -> bool:
+    found = COLON_ROLE.match(state.src, state.pos) if state.src[state.pos] == ":" else None
+    if found is None:
+        return False
+    label, html = found[2], ""
+    match found[1]:
+        case "label":
+            html = f'<span id="{escape(label)}" data-label=""></span>'
+        case "numref" | "ref":
+            kind = label.partition("_")[0].partition("-")[0]
+            shown = {"fig": "Fig. %s", "tab": "Table %s"}.get(kind, "")
+            html = reference(label, shown, SHOWN_FOR.get(kind, label), found[0])
+    return _push(state, silent, len(found[0]), html)
 
 
 def role_html(name: str, text: str, raw: str) -> str:

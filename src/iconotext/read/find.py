@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, SettingError
+from iconotext.plain_text import counted
 from iconotext.read.format import FORMATS, SUFFIXES, lacks_extra
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ BUILT = {
 
 OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
 """Reasons for skipping a file, besides suffixes of other kinds of files, and names of folders, which end in ``/``."""
+
+KINDS = 8
+"""Kinds of files, or folders, that a message names."""
 
 _HEAD = 64 * 2**10
 """Bytes at the beginning of an HTML file that are read to find out whether it is a document."""
@@ -89,15 +93,31 @@ def find_documents(
                 yield file, folder
 
 
-def no_documents(paths: Iterable[Path | str], settings: ReadSettings, skipped: Counter[str]) -> DocumentError:
-    """The error to raise if ``find_documents`` found none."""
+def no_documents(
+    paths: Iterable[Path | str], settings: ReadSettings, skipped: Counter[str], *, formats: str = FORMATS
+) -> DocumentError:
+    """The error of every command whose paths hold nothing that it reads: how many files are there, and of which kinds.
+
+    Args:
+        skipped: As ``find_documents`` has counted.
+        formats: The kinds of files that the command reads.
+    """
     names = ", ".join(map(str, paths))
     given = [name for name in ("include", "exclude") if getattr(settings, name)]
     folders = bool(settings.exclude) and any(kind.endswith("/") for kind in skipped)
     if given and (skipped[EXCLUDED] or folders):
         left_out = " and ".join(f"{name}=..." for name in given)
         return DocumentError(f"no documents in {names} but those that {left_out} leaves out")
-    return DocumentError(f"no documents in {names}: read are {FORMATS}")
+    kinds = Counter({kind or "without suffix": n for kind, n in skipped.items() if not kind.endswith("/")})
+    there = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common(KINDS))
+    there += f" and {len(kinds) - KINDS:,} other kinds" if len(kinds) > KINDS else ""
+    total = kinds.total()
+    seen = f"{counted(total, 'file')} there, {'which is not read' if total == 1 else 'none of which is read'} ({there})"
+    passed_by = sorted(kind for kind in skipped if kind.endswith("/"))
+    also = f"; folders left out: {', '.join(passed_by[:KINDS])}" if passed_by else ""
+    wanting = any(map(lacks_extra, kinds))
+    also += '; some of these are read after: pip install "iconotext[formats]"' if wanting else ""
+    return DocumentError(f"no documents in {names}: {seen if total else 'no files there'}{also}; read are {formats}")
 
 
 def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:

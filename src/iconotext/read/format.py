@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
 from iconotext.extras import has
+from iconotext.plain_text import data_size
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
@@ -55,7 +56,10 @@ XML_KIND = re.compile(
     rb"(http://docbook\.org/ns/docbook|-//OASIS//DTD DocBook)|-//NLM//DTD|<article[^>]{0,400} dtd-version="
 )
 
-FORMATS = "Markdown, HTML, DOCX, EPUB, PDF, ODT, PPTX, ipynb, or with iconotext[formats] LaTeX, reStructuredText, ..."
+FORMATS = (
+    "Markdown, reStructuredText, AsciiDoc, HTML, DOCX, EPUB, PDF, ODT, PPTX, ipynb, "
+    "or with iconotext[formats] LaTeX, Org, ..."
+)
 """The formats in words."""
 
 
@@ -63,7 +67,7 @@ def lacks_extra(suffix: str) -> bool:
     """Whether files with this suffix could be read if the extra ``formats`` were installed."""
     from iconotext.read.pandoc.convert import NAMES
 
-    return SUFFIXES.get(suffix) in {"rst", *NAMES} and not has("formats")
+    return SUFFIXES.get(suffix) in NAMES and not has("formats")
 
 
 def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
@@ -88,7 +92,7 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
         raise DocumentError(f"{path}: the file is empty")
     if size > settings.max_bytes:
         raise HostileDocumentError(
-            f"{path}: {size / 2**20:.0f} MiB is more than the limit of {settings.max_bytes / 2**20:.0f} MiB:"
+            f"{path}: {data_size(size)} is more than the limit of {data_size(settings.max_bytes)}:"
             " raise it with max_bytes=..."
         )
     format_ = SUFFIXES.get(path.suffix.lower()) or _format_of_bytes(head)

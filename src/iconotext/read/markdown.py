@@ -12,19 +12,19 @@ from lxml import etree
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.blocks import Flow
 from iconotext.read.cross_references import fill_references
-from iconotext.read.directives import REFERENCE, directives_plugin
+from iconotext.read.directives import COLON_ROLE, REFERENCE, directives_plugin
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.marks import MARK, mark_pictures
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.site_tags import expand_site_tags
 from iconotext.read.text_file import decode_text
+from iconotext.strict_json import parse_toml
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*+\r?\n(.*?)\r?\n\1[ \t]*+(?:\r?\n|\Z)", re.DOTALL)
-LONG_NAME = re.compile(r"\b(?:\w++\.){32}")
 ANY_REFERENCE = re.compile(REFERENCE)
 TEXT_REFERENCE = re.compile(r"^(\(ref:[\w-]{1,100}\))[ \t]++(\S.*)$", re.MULTILINE)
 """bookdown: ``(ref:a) A caption`` stands for the caption wherever ``(ref:a)`` is one."""
@@ -66,8 +66,9 @@ def markdown_references(text: str, stem: str) -> dict[str, str]:
     """What each reference by label is in a Markdown text, and what is shown in its place; see ``cross_references``."""
     if not ANY_REFERENCE.search(text):
         return {}
+    hidden = {found[0]: "" for found in COLON_ROLE.finditer(text)}
     try:
-        return fill_references(markdown_tree(split_front_matter(text)[0], stem))
+        return hidden | fill_references(markdown_tree(split_front_matter(text)[0], stem))
     except DocumentError:
         return {}
 
@@ -82,11 +83,39 @@ def finish_figures(tree: Any) -> None:
         caption = etree.SubElement(span, "figcaption")
         caption.text, image.attrib["alt"] = image.get("alt"), span.get("data-figure")
         image.attrib.pop(MARK, None)  # what stands at its place is the caption: no alternative text belongs there
+    for label in tree.xpath(".//span[@data-label][@id]"):
+        _name_what_stands_before(label)
     for figure in tree.xpath(".//figure[@data-caption]"):
         below = [child for child in figure.iter("p") if child.find(".//img") is None]
         if below and not any(True for _ in below[-1].itersiblings()):
             below[-1].tag = "figcaption"
             figure.append(below[-1])
+
+
+def _name_what_stands_before(label: Any) -> None:
+    """Give a label of d2lbook to the picture, table or heading before it; a picture so named is a figure."""
+    parent, before = label.getparent(), label.getprevious()
+    if before is not None and before.tag == "img" and not (before.tail or "").strip():
+        figure = before.makeelement("figure", id=label.get("id"))
+        figure.tail, before.tail = before.tail, None
+        before.addprevious(figure)
+        figure.append(before)
+        caption = etree.SubElement(figure, "figcaption")
+        caption.text = before.attrib.pop("alt", "")
+        before.attrib.pop(MARK, None)
+    elif before is not None or (parent.text or "").strip():
+        return
+    else:
+        row = parent.getparent()
+        alone = parent.tag == "td" and not row.text_content().strip()
+        named = next(row.iterancestors("table"), None) if alone else parent.getprevious()
+        if named is None or named.get("id") or named.tag not in ("table", "h1", "h2", "h3", "h4", "h5", "h6"):
+            return
+        named.set("id", label.get("id"))
+        if alone:
+            row.getparent().remove(row)
+    if label.getparent() is not None:
+        label.drop_tree()
 
 
 def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
@@ -111,11 +140,7 @@ def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _toml_values(head: str) -> dict[str, str]:
-    import tomllib
-
-    if LONG_NAME.search(head):
-        raise ValueError("a name of so many parts takes quadratic time")
-    return {key: str(value) for key, value in tomllib.loads(head).items() if isinstance(value, str | int | float)}
+    return {key: str(value) for key, value in parse_toml(head).items() if isinstance(value, str | int | float)}
 
 
 def _yaml_values(head: str) -> dict[str, str] | None:

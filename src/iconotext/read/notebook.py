@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +21,7 @@ from iconotext.read.markdown import markdown_tree, split_front_matter
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text
+from iconotext.strict_json import parse_json
 
 PICTURES = {
     "image/png": ".png",
@@ -44,9 +44,9 @@ def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
     """A notebook, as one flow. Code, and what it printed, is left out; nothing is run."""
     del settings  # nothing of it concerns notebooks
     try:
-        notebook = json.loads(decode_text(path))
+        notebook = parse_json(decode_text(path))
     except ValueError as error:
-        raise DocumentError(f"not a notebook: broken JSON ({error}); save it again") from error
+        raise DocumentError(f"not a notebook: {error}; save it again") from error
     cells = _cells(notebook)
     whole = etree.Element("body")  # references of one cell may mean figures of another
     texts: dict[int, Any] = {}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from lxml import etree
 
 from iconotext.errors import DocumentError, HostileDocumentError
-from iconotext.extras import require
 from iconotext.read.blocks import Flow
 from iconotext.read.cross_references import fill_references
 from iconotext.read.figure_html import picture_attributes
@@ -37,10 +36,9 @@ SKIPPED = frozenset(
 
 def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
     """A reStructuredText file, with what Sphinx knows beside it, as one flow."""
-    require("formats", "docutils", purpose="reStructuredText")
     from docutils.core import publish_doctree
 
-    from iconotext.read.sphinx import MAX_LINE, check_lines, register_names, resolve_labels
+    from iconotext.read.sphinx import MAX_LINE, BoundedParser, check_lines, register_names, resolve_labels
 
     text = REMOVED_CHARACTERS.sub("", decode_text(path)).expandtabs(8)
     includes = Includes(path, settings)
@@ -49,6 +47,7 @@ def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
     document = publish_doctree(
         text,
         source_path=str(path),
+        parser=BoundedParser(),
         settings_overrides={
             "_disable_config": True,  # no file of the user's or of the folder says how to read
             "file_insertion_enabled": False,  # docutils' own way to take in any file of the machine
@@ -130,8 +129,9 @@ def _identify(node: nodes.Element, element: Any, parent: Any) -> None:
 def _text(parent: Any, text: str) -> None:
     """Add text at the end of an element."""
     text = REMOVED_CHARACTERS.sub("", text)
-    if len(parent):
-        parent[-1].tail = (parent[-1].tail or "") + text
+    last = next(parent.iterchildren(reversed=True), None)  # len(parent) would count all of them each time
+    if last is not None:
+        last.tail = (last.tail or "") + text
     else:
         parent.text = (parent.text or "") + text
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
-from docutils.parsers.rst import Directive, directives, roles
+from docutils.parsers.rst import Directive, Parser, directives, roles
 from docutils.parsers.rst.languages import en
 from docutils.parsers.rst.states import Inliner
+from docutils.transforms import Transform
 
 from iconotext.errors import HostileDocumentError
 from iconotext.read.address import MADE_BY_CODE
@@ -25,6 +26,21 @@ from iconotext.read.labelled_text import TITLED
 
 MAX_LINE = 100_000
 """Characters of a line; docutils looks at each of its marks in a way that long lines make slow."""
+
+MAX_DEPTH = 255
+"""Indentations within each other; docutils copies all lines for each of them."""
+
+MAX_STEPS = 300_000_000
+"""Characters that docutils may look at for the marks of a document: the rest of a paragraph for each mark in it."""
+
+LONG_WORD = re.compile(r"\S{100,}")
+MARK = re.compile(r"[*`|@_\[]|://")
+
+SUBSTITUTION = re.compile(r"^[ \t]*+\.\. +\|", re.MULTILINE)
+"""How a definition begins; docutils takes quadratic time to parse many of them."""
+
+MAX_NOTES, MAX_SUBSTITUTIONS, MAX_SUBSTITUTED, MAX_NAMES = 5_000, 2_000, 100_000, 1_000
+"""Footnotes and citations; substitutions, and what they stand for in all; names of one place."""
 
 ROLE = re.compile(r":([A-Za-z][\w.+-]{0,50}(?::[A-Za-z][\w.+-]{0,50}){0,3}):`")
 DIRECTIVE = re.compile(
@@ -52,6 +68,80 @@ TEXT_IN_ARGUMENT = frozenset(
     "exercise theorem proof definition example solution centered hint".split()
 )
 """Directives whose argument is text or a title that readers see."""
+
+
+def _bounded_inliner() -> Inliner:
+    """Docutils' inliner, refusing texts whose marks it would take minutes to match; it does not allow subclasses."""
+    inliner, steps = Inliner(), 0
+    parse: Callable[..., Any] = inliner.parse
+
+    def bounded(text: str, *given: Any) -> Any:
+        nonlocal steps
+        steps += len(text) * sum(1 for _ in MARK.finditer(text))
+        steps += sum(len(word[0]) ** 2 for word in LONG_WORD.finditer(text))  # looked at again from each place
+        if steps > MAX_STEPS:
+            raise HostileDocumentError("it has more marks in its paragraphs, or longer words, than any text: split it")
+        return parse(text, *given)
+
+    vars(inliner)["parse"] = bounded
+    return inliner
+
+
+class _Bounds(Transform):
+    """Runs before the transforms of docutils, which take quadratic time for many notes and names."""
+
+    default_priority = 1
+
+    def apply(self) -> None:
+        document = self.document
+        definitions = document.substitution_defs
+        run = longest = 0
+        for target in document.findall(nodes.target):
+            run = run + 1 if isinstance(target.previous_sibling(), nodes.target) else 1
+            longest = max(longest, run if not target.hasattr("refuri") else 0)
+        for count, most, name in (
+            (
+                sum(map(len, (document.footnotes, document.autofootnotes, document.symbol_footnotes))),
+                MAX_NOTES,
+                "notes",
+            ),
+            (len(document.citations), MAX_NOTES, "citations"),
+            (len(definitions), MAX_SUBSTITUTIONS, "substitutions"),
+            (_substituted(document), MAX_SUBSTITUTED, "texts that substitutions stand for"),
+            (longest, MAX_NAMES, "names of one place"),
+        ):
+            if count > most:
+                raise HostileDocumentError(f"it has more than {most:,} {name}: split it")
+
+
+def _substituted(document: nodes.document) -> int:
+    """Number of the substitutions that docutils will make, those within others each time."""
+    sizes: dict[str, int] = {}
+
+    def size(element: nodes.Element) -> int:
+        return sum(1 + named(reference["refname"]) for reference in element.findall(nodes.substitution_reference))
+
+    def named(name: str) -> int:
+        name = document.substitution_names.get(name.lower(), name)
+        definition = document.substitution_defs.get(name)
+        if name not in sizes and definition is not None:
+            sizes[name] = 0  # docutils leaves out circles
+            sizes[name] = size(definition)
+        return sizes.get(name, 0)
+
+    inside = sum(map(size, document.substitution_defs.values()))
+    return size(document) - inside
+
+
+class BoundedParser(Parser):
+    """docutils' parser, with limits on what takes more than linear time; passing one is a ``HostileDocumentError``."""
+
+    def __init__(self) -> None:
+        super().__init__(inliner=_bounded_inliner())
+
+    def get_transforms(self) -> list[Any]:
+        """Those of docutils, and our limits."""
+        return [*super().get_transforms(), _Bounds]
 
 
 class _Options(dict[str, Any]):
@@ -205,9 +295,26 @@ def part_of(text: str, options: dict[str, Any]) -> str:
 
 
 def check_lines(text: str) -> None:
-    """Refuse a text with an endless line; ``HostileDocumentError`` where it has one."""
-    if max(map(len, text.splitlines()), default=0) > MAX_LINE:
+    """Refuse a text with an endless line, too deep indentation, or too many substitutions.
+
+    Raises:
+        HostileDocumentError: It has one of them.
+    """
+    lines = text.splitlines()
+    if max(map(len, lines), default=0) > MAX_LINE:
         raise HostileDocumentError(f"a line of it has more than {MAX_LINE:,} characters: break it")
+    levels: list[int] = []
+    for number, line in enumerate(lines, 1):
+        if not (words := line.lstrip(" ")):
+            continue
+        indent = len(line) - len(words)
+        while levels and levels[-1] >= indent:
+            levels.pop()
+        levels.append(indent)
+        if len(levels) > MAX_DEPTH:
+            raise HostileDocumentError(f"line {number}: it is nested too deeply: more than {MAX_DEPTH} indentations")
+    if sum(1 for _ in SUBSTITUTION.finditer(text)) > MAX_SUBSTITUTIONS:
+        raise HostileDocumentError(f"it has more than {MAX_SUBSTITUTIONS:,} substitutions: split it")
 
 
 def register_names(text: str) -> None:

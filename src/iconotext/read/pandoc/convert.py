@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import signal
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,6 +27,8 @@ NAMES = {
 
 MAX_SECONDS = 50
 """Of the clock and of the processor. Less than the reader itself gets, so that pandoc never outlives it."""
+LEAST_SECONDS, BYTES_A_SECOND = 8, 15_000
+"""Of the processor: ``LEAST_SECONDS`` + bytes of the document / ``BYTES_A_SECOND``, at most ``MAX_SECONDS``."""
 MAX_HEAP = 2**30
 """Bytes of pandoc's own memory."""
 MAX_HTML = 128 * 2**20
@@ -33,15 +36,38 @@ MAX_HTML = 128 * 2**20
 MAX_TOLD = 5
 """Things left out of a document that are told; of the others, their number."""
 
+REFUSED = re.compile(r"^Error at .{0,400}?line (\d+),? column (\d+)")
+UNEXPECTED = re.compile(r"(?:unexpected|expecting) [^\n]{1,80}")
 MESSAGE = re.compile(r"^\[(?:WARNING|INFO)\] ", re.MULTILINE)
 INCLUDE = re.compile(r"Could not load include file (.+?)(?: at (.+))?$")
 SKIPPED = re.compile(r"Skipped '(\\begin\{[^{}']{1,60}\})")
 PACKAGE = re.compile(r"\.(?:sty|cls)$")
+PR_SET_PDEATHSIG = 1  # of Linux
 HEAP_FULL, TOO_DEEP = 251, 2  # what the run-time system of Haskell ends with
 
 
+class RefusedError(DocumentError):
+    """pandoc cannot read a document.
+
+    Attributes:
+        line: Where it stopped, from 1; 0 if it does not say.
+        column: The same in that line.
+        reason: Its words, in one line.
+    """
+
+    def __init__(self, message: str, *, line: int = 0, column: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.line, self.column, self.reason = line, column, reason
+
+
 def to_html(
-    source: bytes, format_: str, *, folder: Path, includes: Iterable[str] = (), media: Path | None = None
+    source: bytes,
+    format_: str,
+    *,
+    folder: Path,
+    includes: Iterable[str] = (),
+    media: Path | None = None,
+    seconds: float | None = None,
 ) -> tuple[str, tuple[str, ...]]:
     """Let pandoc make an HTML page of a document.
 
@@ -52,6 +78,7 @@ def to_html(
         folder: Where relative names in it start.
         includes: Files below the folder that it may take in, relative to it.
         media: Folder for the pictures inside the document; None leaves them where they are.
+        seconds: Time limit; ``MAX_SECONDS`` if None.
 
     Returns:
         The page, and what is not in it, a line each.
@@ -59,7 +86,8 @@ def to_html(
     Raises:
         MissingPackageError: pandoc is not installed.
         HostileDocumentError: It takes more than its time or memory, or makes too much of the document.
-        DocumentError: pandoc cannot read it.
+        RefusedError: pandoc cannot read it.
+        DocumentError: pandoc cannot be started.
     """
     command: list[str] = [
         *(str(_program(format_)), "--sandbox", f"--from={format_}", "--to=html", "--standalone", "--wrap=none"),
@@ -68,6 +96,7 @@ def to_html(
         *([f"--extract-media={media}"] if media else []),
         *("+RTS", f"-M{MAX_HEAP}", "-RTS"),
     ]
+    most = min(LEAST_SECONDS + len(source) // BYTES_A_SECOND, MAX_SECONDS)
     try:
         process = subprocess.Popen(
             command,
@@ -76,24 +105,32 @@ def to_html(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            preexec_fn=_end_with_time if os.name == "posix" else None,
+            preexec_fn=_bounded(most) if os.name == "posix" else None,
         )
     except OSError as error:
         raise DocumentError(f"pandoc cannot be started: {error.strerror or error}") from error
     with process:
         try:
-            html, said = process.communicate(source, timeout=MAX_SECONDS)
+            html, said = process.communicate(source, timeout=MAX_SECONDS if seconds is None else seconds)
         except subprocess.TimeoutExpired as error:
             process.kill()
-            raise _too_much() from error
+            raise _too_much(MAX_SECONDS) from error
         except BaseException:
             process.kill()
             raise
     messages = MESSAGE.split(said.decode("utf-8", errors="replace"))
     if process.returncode != 0:
         if process.returncode < 0 or process.returncode in (HEAP_FULL, TOO_DEEP):
-            raise _too_much()
-        raise DocumentError(f"pandoc cannot read it as {NAMES[format_]}: {_reason(messages[-1])}")
+            raise _too_much(most)
+        place, reason = REFUSED.match(messages[-1].replace("\n", " ")), _reason(messages[-1])
+        line, column = map(int, place.groups()) if place else (0, 0)
+        stopped = UNEXPECTED.search(messages[-1])
+        raise RefusedError(
+            f"pandoc cannot read it as {NAMES[format_]}: {reason}",
+            line=line,
+            column=column,
+            reason=" ".join(stopped[0].split()) if stopped else "unexpected end of the line",
+        )
     if len(html) > MAX_HTML:
         raise HostileDocumentError(f"pandoc makes more than {MAX_HTML // 2**20} MiB of text of it: split it")
     return html.decode("utf-8", errors="replace"), _left_out(messages[1:])
@@ -111,16 +148,30 @@ def _program(format_: str) -> Path:
     return program
 
 
-def _end_with_time() -> None:
-    """Let the system end pandoc after ``MAX_SECONDS`` of work, in case this program is gone by then."""
-    with contextlib.suppress(ValueError, OSError):  # a lower limit is set already
-        import resource
+def _bounded(seconds: int) -> Callable[[], None]:
+    """What lets the system end pandoc after so much work, and, on Linux, together with this thread that waits for it.
 
-        resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
+    This program may be killed, and then it can end nothing.
+    """
+    import ctypes
+    import resource
+
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # before the fork, after which little is safe
+    parent = os.getpid()
+
+    def bounded() -> None:
+        with contextlib.suppress(ValueError, OSError):  # a lower limit is set already
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        if prctl is not None:
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(1)
+
+    return bounded
 
 
-def _too_much() -> HostileDocumentError:
-    limits = f"{MAX_HEAP / 2**30:g} GiB of memory or {MAX_SECONDS} seconds"
+def _too_much(seconds: int) -> HostileDocumentError:
+    limits = f"{MAX_HEAP / 2**30:g} GiB of memory or {seconds} seconds"
     return HostileDocumentError(f"pandoc takes more than {limits} for it: split it")
 
 

@@ -8,16 +8,30 @@ from pathlib import Path
 
 from lxml import etree
 
+from iconotext.errors import HostileDocumentError
 from iconotext.read.archive import parse_xml
 from iconotext.read.include import Includes
 from iconotext.read.settings import ReadSettings
 
 INCLUDES = {
-    "latex": re.compile(r"\\(?:input|include|subfile)\s{0,9}\{([^{}%\\]{1,400})\}"),
     "org": re.compile(r"^[ \t]*#\+include:[ \t]+\"([^\"\n]{1,400})\"", re.MULTILINE | re.IGNORECASE),
     "typst": re.compile(r"#?\b(?:include|import)[ \t]+\"([^\"\n@]{1,400})\""),
 }
-"""How a format names the files that it takes in."""
+"""How a format names the files that it takes in; of LaTeX, ``latex.join_files`` knows it."""
+
+MAX_DEPTH = 255
+"""Groups, environments, templates and links within each other, as elements of HTML; pandoc takes minutes for more."""
+
+MAX_HEADINGS = 5_000
+"""Headings of Org, for which pandoc takes quadratic time."""
+
+NESTED = {
+    "latex": re.compile(r"\\[\\{}]|(\{|\\begin\b)|(\}|\\end\b)"),
+    "mediawiki": re.compile(r"(\{\{|\[\[|\{\|)|(\}\}|\]\]|\|\})"),
+}
+"""What opens and closes, as two groups."""
+
+ORG_HEADING = re.compile(r"^\*+ ", re.MULTILINE)
 
 LATEX_WORDS = "".join(
     rf"\newenvironment{{{name}}}{arguments}{{\begin{{figure}}}}{{\end{{figure}}}}"
@@ -52,6 +66,22 @@ def prepared(text: str, format_: str) -> str:
     """A text in the words of its format that pandoc knows. Lines may get other numbers."""
     change = CHANGES.get(format_)
     return text if change is None else change(text)
+
+
+def check_bounds(text: str, format_: str) -> None:
+    """Refuse a text that pandoc would take minutes for.
+
+    Raises:
+        HostileDocumentError: It is nested too deeply, or has too many headings.
+    """
+    depth = 0
+    for found in NESTED[format_].finditer(text) if format_ in NESTED else ():
+        depth = depth + 1 if found[1] else max(depth - 1, 0) if found[2] else depth
+        if depth > MAX_DEPTH:
+            line = text.count("\n", 0, found.start()) + 1
+            raise HostileDocumentError(f"line {line}: nested more than {MAX_DEPTH} deep: close what opens before it")
+    if format_ == "org" and sum(1 for _ in ORG_HEADING.finditer(text)) > MAX_HEADINGS:
+        raise HostileDocumentError(f"it has more than {MAX_HEADINGS:,} headings: split it")
 
 
 def _org(text: str) -> str:
@@ -93,7 +123,6 @@ def _jats(text: str) -> str:
 
 
 CHANGES: dict[str, Callable[[str], str]] = {
-    "latex": lambda text: LATEX_WORDS + text,
     "jats": _jats,
     "org": _org,
     "mediawiki": _mediawiki,
@@ -120,10 +149,8 @@ def included_files(text: str, format_: str, document: Path, settings: ReadSettin
         including, text = waiting.pop()
         for match in names.finditer(text):
             name = match[1].strip()
-            for each in (name, f"{name}.tex") if format_ == "latex" and not name.endswith(".tex") else (name,):
-                # LaTeX names every file from where the first one lies
-                taken = includes.text(each, document if format_ == "latex" else including)
-                if taken is not None and ".." not in each and not each.startswith("/"):
-                    found.append(taken[0].relative_to(document.parent).as_posix())
-                    waiting.append(taken)
+            taken = includes.text(name, including)
+            if taken is not None and ".." not in name and not name.startswith("/"):
+                found.append(taken[0].relative_to(document.parent).as_posix())
+                waiting.append(taken)
     return found

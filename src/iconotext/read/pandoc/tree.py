@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+from lxml import etree
+
 from iconotext.read.cross_references import fill_references
 from iconotext.read.html import Element
 
 KINDS = {"figure": "Figure", "table": "Table", **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "")}
 """What is referred to, and what it is called; a heading by its text."""
+DROPPED = "dropped"
+"""Tag of elements that are taken out together in the end: text behind each is then moved only once."""
 MAX_TARGETS = 50
 """Places that one reference points at."""
 
@@ -19,7 +23,7 @@ def mend(tree: Element, format_: str) -> str | None:
     title = _title(tree)
     for link in list(tree.iter("a")):
         if {"footnote-ref", "footnote-back"} & set((link.get("class") or "").split()):
-            _drop(link)
+            link.tag = DROPPED
     for image in tree.iter("img"):
         _own_alt(image)
     if format_ == "org":
@@ -30,6 +34,7 @@ def mend(tree: Element, format_: str) -> str | None:
     elif format_ == "typst":
         for span in list(tree.iter("span")):
             _label_to_figure(span)
+    etree.strip_elements(tree, DROPPED, with_tail=False)
     kinds = {element.get("id"): str(element.tag) for element in tree.iter() if element.get("id")}
     captions = {
         f.get("id"): _said(f.find("figcaption")) for f in tree.iter("figure") if f.find("figcaption") is not None
@@ -46,12 +51,12 @@ def _title(tree: Element) -> str | None:
     if header is None:
         return None
     title = None
-    for element in list(header.iter()):
+    for element in header.iter():
         match element.get("class"):
             case "title":
                 title = " ".join(element.text_content().split()) or None
             case "author" | "date" | "abstract-title":
-                _drop(element)
+                element.tag = DROPPED
     return title
 
 
@@ -67,13 +72,13 @@ def _own_alt(image: Element) -> None:
 def _label_to_figure(span: Element) -> None:
     """A label of Typst, which stands in a paragraph of its own below its figure, becomes that figure's identifier."""
     paragraph = span.getparent()
-    alone = (
-        paragraph is not None and paragraph.tag == "p" and len(paragraph) == 1 and not paragraph.text_content().strip()
-    )
+    # Without counting what is in the paragraph, which may hold thousands of labels.
+    only = paragraph is not None and paragraph.tag == "p" and span.getprevious() is None and span.getnext() is None
+    alone = only and not paragraph.text_content().strip()
     figure = paragraph.getprevious() if alone else None
     if figure is not None and figure.tag == "figure" and not figure.get("id") and span.get("id"):
         figure.set("id", span.get("id"))
-        _drop(paragraph)
+        paragraph.tag = DROPPED
 
 
 def _said(element: Element) -> str:
@@ -116,16 +121,3 @@ def _show(link: Element, label: str, kinds: dict[str, str], *, number_only: bool
     link.text = link.text or label
     if kind is not None:
         link.set("data-shown", "%s" if kind and number_only else f"{kind} %s" if kind else "")
-
-
-def _drop(element: Element) -> None:
-    """Take an element out; the text behind it stays."""
-    parent = element.getparent()
-    if parent is None:
-        return
-    before, tail = element.getprevious(), element.tail or ""
-    if before is not None:
-        before.tail = (before.tail or "") + tail
-    else:
-        parent.text = (parent.text or "") + tail
-    parent.remove(element)

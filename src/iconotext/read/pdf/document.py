@@ -15,8 +15,11 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.plain_text import counted
 from iconotext.read.blocks import Flow
+from iconotext.read.pdf.images import ImageDecoder
 from iconotext.read.pdf.layout import lay_out
+from iconotext.read.pdf.lines import LOST
 from iconotext.read.pdf.page import Page, read_page
 from iconotext.read.pdf.space import Handle
 from iconotext.read.sentences import language_code
@@ -35,7 +38,17 @@ def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
     with _open_pdf(path) as document:
         pages = list(_pages(document, path, settings))
         title, language = _title(document), language_code(_language(document))
-    return [Flow(lay_out(pages), title, language)]
+    return [Flow(lay_out(pages), title, language, unread=_without_text(pages))]
+
+
+def _without_text(pages: list[Page]) -> tuple[str, ...]:
+    """The line about characters that are drawn, but of which the file does not say which they are."""
+    lost = sum(page.lost for page in pages)
+    if not lost:
+        return ()
+    first = next(page.number for page in pages if page.lost)
+    words = f"{counted(lost, 'character')} of its words {'has' if lost == 1 else 'have'} no text in the PDF"
+    return (f"{words}, such as ligatures, first on page {first}: {LOST} stands for them; export it anew, or use OCR",)
 
 
 @contextlib.contextmanager
@@ -62,16 +75,20 @@ def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Pag
         raise DocumentError(f"{path}: it has no pages")
     if count > MAX_PAGES:
         raise HostileDocumentError(f"{path}: {count} pages are more than the limit of {MAX_PAGES}: split it")
-    size, unreadable = 0, 0
+    decoder, files, size, unreadable = ImageDecoder(settings.max_pixels), set[int](), 0, 0
     for index in range(count):
         try:
-            page = read_page(document, index, max_pixels=settings.max_pixels)
+            page = read_page(document, index, decoder)
         except pdfium.PdfiumError as error:
             unreadable += 1
             if unreadable == count:
                 raise DocumentError(f"{path}: none of its pages can be read; download or save it again") from error
             continue
-        size += sum(len(shown.image.file) for shown in page.images if isinstance(shown.image.file, bytes))
+        for shown in page.images:
+            file = shown.image.file
+            if isinstance(file, bytes) and id(file) not in files:  # one that is drawn many times is in memory once
+                files.add(id(file))
+                size += len(file)
         if size > MAX_IMAGE_BYTES:
             limit = MAX_IMAGE_BYTES / 2**20
             raise HostileDocumentError(f"{path}: its pictures unpack to more than {limit:.0f} MiB: split it")

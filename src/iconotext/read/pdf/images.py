@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
@@ -14,11 +16,20 @@ from iconotext.read.blocks import FlowImage
 from iconotext.read.pdf.space import Box, Handle, Transform, bounding_box, composed, transformed_box
 
 MAX_OBJECTS = 50_000
-
-
 MAX_IMAGES = 200
 MAX_DEPTH = 8
 
+MAX_DRAWN = 25_000_000
+"""Maximum number of pixels that an image, or strips of one, are drawn with; decoding keeps no more either."""
+
+LOOK_SIDE = 128
+"""Sides in pixels of the small rendering that shows whether an image is the same as before, or has a mask."""
+
+MAX_LOOKS = 10
+"""After so many equal looks at the images with the same data, further ones are not looked at."""
+
+MAX_LOOKED = 1_000_000_000
+"""Maximum number of pixels, in the whole document, of images that are looked at because they have the same data."""
 
 SMALLEST = 8.0  # points; a smaller image is a rule, a bullet or a spacer
 
@@ -38,25 +49,75 @@ class PageImage:
     key: int | None = None
 
 
-def read_images(page: Handle, number: int, transform: Transform, *, max_pixels: int) -> list[PageImage]:
+@dataclass(slots=True)
+class _Seen:
+    """The results for images with the same data, by their looks: masks, which pdfium does not show, may differ."""
+
+    looks: int = 0
+    results: dict[bytes, tuple[bytes | None, str | None]] = field(default_factory=dict)
+
+
+class ImageDecoder:
+    """Decodes the images of one document; one that is drawn many times is decoded once.
+
+    Args:
+        max_pixels: Larger images are not unpacked, and have a problem.
+    """
+
+    def __init__(self, max_pixels: int) -> None:
+        self.max_pixels = max_pixels
+        self._seen: dict[Hashable, _Seen] = {}
+        self._looked = 0
+
+    def contents(self, image: Handle, transform: Transform) -> tuple[bytes | None, str | None]:
+        """A picture's bytes (the JPEG in the file if it is shown unchanged, else as drawn), or why there are none.
+
+        Args:
+            transform: From the image's coordinates to the shown page.
+        """
+        try:
+            width, height = image.get_px_size()
+            if width * height > self.max_pixels:
+                return None, f"{width} × {height} are more than {self.max_pixels:,} pixels: scale it down"
+            if min(width, height) < 2:
+                return None, "a single line of pixels"
+            seen = self._seen.setdefault(_identity(image, transform), _Seen())
+            if seen.looks >= MAX_LOOKS and len(seen.results) == 1:
+                return next(iter(seen.results.values()))
+            if seen.looks:
+                self._looked += width * height
+            if self._looked > MAX_LOOKED:
+                return None, "not decoded: the document draws large pictures too often: split it"
+            seen.looks += 1
+            look = _look(image)
+            digest = hashlib.blake2b(look.tobytes()).digest()
+            if digest not in seen.results:
+                plain = _is_plain_jpeg(image, transform) and not _has_mask(look)
+                jpeg = _without_exif(bytes(image.get_data(decode_simple=True))) if plain else None
+                seen.results[digest] = jpeg or _png(_as_drawn(image)), None
+            return seen.results[digest]
+        except (pdfium.PdfiumError, ValueError, OSError, MemoryError, ZeroDivisionError) as error:
+            return None, f"cannot be decoded: {' '.join(str(error).split()) or type(error).__name__}"
+
+
+def read_images(page: Handle, number: int, transform: Transform, decoder: ImageDecoder) -> list[PageImage]:
     """The images of a page, in the order of the file; strips of one image are joined.
 
     Args:
         transform: From the page's coordinates to the shown page.
-        max_pixels: Larger images are not unpacked, and have a problem.
     """
-    return _PageImages(page, number, transform, max_pixels).read()
+    return _PageImages(page, number, transform, decoder).read()
 
 
 class _PageImages:
     """The images of one page."""
 
-    def __init__(self, page: Handle, number: int, transform: Transform, max_pixels: int) -> None:
+    def __init__(self, page: Handle, number: int, transform: Transform, decoder: ImageDecoder) -> None:
         self.page = page
         self.number = number
         self.width, self.height = page.get_size()
         self.transform = transform
-        self.max_pixels = max_pixels
+        self.decoder = decoder
         self.visited = 0
 
     def read(self) -> list[PageImage]:
@@ -78,7 +139,7 @@ class _PageImages:
                 pixels = max(image.get_px_size()[0] / max(box[2] - box[0], 1), 1.0)
                 shown.append(self.shown(joined, *self.region(joined, pixels)))
             elif number not in sliced:
-                shown.append(self.shown(box, *self.contents(image, transform)))
+                shown.append(self.shown(box, *self.decoder.contents(image, transform)))
         return shown
 
     def images(self, parent: Handle, transform: Transform, depth: int) -> Iterator[tuple[Handle, Transform]]:
@@ -118,41 +179,67 @@ class _PageImages:
         image = FlowImage(("",), file=file, page=self.number, box=share, problem=problem)
         return PageImage(image, box, hash(file) if file is not None else None)
 
-    def contents(self, image: Handle, transform: Transform) -> tuple[bytes | None, str | None]:
-        """A picture's bytes (the JPEG in the file if it is shown unchanged, else as drawn), or why there are none."""
-        try:
-            width, height = image.get_px_size()
-            if width * height > self.max_pixels:
-                return None, f"{width} × {height} are more than {self.max_pixels:,} pixels: scale it down"
-            if min(width, height) < 2:
-                return None, "a single line of pixels"
-            if self.is_plain_jpeg(image, transform):
-                return _without_exif(bytes(image.get_data(decode_simple=True))), None
-            return _png(image.get_bitmap(render=True).to_pil()), None
-        except (pdfium.PdfiumError, ValueError, OSError, MemoryError, ZeroDivisionError) as error:
-            return None, f"cannot be decoded: {' '.join(str(error).split()) or type(error).__name__}"
-
-    def is_plain_jpeg(self, image: Handle, transform: Transform) -> bool:
-        """Whether the file holds a JPEG that is shown upright, in grey or RGB, without a mask."""
-        if image.get_filters(skip_simple=True) != ["DCTDecode"]:
-            return False
-        a, b, c, d, _, _ = composed(image.get_matrix().get(), transform)
-        if not (a > 0 > d and abs(b) < 0.01 * a and abs(c) < 0.01 * -d):
-            return False
-        colours = image.get_metadata()
-        if colours.bits_per_pixel not in (8, 24) or colours.colorspace == raw.FPDF_COLORSPACE_DEVICECMYK:
-            return False
-        return max(a, -d) > 3000 or not _has_mask(image)
-
     def region(self, box: Box, scale: float) -> tuple[bytes | None, str | None]:
         """A part of the page, as shown."""
         left, top, right, bottom = box
-        scale = min(scale, math.sqrt(self.max_pixels / max((right - left) * (bottom - top), 1.0)), 8.0)
+        scale = min(scale, math.sqrt(MAX_DRAWN / max((right - left) * (bottom - top), 1.0)), 8.0)
         try:
             crop = (left, self.height - bottom, self.width - right, top)
             return _png(self.page.render(scale=scale, crop=crop).to_pil()), None
         except (pdfium.PdfiumError, ValueError, MemoryError) as error:
             return None, f"cannot be decoded: {' '.join(str(error).split())}"
+
+
+def _identity(image: Handle, transform: Transform) -> Hashable:
+    """Equal for images with the same data that are turned and stretched alike; only masks may still differ."""
+    data = memoryview(image.get_data())
+    filters, colours = image.get_filters(), image.get_metadata()
+    own = image.get_matrix().get()
+    turned = tuple(_direction(matrix) for matrix in (own, composed(own, transform)))
+    format_ = (*filters, colours.bits_per_pixel, colours.colorspace)
+    return hashlib.blake2b(data).digest(), image.get_px_size(), format_, turned
+
+
+def _direction(matrix: Transform) -> tuple[float, ...]:
+    """The four factors of a transform without its size."""
+    longest = max(map(abs, matrix[:4])) or 1.0
+    return tuple(round(factor / longest, 3) for factor in matrix[:4])
+
+
+def _look(image: Handle) -> Any:
+    """A small rendering of an image, upright, with its mask."""
+    return _rendered(image, pdfium.PdfMatrix(LOOK_SIDE, 0, 0, LOOK_SIDE, 0, 0)).to_numpy()
+
+
+def _as_drawn(image: Handle) -> Handle:
+    """An image as the page shows it, its sides about as long as in the file, of at most ``MAX_DRAWN`` pixels."""
+    across, down = image.get_px_size()
+    left, bottom, right, top = image.get_bounds()
+    width, height = right - left, top - bottom
+    if (across < down) != (width < height):  # turned by 90 degrees
+        across, down = down, across
+    scale = min(max(across / width, down / height), math.sqrt(MAX_DRAWN / (width * height)))
+    return _rendered(image, image.get_matrix().scale(scale, scale)).to_pil()
+
+
+def _rendered(image: Handle, matrix: Handle) -> Handle:
+    before = image.get_matrix()
+    image.set_matrix(matrix)
+    try:
+        return image.get_bitmap(render=True, scale_to_original=False)
+    finally:
+        image.set_matrix(before)
+
+
+def _is_plain_jpeg(image: Handle, transform: Transform) -> bool:
+    """Whether the file holds a JPEG that is shown upright, in grey or RGB."""
+    if image.get_filters(skip_simple=True) != ["DCTDecode"]:
+        return False
+    a, b, c, d, _, _ = composed(image.get_matrix().get(), transform)
+    if not (a > 0 > d and abs(b) < 0.01 * a and abs(c) < 0.01 * -d):
+        return False
+    colours = image.get_metadata()
+    return colours.bits_per_pixel in (8, 24) and colours.colorspace != raw.FPDF_COLORSPACE_DEVICECMYK
 
 
 def _without_exif(jpeg: bytes) -> bytes:
@@ -166,17 +253,12 @@ def _without_exif(jpeg: bytes) -> bytes:
     return b"".join([*kept, jpeg[at:]])
 
 
-def _has_mask(image: Handle) -> bool:
-    """Whether parts of an image are transparent, judged by its few pixels at 72 dpi."""
-    import numpy as np
-
-    bitmap = image.get_bitmap(render=True, scale_to_original=False)
-    if bitmap.n_channels < 4:
+def _has_mask(look: Any) -> bool:
+    """Whether parts of an image are transparent, judged by a small rendering."""
+    if look.shape[2:] != (4,):
         return False
-    alpha = bitmap.to_numpy()[..., 3]
     # The outermost pixels are only partly covered, whatever the image.
-    inner = alpha[2:-2, 2:-2]
-    return bool(inner.size and np.mean(inner < 250) > 0.01)
+    return bool((look[2:-2, 2:-2, 3] < 250).mean() > 0.01)
 
 
 def _png(image: Handle) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,7 @@ from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.page import Page, Place
 from iconotext.read.pdf.paragraphs import (
     SENTENCE_END,
+    USUAL_PITCH,
     Limits,
     Text,
     Words,
@@ -46,10 +48,11 @@ def lay_out(pages: Sequence[Page]) -> list[Block]:
     mark_repeats(pages)
     mark_links(pages)
     body = body_size(pages)
-    pitch = line_pitch(pages)
+    pitches = [line_pitch(page) for page in pages]
+    usual = statistics.median_low([pitch for pitch in pitches if pitch is not None] or [USUAL_PITCH])
     parts: list[Text | Figure] = []
-    for page in pages:
-        parts += _page_parts(page, body, pitch)
+    for page, pitch in zip(pages, pitches, strict=True):
+        parts += _page_parts(page, body, pitch or usual)
     words = Words(vocabulary(pages), hyphenates(pages))
     return drop_repeated_title([_block(part, words) for part in _joined(parts)])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 import pypdfium2.raw as raw
@@ -24,6 +25,15 @@ LIGATURES = {
 }
 
 CHARACTERS = {**LIGATURES, "\x02": "-", "\uf0b7": "•", "\uf0a7": "•", "\uf076": "•", "\uf0d8": "•", "\u00a0": " "}
+IN_WORDS = {0xF001: "fi", 0xF002: "fl"}
+"""Private codes of ligatures in older fonts; on their own they are symbols of other fonts."""
+TEX_LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
+TEX_CODES = (0x0B, 0x1B)
+"""Where these begin in the two encodings of TeX's fonts, whose PDFs may lack the text of them."""
+UNKNOWN = 0x10_FF00
+"""Added to the code of a character without text, until a page has been read."""
+SIGNS = re.compile(f"[{chr(UNKNOWN)}-{chr(UNKNOWN + 0xFF)}]")
+LOST = "\ufffd"
 ITALIC_FLAG = 0x40  # of a font descriptor
 BOLD_NAME = re.compile(r"bold|black|heavy|cmbx|[-,]bd\b|medi\b", re.IGNORECASE)
 MONO_NAME = re.compile(r"courier|mono|consol|menlo|cmtt|typewriter|source ?code|inconsolata|terminal", re.IGNORECASE)
@@ -112,8 +122,8 @@ class _OpenLine:
         self.last = (left, right)
 
 
-def read_lines(text: Handle, transform: Transform, width: float, height: float) -> list[Line]:
-    """Lines of a page, in the order of the file."""
+def read_lines(text: Handle, transform: Transform, width: float, height: float) -> tuple[list[Line], int]:
+    """Lines of a page, in the order of the file, and the number of characters in them that have no text."""
     count = min(raw.FPDFText_CountChars(text), MAX_CHARACTERS)
     rectangle, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
     x, y = ctypes.c_double(), ctypes.c_double()
@@ -127,6 +137,8 @@ def read_lines(text: Handle, transform: Transform, width: float, height: float) 
             continue
         if 0xDC00 <= code < 0xE000 and high:
             code, high = 0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00), 0
+        if (code < 0x20 or 0x7F <= code < 0xC0) and _is_unknown(text, index):
+            code += UNKNOWN
         if (code < 0x20 and code != 2) or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF) or code > 0x10FFFF:
             if line is not None:
                 line.gap = True  # line breaks that pdfium puts in
@@ -151,7 +163,43 @@ def read_lines(text: Handle, transform: Transform, width: float, height: float) 
             line = _OpenLine(index)
             done.append(line)
         line.add(index, character, box, base)
-    return _joined([_finished(text, line) for line in done if line.words])
+    lost = _spell_out([word for line in done for word in line.words])
+    for line in done:
+        line.words = [word for word in line.words if word.text]
+    return _joined([_finished(text, line) for line in done if line.words]), lost
+
+
+def _is_unknown(text: Handle, index: int) -> bool:
+    """Whether a PDF draws a character but does not say which one it is."""
+    unmapped: int = raw.FPDFText_HasUnicodeMapError(text, index)
+    return unmapped == 1 and bool(raw.FPDFText_IsGenerated(text, index) != 1)
+
+
+def _spell_out(words: list[Word]) -> int:
+    """Give the words of a page their ligatures in letters; returns the number of characters that stay without text.
+
+    Such a character becomes ``LOST`` in a word; on its own (a bullet, a sign of a formula) it is left out.
+    """
+    unknown = Counter(ord(sign) - UNKNOWN for word in words for sign in SIGNS.findall(word.text))
+    ligatures: dict[int, str] = {}
+    for first in TEX_CODES:
+        codes = range(first, first + len(TEX_LIGATURES))
+        if sum(unknown[code] for code in codes) > 0.5 * sum(count for code, count in unknown.items() if code < 0x20):
+            ligatures = {UNKNOWN + code: letters for code, letters in zip(codes, TEX_LIGATURES, strict=True)}
+    lost = 0
+    for word in words:
+        letters = sum(sign.isalpha() for sign in word.text)
+        if letters > 1:
+            word.text = word.text.translate(IN_WORDS).translate(ligatures)
+        lost += len(SIGNS.findall(word.text)) if len(word.text) > 1 else 0
+        word.text = SIGNS.sub(LOST if letters else _by_code, word.text)
+    return lost
+
+
+def _by_code(sign: re.Match[str]) -> str:
+    """What the code of a character says that has no text, if it is a sign: bullets often have none."""
+    code = ord(sign[0]) - UNKNOWN
+    return chr(code) if code >= 0xA0 else ""
 
 
 def _upright(x: float, y: float, transform: Transform) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pypdfium2.raw as raw
 
-from iconotext.read.pdf.images import MAX_OBJECTS, PageImage, read_images
+from iconotext.read.pdf.images import MAX_OBJECTS, ImageDecoder, PageImage, read_images
 from iconotext.read.pdf.lines import Line, read_lines
 from iconotext.read.pdf.space import Box, Handle, Transform, page_transform, transformed_box
 
@@ -29,6 +29,7 @@ class Page:
         width: As shown, in points.
         height: As shown, in points.
         links: (place on this page, where it leads).
+        lost: Number of characters in its words that have no text.
     """
 
     number: int
@@ -37,9 +38,10 @@ class Page:
     lines: list[Line] = field(default_factory=list)
     images: list[PageImage] = field(default_factory=list)
     links: list[tuple[Box, Place]] = field(default_factory=list)
+    lost: int = 0
 
 
-def read_page(document: Handle, index: int, *, max_pixels: int) -> Page:
+def read_page(document: Handle, index: int, decoder: ImageDecoder) -> Page:
     """Read one page; ``pdfium.PdfiumError`` where it cannot be loaded."""
     page = document[index]
     try:
@@ -48,10 +50,10 @@ def read_page(document: Handle, index: int, *, max_pixels: int) -> Page:
         found = Page(index + 1, width, height)
         text = page.get_textpage()
         try:
-            found.lines = read_lines(text, transform, width, height)
+            found.lines, found.lost = read_lines(text, transform, width, height)
         finally:
             text.close()
-        found.images = read_images(page, found.number, transform, max_pixels=max_pixels)
+        found.images = read_images(page, found.number, transform, decoder)
         found.links = list(_links(document, page, transform))
         return found
     finally:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from iconotext.read.blocks import LABEL, Block
 from iconotext.read.pdf.columns import BULLET, NUMBER, Column
@@ -19,6 +20,12 @@ from iconotext.types import Kind
 SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*$")
 CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 WORD = re.compile(r"[^\W\d_]+")
+MAX_PITCH = 4.0
+"""Larger distances of baselines, in sizes of the letters, are never those of lines of one paragraph."""
+USUAL_PITCH = 1.2
+FULL_LINE = 15  # characters, at least
+ENOUGH_LINES = 3
+"""So many lines that go on in the next one tell the distance of lines on a page."""
 HEADING_SIZE = 1.12  # letters so much larger than those of the text make a heading
 HEADING_WORDS = 25
 
@@ -60,15 +67,28 @@ def body_size(pages: Iterable[Page]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
-def line_pitch(pages: Iterable[Page]) -> float:
-    """The most frequent distance of two baselines, in units of the letters' size."""
+def line_pitch(page: Page) -> float | None:
+    """The usual distance of two baselines of running text on a page, in units of the letters' size.
+
+    It counts where a line is full and goes on in the next one, since the distance of whole paragraphs may be anything.
+    None if there are too few such lines.
+    """
+    edges: defaultdict[int, float] = defaultdict(float)
+    for line in page.lines:
+        edges[round(line.box[0] / 6)] = max(edges[round(line.box[0] / 6)], line.box[2])
     steps: Counter[float] = Counter()
-    for page in pages:
-        for above, below in zip(page.lines, page.lines[1:], strict=False):
-            step = (below.base - above.base) / max(above.size, 0.1)
-            if 0.9 < step < 2.2 and abs(above.size - below.size) < 0.1 and overlap(above.box, below.box) > 0:
-                steps[round(step, 2)] += 1
-    return steps.most_common(1)[0][0] if steps else 1.2
+    for above, below in pairwise(page.lines):
+        step = (below.base - above.base) / max(above.size, 0.1)
+        if not 0.9 < step < MAX_PITCH or abs(above.size - below.size) > 0.1 or overlap(above.box, below.box) <= 0:
+            continue
+        left, right = above.box[0], edges[round(above.box[0] / 6)]
+        full = above.box[2] - left > 0.85 * (right - left) and len(above.text) > FULL_LINE
+        if full and not SENTENCE_END.search(above.text) and not opens(below.text):
+            steps[round(step, 2)] += 1
+    if steps.total() < ENOUGH_LINES:
+        return None
+    usual, _ = max(steps.items(), key=lambda step: sum(steps[near] for near in steps if abs(near - step[0]) < 0.06))
+    return usual
 
 
 class Limits:

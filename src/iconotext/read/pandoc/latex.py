@@ -1,0 +1,375 @@
+"""The source of a LaTeX document: its files joined to one text, and what pandoc refuses in it repaired or taken out.
+
+Repairs never change the number of lines, so that a line of the text always has its file and its number there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from iconotext.plain_text import shortened
+from iconotext.read.include import Includes
+from iconotext.read.settings import ReadSettings
+
+INCLUDE = re.compile(r"\\(input|include|subfile)\s{0,9}\{([^{}%\\]{1,400})\}")
+COMMENT = re.compile(r"(?<!\\)(?:\\\\){0,20}%")
+BODY = re.compile(r"\\begin\s{0,9}\{document\}(.*?)(?:\\end\s{0,9}\{document\}|\Z)", re.DOTALL)
+
+VERBATIM = frozenset(
+    "verbatim verbatim* Verbatim BVerbatim LVerbatim lstlisting minted comment filecontents filecontents* alltt".split()
+)
+FLOATS = frozenset(
+    "figure figure* table table* wrapfigure wraptable sidewaysfigure marginfigure subfigure equation equation* align "
+    "align* displaymath eqnarray gather gather* multline".split()
+)
+"""Environments that never go on for several paragraphs."""
+DEFINERS = frozenset(
+    "newcommand renewcommand providecommand DeclareRobustCommand newenvironment renewenvironment def edef gdef xdef "
+    "NewDocumentCommand RenewDocumentCommand DeclareMathOperator newtheorem let".split()
+)
+WELL_DEFINED = re.compile(
+    r"\*?\s{0,9}(?:\{[^{}]{1,100}\}|\\(?:[a-zA-Z@]{1,100}|[^a-zA-Z]))[ \t]{0,9}(?:\[[^\]]{0,100}\][ \t]{0,9}){0,2}"
+    r"(?:%[^\n]{0,400})?\n?[ \t]{0,9}[{\\]"
+)
+"""How a definition goes on after ``\\newcommand``."""
+TEX_DEFINED = re.compile(r"\s{0,9}\\(?:[a-zA-Z@]{1,100}|[^a-zA-Z])[^{}\n]{0,200}\{")
+"""How a definition goes on after ``\\def``."""
+TOKEN = re.compile(
+    r"\\begin\s{0,9}\{(?P<begin>[^{}\\\n]{1,60})\}|\\end\s{0,9}\{(?P<end>[^{}\\\n]{1,60})\}"
+    r"|\\(?:verb\*?|lstinline(?:\[[^\]\n]{0,200}\])?)(?P<verb>[^a-zA-Z0-9\s*{\[])|\\(?P<math>[\[\]()])"
+    r"|\\(?P<name>[a-zA-Z@]+)|\\.|(?P<comment>(?<!\\)%[^\n]*)|(?P<dollar>\${1,2})|(?P<brace>[{}])"
+    r"|(?P<paragraph>\n[ \t]*\n)",
+    re.DOTALL,
+)
+SECTION = re.compile(r"\\(?:part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)\b|\\(?:end|begin)\s{0,9}\{document\}")
+PARAGRAPH = re.compile(r"\n[ \t]*\n")
+COMMAND = re.compile(r"\\(?:begin\s{0,9}\{[^{}\n]{1,60}\}|[a-zA-Z@]+\*?)")
+GROUPS = {"{": "}", "[": "]"}
+REACH = 2_000
+"""Characters before a place that pandoc refuses in which the command to blame may begin."""
+MAX_DEPTH = 200
+"""Open braces, formulas and environments that are followed; of more, nothing is repaired."""
+SHOWN = 60
+"""Characters of a line that a message shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A LaTeX document with all files that it takes in.
+
+    Attributes:
+        places: For each line its file, relative to the document's folder ("" is the document itself), and its number.
+        unread: Files that are not taken in where the document says so, a line each.
+    """
+
+    text: str
+    places: tuple[tuple[str, int], ...]
+    unread: tuple[str, ...] = ()
+
+    def place(self, line: int) -> str:
+        """The file and line of a line of the text, from 1, in words."""
+        return _words(*self.places[min(max(line, 1), len(self.places)) - 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One change to a text.
+
+    Attributes:
+        start: Where the replaced text begins, and ``end`` where it ends.
+        text: What stands there now.
+        at: What is to blame: a position in the text.
+        words: What it is, and what was done.
+    """
+
+    start: int
+    end: int
+    text: str
+    at: int
+    words: str
+
+
+def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bool = True) -> Source:
+    """A document with the files that it takes in, each where it is named, without lines that are comments.
+
+    Args:
+        take_in: Whether files may be taken in at all. They lie in the document's folder or below.
+    """
+    includes = Includes(document, settings.model_copy(update={"root": document.parent, "allow_outside": False}))
+    lines: list[tuple[str, str, int]] = []
+    unread: list[str] = []
+
+    def included(name: str) -> tuple[Path, str] | None:
+        if not take_in or ".." in name or name.startswith("/"):
+            return None
+        for each in (name,) if name.endswith(".tex") else (f"{name}.tex", name):
+            before = len(includes.unread)
+            found = includes.text(each, document)
+            if found is not None:
+                return found
+            if len(includes.unread) == before:
+                return Path(), ""  # taken in before
+        return None
+
+    def add(text: str, file: str, first: int = 1) -> None:
+        for number, line in enumerate(text.split("\n"), first):
+            if line.lstrip().startswith("%"):
+                continue  # pandoc fails on some comments among options
+            comment = COMMENT.search(line)
+            end, pieces = 0, len(lines)
+            for found in INCLUDE.finditer(line, 0, comment.end() if comment else len(line)):
+                taken = included(found[2].strip())
+                if taken is None:
+                    continue  # pandoc says so
+                if before := line[end : found.start()].strip():
+                    lines.append((before, file, number))
+                end = found.end()
+                path, part = taken
+                if path == Path():
+                    unread.append(f"{found[2].strip()} is taken in once: not again at {_words(file, number)}")
+                    continue
+                body = BODY.search(part)  # of a file that is a document of its own, too
+                apart = [("", file, number)] if found[1] != "input" else []
+                lines.extend(apart)
+                name = path.relative_to(document.parent).as_posix()
+                add(body[1] if body else part, name, 1 + (part.count("\n", 0, body.start(1)) if body else 0))
+                lines.extend(apart)
+            if line[end:].strip() or len(lines) == pieces:
+                lines.append((line[end:], file, number))
+
+    add(text, "")
+    return Source("\n".join(line for line, _, _ in lines), tuple((file, at) for _, file, at in lines), tuple(unread))
+
+
+def structural_repairs(text: str) -> list[Repair]:
+    """What is opened and never closed, or closed and never opened, each with the change that mends it.
+
+    Braces, formulas, environments and verbatim text are followed, and definitions that lack a part are taken out.
+    """
+    return list(_Structure(text).repairs())
+
+
+@dataclass(slots=True)
+class _Open:
+    """A brace, formula or environment that is open: its mark or name, its place, and whether it is of a definition."""
+
+    mark: str
+    start: int
+    end: int
+    defining: bool
+
+
+class _Structure:
+    """One pass over a text, with a stack of what is open."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.open: list[_Open] = []
+        self.found: list[Repair] = []
+        self.defining_until = -1  # a brace that begins here belongs to a definition
+        self.hidden: set[str] = set()  # environments that definitions begin or end
+        self.endless: set[str] = set()  # kinds of verbatim text of which no end follows
+
+    def repairs(self) -> list[Repair]:
+        at = 0
+        while token := TOKEN.search(self.text, at):
+            at = token.end()
+            if len(self.open) > MAX_DEPTH:
+                return []
+            if token["comment"] is not None:
+                continue
+            kind = token.lastgroup
+            within = any(each.defining for each in self.open)
+            if kind == "brace":
+                self.brace(token)
+            elif kind == "name" and token["name"] in DEFINERS and not within:
+                at = self.definition(token)
+            elif within:
+                self.hidden.add(token["begin"] or token["end"] or "")
+            elif kind == "verb":
+                at = self.verb(token)
+            elif kind in ("dollar", "math"):
+                self.formula(token[0], token.start(), token.end())
+            elif kind == "paragraph":
+                at -= 1  # its last line break may begin the next one
+                while self.open and self.open[-1].mark in ("$", "$$", "\\(", "\\["):
+                    self.never_closed(self.open.pop(), token.start())
+            elif kind == "begin":
+                at = self.begin(token)
+            elif kind == "end":
+                self.end(token)
+        while self.open:
+            self.never_closed(self.open.pop(), len(self.text))
+        return self.found
+
+    def add(self, start: int, end: int, text: str, at: int, words: str) -> None:
+        self.found.append(Repair(start, end, text, at, words))
+
+    def brace(self, token: re.Match[str]) -> None:
+        if token[0] == "{":
+            defining = token.start() == self.defining_until
+            self.open.append(_Open("{", token.start(), token.end(), defining))
+            return
+        while self.open and self.open[-1].mark in ("$", "$$", "\\(", "\\[") and any(o.mark == "{" for o in self.open):
+            self.never_closed(self.open.pop(), token.start())
+        if not self.open or self.open[-1].mark != "{":
+            self.add(token.start(), token.end(), "", token.start(), "a closing brace too many, which is left out")
+            return
+        closed = self.open.pop()
+        following = re.compile(r"\s{0,9}(?:\[[^\]]{0,100}\]\s{0,9}){0,2}").match(self.text, token.end())
+        if closed.defining and following:
+            self.defining_until = following.end()
+
+    def definition(self, token: re.Match[str]) -> int:
+        pattern = TEX_DEFINED if token["name"].endswith("def") else WELL_DEFINED
+        found = pattern.match(self.text, token.end())
+        if found is None and token["name"] not in ("let", "newtheorem"):
+            end = _line_end(self.text, token.end())
+            self.add(token.start(), end, "", token.start(), "a definition that lacks a part, which is left out")
+            return end
+        if found is None:
+            return token.end()
+        self.defining_until = found.end() - 1
+        return found.end() - 1
+
+    def verb(self, token: re.Match[str]) -> int:
+        end = self.text.find(token["verb"], token.end(), _line_end(self.text, token.end()))
+        if end >= 0:
+            return end + 1
+        self.add(token.start(), token.end(), "", token.start(), "never closed: read as text")
+        return token.end()
+
+    def formula(self, mark: str, start: int, end: int) -> None:
+        closes = {"\\)": "\\(", "\\]": "\\["}.get(mark, mark)
+        if self.open and self.open[-1].mark == closes and mark not in ("\\(", "\\["):
+            self.open.pop()
+        elif mark in ("\\)", "\\]"):
+            self.add(start, end, "", start, "the end of a formula that was not begun, which is left out")
+        else:
+            self.open.append(_Open(mark, start, end, defining=False))
+
+    def begin(self, token: re.Match[str]) -> int:
+        name = token["begin"].strip()
+        if name in self.hidden:
+            return token.end()
+        if name in VERBATIM:
+            end = (
+                None
+                if name in self.endless
+                else re.compile(r"\\end\s{0,9}\{" + re.escape(name) + r"\}").search(self.text, token.end())
+            )
+            if end is None:
+                self.endless.add(name)
+                opened = _Open(name, token.start(), token.end(), defining=False)
+                self.never_closed(opened, len(self.text))
+                return self.found[-1].start
+            return end.end()
+        self.open.append(_Open(name, token.start(), token.end(), defining=False))
+        return token.end()
+
+    def end(self, token: re.Match[str]) -> None:
+        name = token["end"].strip()
+        if name in self.hidden:
+            return
+        if not any(each.mark == name for each in self.open):
+            words = "the end of an environment that was not begun, which is left out"
+            self.add(token.start(), token.end(), "", token.start(), words)
+            return
+        while (opened := self.open.pop()).mark != name:
+            self.never_closed(opened, token.start())
+
+    def never_closed(self, opened: _Open, limit: int) -> None:
+        """Mend what is open still where something around it ends, or the text does."""
+        if opened.mark == "{":
+            found = PARAGRAPH.search(self.text, opened.end, limit)
+            at = found.start() if found else limit
+            if opened.defining:
+                at = min(at, _line_end(self.text, opened.end))
+            self.add(at, at, "}", opened.start, "a brace that is never closed: closed at the end of its paragraph")
+        elif opened.mark in ("$", "$$", "\\(", "\\["):
+            self.add(opened.start, opened.end, "", opened.start, "a formula that is never closed: read as text")
+        else:
+            section = SECTION.search(self.text, opened.end, limit)
+            at = section.start() if section else limit
+            if opened.mark in FLOATS:
+                caption = self.text.find("\\caption", opened.end, at)
+                found = PARAGRAPH.search(self.text, opened.end if caption < 0 else caption, at)
+                at = found.start() if found else at
+            if opened.mark != "document":
+                words = "never ended: ended before what follows"
+                self.add(at, at, f"\\end{{{opened.mark}}}", opened.start, words)
+
+
+def refused_command(text: str, line: int, column: int) -> Repair | None:
+    """The command or environment at a place that pandoc refuses, taken out; None if there is nothing at that place.
+
+    It is the last command that begins before the place and goes on to it, with its arguments; else the line.
+    """
+    starts = [0, *accumulate(len(each) + 1 for each in text.split("\n"))]
+    if not 1 <= line < len(starts):
+        return None
+    begin, end = starts[line - 1], starts[line] - 1
+    at = min(begin + max(column - 1, 0), end)
+    for found in reversed(list(COMMAND.finditer(text, max(at - REACH, 0), end))):
+        if found.start() > at or found[0].startswith(("\\begin{document", "\\end", "\\item")):
+            continue
+        stop = _arguments_end(text, found.end())
+        if stop + 1 >= at:
+            if found[0].startswith("\\begin") and found[0].endswith("}"):
+                ending = text.find(found[0].replace("\\begin", "\\end", 1), stop)
+                stop = stop if ending < 0 else ending + len(found[0]) - 2
+            return _taken_out(text, found.start(), stop)
+    if SECTION.match(text, begin) or not text[begin:end].strip() or not text[end:].strip():
+        return None
+    return _taken_out(text, begin, end)
+
+
+def _arguments_end(text: str, at: int) -> int:
+    """Where the arguments of a command end that stand behind it, in brackets and braces."""
+    while opening := re.compile(r"(?:\s|%[^\n]{0,400}\n){0,20}([\[{])").match(text, at):
+        depth, place = 0, opening.end() - 1
+        for found in re.compile(r"\\.|%[^\n]*|[\[\]{}]", re.DOTALL).finditer(text, place, place + REACH):
+            if found[0] in GROUPS:
+                depth += 1
+            elif found[0] in GROUPS.values():
+                depth -= 1
+            if depth == 0:
+                at = found.end()
+                break
+        else:
+            return at
+    return at
+
+
+def _taken_out(text: str, start: int, end: int) -> Repair:
+    return Repair(start, end, "%\n" * text.count("\n", start, end), start, "")
+
+
+def repaired(text: str, repairs: list[Repair]) -> str:
+    """A text with changes made to it, whose number of lines stays."""
+    parts: list[str] = []
+    end = 0
+    for repair in sorted(repairs, key=lambda each: each.start):
+        if repair.start < end:
+            continue  # within what another change took out
+        parts += [text[end : repair.start], repair.text]
+        end = repair.end
+    return "".join([*parts, text[end:]])
+
+
+def blamed(text: str, at: int) -> tuple[int, str]:
+    """The number of the line of a position, and what stands there, shortened."""
+    line = text.count("\n", 0, at) + 1
+    return line, shortened(" ".join(text[at : _line_end(text, at)].split()), SHOWN)
+
+
+def _words(file: str, number: int) -> str:
+    return f"{file} line {number}".lstrip()
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end

@@ -1,0 +1,191 @@
+"""LaTeX that pandoc refuses is repaired, read without what it refuses, or read without pandoc: no document is lost."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from iconotext import read
+from iconotext.errors import HostileDocumentError
+from iconotext.links.reference import reference_evidence
+from iconotext.read import ReadSettings
+from iconotext.read.pandoc import document as pandoc_document
+from iconotext.read.pandoc.convert import RefusedError
+from iconotext.read.pandoc.latex import join_files, refused_command, repaired, structural_repairs
+from iconotext.read.pandoc.plain_latex import plain_html
+
+MAIN = r"""\documentclass{report}
+\usepackage{graphicx}
+\begin{document}
+\chapter{Start}
+The first sentence. See Figure~\ref{fig:a}.
+\begin{figure}
+\includegraphics{a.png}
+\caption{The old tram.}\label{fig:a}
+\end{figure}
+\input{parts/two}
+
+\section{The end}
+Last words. Look at Figure~\ref{fig:b}.
+\begin{figure}
+\includegraphics{b.png}
+\caption{The new tram.}\label{fig:b}
+\end{figure}
+\end{document}
+"""
+
+BROKEN = {
+    "brace": ("Words.\nThis is {\\bf strong.\n", 2, r"{\bf strong."),
+    "closing brace": ("Words.\nThis is strong} here.\n", 2, "} here."),
+    "end": ("Words.\n\\end{nonsense}\n", 2, r"\end{nonsense}"),
+    "verbatim": ("A \\verb|odd thing.\nNext line.\n", 1, r"\verb|odd thing."),
+    "command": ("Words.\n\\newcommand\\odd[1]{#1 and #2}\n\\odd{b} \\newcommand*\\x[1]\n", 3, r"\newcommand*\x[1]"),
+    "def": ("\\def\\bad#1.#2{#1 #2\nWords.\n", 1, "{#1 #2"),
+    "bare def": ("Words. \\def\n", 1, r"\def"),
+    "formula": ("Here $x is no formula.\n\nWords.\n", 1, "$x is no formula."),
+    "display": ("Here \\[x is no formula.\n\nWords.\n", 1, r"\[x is no formula."),
+    "environment": ("\\begin{itemize}\n\\item One thing.\n", 1, r"\begin{itemize}"),
+    "equation": ("\\begin{equation} a = b\n\nWords.\n", 1, r"\begin{equation} a = b"),
+    "begin": ("\\begin\nWords.\n", 1, r"\begin"),
+    "options": ("\\lstinputlisting[caption={A},\n\n label={x}]{code.c}\nWords.\n", 1, r"\lstinputlisting[caption={A},"),
+}
+"""For each kind of breakage a chapter, and its line and the text that are to blame."""
+
+
+@pytest.fixture
+def thesis(tmp_path, picture):
+    for seed, name in enumerate("ab"):
+        picture(f"{name}.png", seed=seed)
+    (tmp_path / "parts").mkdir()
+
+    def make(chapter: str | bytes, main: str = MAIN):
+        (tmp_path / "parts/two.tex").write_bytes(chapter.encode() if isinstance(chapter, str) else chapter)
+        (tmp_path / "main.tex").write_text(main)
+        return read(tmp_path / "main.tex")
+
+    return make
+
+
+def assert_whole(document) -> None:
+    """Headings, sentences, figures and references of the main file are all there."""
+    texts = [sentence.text for sentence in document.sentences]
+    assert texts[:3] == ["Start", "The first sentence.", "See Figure 1."]
+    assert texts[-3:] == ["The end", "Last words.", "Look at Figure 2."]
+    assert [image.caption for image in document.images] == ["The old tram.", "The new tram."]
+    evidence = reference_evidence(document)
+    assert evidence[2, 0] == evidence[len(texts) - 1, 1] == 1
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_thesis_outlives_a_broken_chapter(thesis, caplog, kind):
+    chapter, line, blamed = BROKEN[kind]
+    document = thesis(chapter)
+    assert_whole(document)
+    assert any(text in (s.text for s in document.sentences) for text in ("Words.", "One thing.", "Next line."))
+    assert f'main.tex: parts/two.tex line {line}, "{blamed}": ' in caplog.text
+
+
+@pytest.mark.parametrize("comment", ["% the language", "% and ] with [ brackets {"])
+def test_comments_among_options_do_no_harm(thesis, caplog, comment):
+    listing = f"\\lstinputlisting[language=C,{comment}\n{comment}\n]{{code.c}}\nWords.\n"
+    assert_whole(thesis(listing))
+    assert [record.getMessage().split(": ", 1)[1] for record in caplog.records] == [
+        "code.c is not read (parts/two.tex line 1): not a text file in or below the document's folder"
+    ]
+
+
+def test_bytes_that_are_no_utf_8(thesis):
+    document = thesis("Ein Café für jeden, der über Straßen läuft.\n".encode("latin-1"))
+    assert_whole(document)
+    assert "Ein Café für jeden, der über Straßen läuft." in [s.text for s in document.sentences]
+
+
+def test_a_figure_that_is_never_ended_ends_before_what_follows(thesis):
+    document = thesis("\\begin{figure}\n\\includegraphics{b.png}\n\\caption{Open.\n\nWords.\n\n")
+    texts = [sentence.text for sentence in document.sentences]
+    assert texts[3:5] == ["Words.", "The end"]
+    assert [image.caption for image in document.images] == ["The old tram.", "Open.", "The new tram."]
+
+
+def test_pandoc_is_tried_only_so_often(thesis, caplog, monkeypatch):
+    """What pandoc refuses again and again is read without it."""
+    tries = []
+
+    def refuse(source, *_given, **_options):
+        tries.append(source)
+        raise RefusedError(
+            "no", line=source.decode().count("\n", 0, source.find(b"Last words")) + 1, column=1, reason="no"
+        )
+
+    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
+    monkeypatch.setattr(pandoc_document, "to_html", refuse)
+    document = thesis(
+        "Words.\n", MAIN.replace("Last words.", "\n".join(f"\\odd{{{n}}}" for n in range(30)) + " Last words.")
+    )
+    assert len(tries) <= pandoc_document.MAX_ATTEMPTS
+    assert [image.caption for image in document.images] == ["The old tram.", "The new tram."]
+    assert "read in simple form" in caplog.text
+
+
+def test_too_much_work_is_refused_as_before(thesis, monkeypatch):
+    def too_much(*_given, **_options):
+        raise HostileDocumentError("too much")
+
+    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
+    monkeypatch.setattr(pandoc_document, "to_html", too_much)
+    with pytest.raises(HostileDocumentError, match="too much"):
+        thesis("Words.\n")
+
+
+def test_lines_lead_to_their_files(tmp_path):
+    (tmp_path / "a.tex").write_text("One.\n% a comment\nThree. \\input{b} After.\n")
+    (tmp_path / "b.tex").write_text("\\documentclass{article}\n\\begin{document}\nWithin.\n\\end{document}\n")
+    source = join_files("% \\input{c}\nBegin.\n\\include{a}\n\\input{b}\nEnd.", tmp_path / "m.tex", ReadSettings())
+    places = {line: place for line, place in zip(source.text.split("\n"), source.places, strict=True) if line.strip()}
+    assert places == {
+        "Begin.": ("", 2),
+        "One.": ("a.tex", 1),
+        "Three.": ("a.tex", 3),
+        "Within.": ("b.tex", 3),
+        " After.": ("a.tex", 3),
+        "End.": ("", 5),
+    }
+    assert source.unread == ("b is taken in once: not again at line 4",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\newcommand{\be}{\begin{equation}}\newcommand{\ee}{\end{equation}} \be x \end{equation} $a$ \[b\] \(c\)",
+        "\\begin{verbatim}\n{ $ \\end{x}\n\\end{verbatim}\n\\verb+{+ \\{ \\$ % } {\n{a}",
+        r"\newenvironment{x}[1][a]{\begin{figure}}{\end{figure}}\begin{x} $\text{if $a$}$ \end{x}",
+        "\\def\\x#1{a}\n\\let\\y=\\x \\DeclareMathOperator{\\z}{z}",
+    ],
+)
+def test_what_is_in_order_is_not_repaired(text):
+    assert structural_repairs(text) == []
+
+
+def test_repairs_keep_the_number_of_lines():
+    text = "a\n\\odd[x,\ny]{z\n} b\n"
+    repair = refused_command(text, 3, 1)
+    assert repair is not None
+    assert repaired(text, [repair]) == "a\n%\n%\n b\n"
+    assert refused_command("\\end{document}\n", 1, 3) is None
+
+
+def test_the_simple_reader():
+    html = plain_html(
+        r"\title{\'Etudes}\begin{document}\section{One \& two}\label{s} \"Uber \cref{l,f}.\footnote{A note.}"
+        r"\begin{figure}[t]\begin{subfigure}[b]{1cm}\includegraphics[width=\linewidth]{a}\caption{Left.}\label{l}"
+        r"\end{subfigure}\caption[short]{\emph{Both}.}\label{f}\end{figure}\begin{itemize}\item One\end{itemize}"
+        r"\begin{lstlisting} { \end{lstlisting}\begin{tabular}{l} a & b \end{tabular} \newcommand{\x}{no} 5\% -- \verb|}|"
+    )
+    assert html == (
+        '<html><body><header id="title-block-header"><h1 class="title">Études</h1></header>'
+        '<h2 id="s">One &amp; two</h2><p>Über <a href="#l,f" data-reference-type="ref+Name" data-reference="l,f">'
+        '[l,f]</a>.</p><figure id="f"><img id="l" src="a"><figcaption>Left. Both.</figcaption></figure>'
+        "<ul><li>One</li></ul><table><tr><td>a</td></tr></table><table><tr><td>b</td></tr></table>"
+        "<p>5% – }</p><p>A note.</p></body></html>"
+    )
