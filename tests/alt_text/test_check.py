@@ -45,6 +45,25 @@ def found(tmp_path, text, name="a.md", **settings):
         ("![TODO: describe](a.png)", "placeholder"),
         ("![...](a.png)", "placeholder"),
         ("![Bild](a.png)", "placeholder"),
+        ("![Step 1](a.png)", "placeholder"),
+        ("![Schritt 12](a.png)", "placeholder"),
+        ("![day9](a.png)", "placeholder"),
+        ("![Keyboard Photo 1](a.png)", "placeholder"),
+        ("![sample image](a.png)", "placeholder"),
+        ("![datasheet](a.png)", "placeholder"),
+        ("![logo text](a.png)", "placeholder"),
+        ("![Datenblatt](a.png)", "placeholder"),
+        ("![fiche technique](a.png)", "placeholder"),
+        ("![Step 1: fold the dough in half](a.png)", None),
+        ("![Day 9 of the expedition: the camp at dusk](a.png)", None),
+        ("![The datasheet's pin table](a.png)", None),
+        ("![Soil sample 3](a.png)", None),
+        ("![Map of Spain](a.png)", None),
+        ("![Stepladder](a.png)", None),
+        ("![ceiling 3](ceiling-3.jpg)", "file-name"),
+        ("![water tank 2](water%20tank%202.jpg)", "file-name"),
+        ("![Apollo 11](apollo-11.jpg)", None),
+        ("![3DSense](3DSense.jpg)", None),
         ("![Image of a fox](a.png)", "image-of"),
         ("![Une photo d'un renard](a.png)", "image-of"),
         ("![Abbildung eines Fuchses](a.png)", "image-of"),
@@ -82,6 +101,17 @@ def test_a_picture_of_something_in_japanese(tmp_path):
 def test_the_same_text_on_another_picture(tmp_path):
     text = "![A fox](a.png) and\n![A fox.](b.png) and\n![A fox](a.png) and\n![Two foxes](c.png)\n"
     assert found(tmp_path, text) == [("duplicate", 2)]
+
+
+def test_texts_that_differ_in_their_number_alone(tmp_path):
+    counted = "![Prototype 1](a.png) and\n![Prototype 2](b.png) and\n![prototype3](c.png) and\n![A fox](d.png)\n"
+    assert found(tmp_path, counted) == [("series", 1), ("series", 2), ("series", 3)]
+    apart = "![Apollo 11](a.png) and ![Apollo 12](b.png) and ![Ariane 1](c.png) and ![Ariane 5](d.png)\n"
+    told = "![Step 1: fold the dough](e.png) and ![Step 2: roll the dough](f.png)\n"
+    years = "![Population in 1900](g.png) and ![Population in 1901](h.png) and ![Prototype 1](i.png)\n"
+    assert found(tmp_path, apart + told + years) == []
+    long = "".join(f"![A barn beside the river, month {n}](m{n}.png)\n" for n in range(1, 5))
+    assert found(tmp_path, long) == []
 
 
 def test_a_link_to_an_empty_one_makes_it_content(tmp_path):

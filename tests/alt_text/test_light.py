@@ -21,7 +21,7 @@ MEGABYTE = 1e6
 def run(*command, folder, expected):
     hidden = ("PYTHONPATH", "COVERAGE", "ICONOTEXT")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
-    done = subprocess.run([*map(str, command)], cwd=folder, env=kept, capture_output=True, text=True, timeout=600)
+    done = subprocess.run([*map(str, command)], cwd=folder, env=kept, capture_output=True, text=True, timeout=1800)
     assert done.returncode == expected, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 

@@ -15,6 +15,7 @@ from iconotext.encoder import load_encoder
 from iconotext.errors import DocumentError, FeatureError, LibraryError, SettingError, UnreachableError
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures
+from iconotext.images import kind_of
 from iconotext.library.conditions import quoted
 from iconotext.library.describe import describe
 from iconotext.library.files import image_date
@@ -455,7 +456,7 @@ def test_an_index_is_made_while_adding_and_given_up_when_few_remain(photos, lib,
     index = open_library(lib).settings.index
     assert (index.pictures, index.queries) == (323, 25)
     assert index.recall > 0.9
-    assert len(search(open_library(lib), Query("red"), Colours().encoder())) == 10
+    assert len(search(open_library(lib), Query("red", anyway=True), Colours().encoder())) == 10
     for number in range(50):
         (photos / "many" / f"{number}.png").unlink()
     update(lib)
@@ -717,3 +718,32 @@ def test_documents_are_encoded_together_and_linked_one_by_one(lib, tmp_path, mon
     (docs / "1.md").write_text("Now another green thing.\n\n![](1.png)\n")
     update(lib, docs, link=DocumentLinker("default"))
     assert ahead[2:] == [["1"]]
+
+
+def test_icons_and_copies_are_left_out_and_come_back(tmp_path):
+    patches = np.random.default_rng(1).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+    lake = Pillow.fromarray(patches).resize((640, 480), Pillow.Resampling.BICUBIC)
+    photos = tmp_path / "photos"
+    (photos / "thumbs").mkdir(parents=True)
+    lake.save(photos / "lake.png")
+    lake.resize((160, 120)).save(photos / "thumbs" / "lake.png")
+    paint(photos / "apple-touch-icon.png", "red", size=(180, 180))
+    paint(photos / "tiny.png", "blue", size=(20, 20))
+    report = update(tmp_path / "lib", photos)
+    why = {Path(where).relative_to(photos).as_posix(): kind_of(why) for where, why in report.left_out}
+    assert why == {
+        "apple-touch-icon.png": "named as an icon or a logo",
+        "thumbs/lake.png": "a copy of a picture that is there as large or larger",
+        "tiny.png": "smaller than 64 px",
+    }
+    assert report.added == 1
+    again = update(tmp_path / "lib")
+    assert (again.added, again.unchanged, len(again.left_out)) == (0, 1, 3)
+    kept = update(tmp_path / "lib", photos, asked={"min_side": 1})
+    assert (kept.added, kept.left_out) == (3, [])
+    dropped = update(tmp_path / "lib", photos, asked={"min_side": 64})
+    assert (dropped.removed, len(dropped.left_out)) == (3, 3)
+    (photos / "lake.png").unlink()  # now the small one is the only one
+    assert {Path(where).name for where, _ in update(tmp_path / "lib").left_out} == {"apple-touch-icon.png", "tiny.png"}
+    lake.save(photos / "lake.png")
+    assert (update(tmp_path / "lib").added, open_library(tmp_path / "lib").count()) == (1, 1)

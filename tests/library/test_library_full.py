@@ -35,7 +35,7 @@ def limited(lib: Path, photos: Path, limit: int) -> subprocess.CompletedProcess[
     environment = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}  # it writes files, too
     environment["PYTHONPATH"] = os.pathsep.join([str(root / "src"), str(root)])
     command = [sys.executable, "-c", WRITER, str(lib), str(photos), str(limit)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.parametrize("limit", [500, 5_000, 9_000])

@@ -11,6 +11,7 @@ from iconotext.alt_text.finding import Finding
 from iconotext.alt_text.repository import repository_path
 from iconotext.errors import SettingError
 from iconotext.plain_text import encodable
+from iconotext.strict_json import parse_json
 from iconotext.write import write_text
 
 VERSION = 1
@@ -26,7 +27,7 @@ def read_baseline(path: Path) -> frozenset[str]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise SettingError(f"{path}: too large for a baseline: write it anew")
-        read: Any = json.loads(path.read_text(encoding="utf-8"))
+        read: Any = parse_json(path.read_text(encoding="utf-8"))
         if read["version"] != VERSION:
             raise SettingError(f"{path}: a baseline of another version of iconotext: write it anew")
         found = [each["fingerprint"] for each in read["findings"]]
@@ -34,7 +35,7 @@ def read_baseline(path: Path) -> frozenset[str]:
         raise SettingError(f"{path}: no such baseline: write it first") from error
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise SettingError(f"{path}: no baseline of alternative texts: write it anew") from error
     if not all(isinstance(each, str) for each in found):
         raise SettingError(f"{path}: no baseline of alternative texts: write it anew")

@@ -64,7 +64,7 @@ def check(
     paths, skipped = list(paths), Counter[str]()
     found = list(find_documents(paths, reading, suffixes=_SUFFIXES, skipped=skipped))
     if not found:
-        raise no_documents(paths, reading, skipped)
+        raise no_documents(paths, reading, skipped, formats="Markdown, HTML, DOCX and EPUB")
     findings: list[Finding] = []
     failures: list[Failure] = []
     pictures = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -14,6 +13,7 @@ from iconotext.errors import SettingError
 from iconotext.excerpts import Quote
 from iconotext.plain_text import readable
 from iconotext.report.context import Excerpts
+from iconotext.strict_json import parse_json
 from iconotext.types import Image, LinkedDocument
 
 LANGUAGE = "en"
@@ -120,11 +120,11 @@ def read_drafts(path: Path) -> list[Draft]:
         SettingError: The file is not such JSON; the message says where.
     """
     try:
-        rows = json.loads(path.read_text(encoding="utf-8-sig"))
+        rows = parse_json(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise SettingError(f"{path}: not JSON ({error}): give what the drafts were printed as") from error
+        raise SettingError(f"{path}: {error}: give what the drafts were printed as") from error
     if not isinstance(rows, list):
         raise SettingError(f"{path}: not a list of drafts")
     return [_draft(row, f"{path}, draft {number}") for number, row in enumerate(rows, 1)]

@@ -84,6 +84,8 @@ def _summary(checked: Checked, new: int, known: bool) -> str:
     found = f"{counted(new, 'new finding' if known else 'finding')}"
     if known:
         found += f" and {len(checked.findings) - new:,} known"
+    if not checked.pictures and not checked.failures:
+        return f"no pictures in {counted(checked.documents, 'document')}: there is nothing to check"
     where = f"{counted(checked.pictures, 'picture')} of {counted(checked.documents, 'document')}"
     unread = f"; {counted(len(checked.failures), 'document')} could not be read" if checked.failures else ""
     return f"{found} in {where}{unread}"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+from urllib.parse import unquote
 
 from iconotext.alt_text.language import other_language, told_language
 from iconotext.alt_text.phrases import IMAGE_OF, PLACEHOLDER
 from iconotext.alt_text.picture import Picture
 from iconotext.alt_text.settings import AltTextSettings, RuleName
-from iconotext.alt_text.words import FEW, same, sentences, without_label, words
+from iconotext.alt_text.words import FEW, same, sentences, without_label, without_number, words
 from iconotext.plain_text import shortened
 
 Severity = Literal["error", "warning"]
@@ -57,6 +59,15 @@ class Gallery:
         for picture in self.pictures:
             if picture.alt:
                 found.setdefault(tuple(words(picture.alt)), picture)
+        return found
+
+    @cached_property
+    def numbers(self) -> dict[str, set[int]]:
+        """Alternative texts without their numbers, to the numbers."""
+        found: dict[str, set[int]] = defaultdict(set)
+        for picture in self.pictures:
+            if numbered := without_number(picture.alt or ""):
+                found[numbered[0]].add(numbered[1])
         return found
 
 
@@ -123,7 +134,7 @@ def decorative(picture: Picture, gallery: Gallery, settings: AltTextSettings) ->
 def file_name(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
     """It is the name of a file."""
     alt = picture.alt or ""
-    if _FILE_NAME.fullmatch(alt) or _CAMERA.fullmatch(alt) or (_looks_named(alt) and alt in _stems(picture)):
+    if _FILE_NAME.fullmatch(alt) or _CAMERA.fullmatch(alt) or _is_stem(alt, _stems(picture)):
         return f"the alternative text {_quoted(alt)} is the name of a file: say what the picture shows"
     return None
 
@@ -144,6 +155,21 @@ def duplicate(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> 
     where = f"line {first.place.line}" if first.place.line is not None else f"picture {first.index + 1}"
     said = _quoted(picture.alt)
     return f"another picture ({where}) has the same alternative text {said}: say what tells this one from it"
+
+
+def series(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
+    """It is counted: a few words that other pictures of the document have with another number.
+
+    Names that differ in a number, as those of ships and years, seldom run from 1 without large gaps.
+    """
+    numbered = without_number(picture.alt or "")
+    if numbered is None:
+        return None
+    numbers = gallery.numbers[numbered[0]]
+    if len(numbers) < 2 or min(numbers) > 1 or max(numbers) - min(numbers) >= 2 * len(numbers):
+        return None
+    said = _quoted(picture.alt or "")
+    return f"{said} differs from other alternative texts in its number alone: say what tells this picture from them"
 
 
 def caption(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> str | None:
@@ -206,6 +232,7 @@ RULES: Mapping[RuleName, Rule] = {
     "file-name": Rule(file_name, "An alternative text is the name of a file.", "error", alone=True),
     "placeholder": Rule(placeholder, "An alternative text says nothing of its picture.", "error", alone=True),
     "duplicate": Rule(duplicate, "Different pictures have the same alternative text."),
+    "series": Rule(series, "The alternative texts of several pictures differ in a number alone."),
     "caption": Rule(caption, "An alternative text repeats the caption."),
     "text": Rule(text, "An alternative text repeats a sentence beside the picture."),
     "long": Rule(long, "An alternative text is too long."),
@@ -234,15 +261,20 @@ def _is_large(picture: Picture, gallery: Gallery, settings: AltTextSettings) -> 
     return gallery.large(picture)
 
 
-def _looks_named(alt: str) -> bool:
-    """Whether a text is one word with characters that are usual in file names."""
-    return " " not in alt and any(sign in alt for sign in "_-.0123456789")
+def _is_stem(alt: str, stems: set[str]) -> bool:
+    """Whether a text is the name of a file without its suffix: with signs of such names, or in lower case and counted.
+
+    A single word is taken for a description, and so is a name with a number ("Apollo 11").
+    """
+    if " " not in alt and (any(sign in alt for sign in "_-.") or alt[-1:].isdigit()):
+        return alt in stems
+    return alt == alt.lower() and alt[-1:].isdigit() and "".join(words(alt)) in {"".join(words(s)) for s in stems}
 
 
 def _stems(picture: Picture) -> set[str]:
     """The names of a picture's files without suffixes."""
     names = (re.split(r"[?#]", source, maxsplit=1)[0].rpartition("/")[2] for source in picture.sources)
-    return {_ENDING.sub("", name) for name in names}
+    return {_ENDING.sub("", unquote(name)) for name in names}
 
 
 def _quoted(text: str) -> str:

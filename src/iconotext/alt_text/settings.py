@@ -14,6 +14,7 @@ RuleName = Literal[
     "file-name",
     "placeholder",
     "duplicate",
+    "series",
     "caption",
     "text",
     "long",

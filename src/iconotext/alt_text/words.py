@@ -16,12 +16,21 @@ FEW = 4
 """Texts with fewer words must be equal word for word."""
 
 _WORD = re.compile(r"[^\W_]+")
+_NUMBERED = re.compile(r"(?:(?P<first>\d{1,3}) )?(?P<name>\D*[^\W\d])(?(first)| ?(?P<last>\d{1,3}))")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])")
 
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def without_number(text: str) -> tuple[str, int] | None:
+    """A short text that begins or ends with a number of at most three digits, as words without it, and the number."""
+    found = _NUMBERED.fullmatch(" ".join(words(text)))
+    if found is None or found["name"].count(" ") >= FEW - 1:
+        return None
+    return found["name"], int(found["first"] or found["last"])
 
 
 def without_label(caption: str) -> str:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 from iconotext.features.cores import usable_cores
-from iconotext.library.changes import Change, Report, document_change, image_change, is_unchanged
+from iconotext.library.changes import Change, Report, document_change, image_change, is_unchanged, smaller_copies
 from iconotext.library.commit import commit
 from iconotext.library.files import Found
 from iconotext.library.items import file_of
@@ -36,10 +36,11 @@ whole table."""
 
 
 def add_files(
-    library: Library, ledger: Ledger, files: Iterable[Found], brought: Set[str], models: Models, report: Report
+    library: Library, ledger: Ledger, found_files: Sequence[Found], brought: Set[str], models: Models, report: Report
 ) -> Iterator[Found]:
     """Add files; yields each file when it is in the library, or known to have nothing for it."""
-    files, commits, tidy_after, parts = iter(files), 0, TIDY_AFTER, parts_of(brought)
+    files, commits, tidy_after, parts = iter(found_files), 0, TIDY_AFTER, parts_of(brought)
+    copied = smaller_copies(found_files, ledger, models)
 
     def bring(changes: Sequence[Change]) -> None:
         nonlocal commits, tidy_after
@@ -54,7 +55,9 @@ def add_files(
             named = [file for file in some if _has_text_name(file, report)]
             old = {file: ledger.get(str(file.path)) for file in named}
             pictures = [file for file in named if file.kind == "picture"]
-            found = pool.map(lambda file, old=old: image_change(file, old[file], brought, models, report), pictures)
+            found = pool.map(
+                lambda file, old=old: image_change(file, old[file], brought, models, report, copied), pictures
+            )
             waiting = [change for change in found if change is not None]
             due = time.monotonic() + SECONDS
             documents = [file for file in named if file.kind == "document"]

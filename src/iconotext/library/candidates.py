@@ -94,8 +94,7 @@ def find_candidates(
     )
     has, wanted = [set(each.picture.words.split()) for each in near], stems(sentence)
     every = np.array([has_every_word(each, wanted) for each in has])
-    whole = with_every_word(whole, every, len(wanted))
-    scores = in_cosines(whole, background)
+    scores = in_cosines(with_every_word(whole, every, len(wanted)), background)
     order = sorted(range(len(near)), key=lambda i: (-float(scores[i]), near[i].digest))
     stems_of = stems_of_words(sentence)
     matches = [

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator, Set
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
-from iconotext.images import inspect
+from iconotext.images import copied_from, copies, copy_problem, inspect, plain_name
 from iconotext.library.files import Found, digest_of, file_state, image_date
 from iconotext.library.items import Arrival, Place, Said, clean
-from iconotext.library.ledger import Entry
+from iconotext.library.ledger import Entry, Ledger
 from iconotext.library.models import Models
 from iconotext.links.text import text_in
 from iconotext.plain_text import encodable
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
 from iconotext.scale.store import address_of
+from iconotext.strict_json import parse_json
 from iconotext.types import Image, LinkedDocument
 
 
@@ -71,10 +73,55 @@ class Change:
     kept: frozenset[str] = frozenset()
 
 
-def image_change(file: Found, old: Entry | None, brought: Set[str], models: Models, report: Report) -> Change | None:
-    """The change of a picture's file; None if unchanged. ``brought``: owners of pictures in the library."""
+def smaller_copies(files: Sequence[Found], ledger: Ledger, models: Models) -> dict[Path, Path]:
+    """The pictures' files that are copies of others, see ``images.copies``, with these.
+
+    Files of one name are compared again only if one of them is new, has changed or is gone.
+    """
+    groups: dict[tuple[str, int], list[Found]] = defaultdict(list)
+    for file in files:
+        if file.kind == "picture":
+            groups[plain_name(str(file.path)), models.reading(file.path).min_side].append(file)
+    found: dict[Path, Path] = {}
+    for (_, min_side), group in groups.items():
+        if len(group) < 2:
+            continue
+        paths = [file.path for file in group]
+        entries = [ledger.get(str(path)) for path in paths]
+        known = {path: copied_from(entry and entry.problem) for path, entry in zip(paths, entries, strict=True)}
+        current = all(
+            entry is not None and (entry.state, entry.settings) == (file_state(file.path), models.looked_at(file))
+            for file, entry in zip(group, entries, strict=True)
+        )
+        if current and {other for other in known.values() if other} <= {str(path) for path in paths}:
+            found |= {path: Path(other) for path, other in known.items() if other}
+            continue
+        several = [(str(path), path) for path in paths]
+        numbers = copies(several, min_side=min_side)
+        found |= {paths[copy]: paths[other] for copy, other in numbers.items()}
+    return found
+
+
+def image_change(
+    file: Found,
+    old: Entry | None,
+    brought: Set[str],
+    models: Models,
+    report: Report,
+    copied: Mapping[Path, Path] = MappingProxyType({}),
+) -> Change | None:
+    """The change of a picture's file; None if unchanged.
+
+    Args:
+        brought: Owners of pictures in the library.
+        copied: From ``smaller_copies``.
+    """
     path, settings = str(file.path), models.looked_at(file)
     state = file_state(file.path) or ""
+    if file.path in copied:
+        problem = copy_problem(str(copied[file.path]))
+        report.left_out.append((path, problem))
+        return Change(path, Entry(path, state, settings, problem))
     if old == Entry(path, state, settings):
         report.unchanged += 1
         return None
@@ -85,7 +132,8 @@ def image_change(file: Found, old: Entry | None, brought: Set[str], models: Mode
         report.left_out.append((path, problem))
         # Its picture stays until the file can be read again, or is gone.
         return None if path in brought else Change(path, Entry(path, state, settings, problem))
-    (image,) = inspect([Image(path, file.path)])
+    reading = models.reading(file.path)
+    (image,) = inspect([Image(path, file.path)], min_side=reading.min_side, max_pixels=reading.max_pixels)
     if image.problem is not None:
         problem = image.problem.removeprefix(f"{path}: ")
         report.left_out.append((path, problem))
@@ -154,10 +202,13 @@ def _cannot_be_opened(picture: Path | bytes | None) -> bool:
 
 def _is_current(document: Path, state: str) -> bool:
     """Whether a document and its pictures are unchanged; False if pictures were missing."""
-    known = json.loads(state)
-    if known["missing"] or known["document"] != file_state(document):
+    try:
+        known = parse_json(state)
+        if known["missing"] or known["document"] != file_state(document):
+            return False
+        return all(file_state(Path(path)) == before for path, before in known["pictures"].items())
+    except (ValueError, KeyError, TypeError, AttributeError):  # damaged
         return False
-    return all(file_state(Path(path)) == before for path, before in known["pictures"].items())
 
 
 def arrivals_of(

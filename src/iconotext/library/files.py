@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +27,9 @@ IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .
 
 _OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
 
+KINDS = IMAGES | SUFFIXES.keys() | _OF_SHARDS
+"""Suffixes of all that is added."""
+
 _EXIF = 0x8769  # where the camera's own fields begin
 _TAKEN, _DIGITISED, _CHANGED = 0x9003, 0x9004, 0x0132
 _CAMERA_TIME = "%Y:%m:%d %H:%M:%S"
@@ -40,7 +44,9 @@ class Found:
     kind: Literal["picture", "document", "shard"]
 
 
-def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str, str]]) -> Iterator[Found]:
+def find_files(
+    readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str, str]], skipped: Counter[str] | None = None
+) -> Iterator[Found]:
     """The pictures, documents and shards at paths, each once, found as by ``find_documents``.
 
     Hidden files in folders are left out. A named file is a picture unless it has the suffix of a document or a shard.
@@ -49,16 +55,20 @@ def find_files(readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str,
     Args:
         readings: Absolute path of each file or folder to its settings, of which ``include`` and ``exclude`` are used.
         unread: Gets the folders that cannot be listed, with the reason.
+        skipped: Counts files that are not added, as ``find_documents`` does.
     """
+    skipped = Counter() if skipped is None else skipped
     seen: set[Path] = set()
     for root, reading in readings.items():
         if is_remote(address_of(root)):
             yield from (each for each in _in_store(root, reading, unread) if each.path not in seen)
             continue
-        for file, folder in find_documents([root], reading, suffixes=IMAGES | SUFFIXES.keys() | _OF_SHARDS):
-            if file in seen or (folder is not None and file.name.startswith(".")):
+        for file, folder in find_documents([root], reading, suffixes=KINDS, skipped=skipped):
+            if file in seen:
                 continue
-            if folder is not None and file.name.endswith(tuple(_OF_SHARDS)) and not _is_shard(file, folder):
+            hidden = folder is not None and file.name.startswith(".")
+            if hidden or (folder and file.name.endswith(tuple(_OF_SHARDS)) and not _is_shard(file, folder)):
+                skipped["hidden" if hidden else file.suffix.lower()] += 1
                 continue
             seen.add(file)
             if (why := _not_listed(file)) is not None:

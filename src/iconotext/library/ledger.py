@@ -7,7 +7,6 @@ nothing. The process that holds the ledger may write to the library: SQLite's lo
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 from iconotext.errors import LibraryError
 from iconotext.library.folder import torn_versions
 from iconotext.library.store import LEDGER, not_written
+from iconotext.strict_json import parse_json
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
@@ -61,7 +61,7 @@ class Ledger:
     def results(self) -> dict[str, str]:
         """The results of ``scale link``, and their parts: path to the address of the shard."""
         rows = self._connection.execute("SELECT path, state FROM files WHERE state GLOB ?", (f'{{"{RESULT_OF}"*',))
-        return {path: json.loads(state)[RESULT_OF] for path, state in rows}
+        return {path: parse_json(state)[RESULT_OF] for path, state in rows}
 
     def put(self, entries: Iterable[Entry]) -> None:
         """Record files; all of them or none."""

@@ -49,6 +49,10 @@ OF_FOLDERS = ("include", "exclude")
 """Settings that choose files; they do not change how a file is read."""
 
 
+OF_PICTURES = ("min_side", "max_pixels")
+"""Settings of reading that also decide which single pictures are left out."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Models:
     """The models and settings that turn files into pictures of a library.
@@ -78,10 +82,17 @@ class Models:
         """The user's settings of reading and linking for a document."""
         return asked_of(self.asked, document)
 
+    def reading(self, path: Path) -> ReadSettings:
+        """The user's settings of reading for a file."""
+        return chosen(ReadSettings, {name: v for name, v in self.asked_of(path).items() if name in OF_PICTURES})
+
     def looked_at(self, file: Found) -> str:
         """A text that names the models and settings for a file; if it changes, the file must be read again."""
         asked = {name: value for name, value in self.asked_of(file.path).items() if name not in OF_FOLDERS}
-        own = [asked] if file.kind != "picture" else ["text"] if reads_words(asked) else []
+        own: list[Any] = [asked]
+        if file.kind == "picture":
+            sizes = {name: asked[name] for name in OF_PICTURES if name in asked}
+            own = [*(["text"] if reads_words(asked) else []), *([sizes] if sizes else [])]
         return json.dumps([FORMAT, self.relation_name, *own], sort_keys=True)
 
     def written(self, picture: Path) -> str | None:

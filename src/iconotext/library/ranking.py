@@ -29,7 +29,7 @@ IMAGE, TEXT, WORDS, SILENT = 0.50, 0.35, 0.85, -0.85
 texts that do not fit count against it. The cosine of a picture without texts has the weight 1, and only the words of
 its file name count, with the same weight."""
 
-GOOD, STRONG = 3.51, 4.57
+GOOD, STRONG = 4.1, 7.4
 """Scores from which on a match is good, and strong: see docs/search.md for how often either is wrong."""
 
 EVERY_WORD = 1.4
@@ -135,19 +135,34 @@ def match_of(
     has: AbstractSet[str],
     every: bool,
 ) -> Match:
-    """The match to report; at least good if the picture has every word of the sentence except function words.
+    """The match to report: see ``level_of``.
 
     Args:
-        whole: From ``with_every_word``.
+        whole: From ``deviations``; not raised for the words, which count in it already.
         of_image: From ``deviations``.
         of_text: From ``deviations``, for the nearest text.
         asked: From ``stems_of_words``, for the query.
         has: The stems of the picture's texts and names.
         every: Whether ``has`` contains all stems of the query.
     """
-    level: Level = "strong" if whole >= STRONG else "good" if whole >= GOOD or every else "weak"
     words = tuple(word for word, own in asked.items() if has & own)
-    return Match(level, bool(of_image >= CLEAR), bool(of_text >= CLEAR), words)
+    wanted = len(set().union(*asked.values()))
+    level = level_of(np.array(whole), np.array(of_image), np.array(of_text), np.array(every), wanted)
+    return Match(LEVELS[int(level)], bool(of_image >= CLEAR), bool(of_text >= CLEAR), words)
+
+
+def level_of(
+    whole: FloatMatrix, of_image: FloatMatrix, of_text: FloatMatrix, every: NDArray[np.bool_], words: int
+) -> NDArray[np.int64]:
+    """Numbers of levels in ``LEVELS``.
+
+    A match is good or strong by its score, if the picture or a text is near to the sentence; and good if its texts and
+    names have every word of the sentence. If that is a single word, which is often there by chance, the picture must be
+    near, too.
+    """
+    near = (of_image >= CLEAR) | (of_text >= CLEAR)
+    good = (near & (whole >= GOOD)) | (every & ((words > 1) | (of_image >= CLEAR)))
+    return np.where(near & (whole >= STRONG), 0, np.where(good, 1, 2))
 
 
 def _standard(cosines: FloatMatrix, background: tuple[float, float]) -> FloatMatrix:

@@ -17,7 +17,6 @@ What follows from the equations, and is kept as it is:
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.errors import FeatureError, SettingError, ShapeError
+from iconotext.strict_json import parse_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ def read_refinement(folder: Path) -> Refinement | None:
     if not path.is_file():
         return None
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = parse_json(path.read_text(encoding="utf-8"))
         found = Refinement(float(values["strength"]), float(values["threshold"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FeatureError(

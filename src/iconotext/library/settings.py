@@ -70,7 +70,7 @@ class LibrarySettings:
         format: Version of the file format.
     """
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     model: str
     space: str

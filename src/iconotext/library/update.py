@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ from iconotext.library.shards import linked_shards
 from iconotext.library.store import Library, create_library, open_library
 from iconotext.links.settings import LinkSettings
 from iconotext.read import ReadSettings
-from iconotext.read.find import is_excluded
+from iconotext.read.find import is_excluded, no_documents
 from iconotext.read.web.page import is_address
 from iconotext.scale.results import has_no_links
 from iconotext.scale.store import address_of, entry, is_remote, lasting
@@ -85,6 +86,7 @@ def add_paths(
     check_backbones(linking.text, linking.image)
     known = _known(path, paths)
     _check(paths)
+    _check_something_there(paths, reading, known)
     cache = FeatureCache()
     relations_from = linking.relations if "relations" in linking.model_fields_set else known.relations_from
     relation_model = load_relations(relations_from, cache)
@@ -240,6 +242,19 @@ def _check(paths: Sequence[Path]) -> None:
         (image,) = inspect([Image(str(path), path)])  # a named file may have any suffix
         if image.problem is not None:
             raise LibraryError(f"{path}: neither a document nor a picture that can be added: {image.problem}")
+
+
+def _check_something_there(paths: Sequence[Path], reading: ReadSettings, known: LibrarySettings) -> None:
+    """Raise ``DocumentError`` if nothing at paths can be added, and none was added before, so that it may be gone."""
+    places = [lasting(path) for path in paths]
+    if not places or any(
+        _is_in(str(root), places) or _is_in(str(place), [Path(root)]) for root in known.roots for place in places
+    ):
+        return
+    unread: list[tuple[str, str]] = []
+    skipped: Counter[str] = Counter()
+    if next(find_files(dict.fromkeys(places, reading), unread=unread, skipped=skipped), None) is None and not unread:
+        raise no_documents(paths, reading, skipped, formats="pictures, documents (Markdown, PDF, ...) and shards")
 
 
 def _is_in(path: str, folders: Sequence[Path]) -> bool:
