@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import starmap
 from pathlib import Path
 
@@ -10,10 +11,22 @@ from lxml import html
 
 from iconotext.errors import DocumentError, OutputError
 from iconotext.read import Failure
+from iconotext.report.as_table import count
+from iconotext.report.manifest import Record
+from iconotext.report.origin import Origin
 from iconotext.report.page import is_untouched
-from iconotext.report.page_folder import INDEX, PageFolder, Source, page_name
+from iconotext.report.page_folder import (
+    INDEX,
+    PageFolder,
+    Source,
+    WithoutPictures,
+    card_image,
+    index_page,
+    page_name,
+)
 from iconotext.report.reading_page import write_page
 from iconotext.types import Document, LinkedDocument
+from tests.report.conftest import photograph
 
 
 def parse(page):
@@ -35,6 +48,7 @@ def update(folder: Path, *documents: LinkedDocument, force: bool = False) -> lis
     for made in pages.update(starmap(source, enumerate(documents)), lambda some: (answers[id(each)] for each in some)):
         if isinstance(made, Failure):
             raise made.error
+        assert not isinstance(made, WithoutPictures)
         names.append(made[1].page)
     pages.finish()
     return names
@@ -47,7 +61,9 @@ def test_pages_and_their_index(linked, tmp_path):
     tree = parse(folder / INDEX)
     assert tree.xpath("//ul/li/a/@href") == ["doc.html", "docs-1.html"]
     assert [e.text for e in tree.find_class("name")] == ["On cats", "<Other>"]
-    assert "2 documents · 6 pictures · 6 links" in tree.find_class("numbers")[0].text_content()
+    assert "2 documents · 6 pictures · 4 linked" in tree.find_class("quiet")[0].text_content()
+    assert [e.text for e in tree.find_class("path")] == ["0.md", "1.md"]
+    assert {e.text_content() for e in tree.find_class("counts")} == {"3 pictures · 2 linked"}
     assert "index.html" in (folder / "doc.html").read_text(encoding="utf-8")
     assert update(folder, linked) == ["doc.html"]
     assert {p.name for p in folder.glob("*.html")} == {"doc.html", "docs-1.html", "index.html"}
@@ -56,6 +72,53 @@ def test_pages_and_their_index(linked, tmp_path):
         update(folder, linked)
     update(folder, linked, force=True)
     assert is_untouched(folder / INDEX)
+
+
+def test_documents_of_one_title_are_told_apart_by_their_paths(linked, tmp_path):
+    origin = Origin("../docs/README.md", "", 0, 1, "", "", {})
+    sources = ("../docs/README.md", "../docs/caf%C3%A9/README.md", "../docs/%3Cb%3E/c/README.md")
+    record = Record("a.html", origin, count(linked), "en", None)
+    records = [replace(record, origin=replace(origin, source=source, part="#2")) for source in sources]
+    tree = html.document_fromstring(index_page(records))
+    assert tree.xpath("//*[contains(@class, 'path')]/text()") == [
+        "README.md#2",
+        "café/README.md#2",
+        "<b>/c/README.md#2",
+    ]
+
+
+def test_the_index_of_many_pages_is_small(linked, tmp_path):
+    large = replace(linked.document.images[0], file=photograph(3, (1600, 1200)))
+    linked = replace(linked, document=replace(linked.document, images=(large, *linked.document.images[1:])))
+    picture = card_image(linked)
+    assert picture is not None
+    assert len(picture.uri) < 10_000  # of noise, which no encoding makes small
+    record = Record("a.html", Origin("a.md", "", 0, 1, "", "", {}), count(linked), "en", None)
+    assert len(index_page([record] * 401)) - len(index_page([record])) < 400 * 400
+
+
+def test_a_document_without_pictures_gets_no_page_unless_it_is_asked_for(linked, tmp_path):
+    bare = replace(linked.document, id="bare", images=())
+    documents = {"bare": bare, "linked": replace(linked.document, id="linked")}
+
+    def names(*, every: bool) -> list[str]:
+        pages = PageFolder(tmp_path / "out")
+        sources = []
+        for name, document in documents.items():
+            (tmp_path / f"{name}.md").write_text("x")
+            sources.append(Source(tmp_path / f"{name}.md", name, partial(list, [document]), every))
+        made = pages.update(sources, lambda some: (replace(linked, document=each, links=()) for each in some))
+        kinds = [isinstance(each, WithoutPictures) for each in made]
+        assert kinds == [not every, False]
+        removed.append(pages.finish())
+        return sorted(path.name for path in (tmp_path / "out").glob("*.html"))
+
+    removed: list[int] = []
+    without = ["index.html", "linked.html"]
+    assert names(every=False) == without
+    assert names(every=True) == ["bare.html", *without]
+    assert names(every=False) == without
+    assert removed == [0, 0, 1]
 
 
 def test_linking_may_look_ahead_and_everything_comes_in_order(linked, tmp_path):
@@ -79,7 +142,9 @@ def test_linking_may_look_ahead_and_everything_comes_in_order(linked, tmp_path):
 
     asked: list[str] = []
     list(PageFolder(folder).update([source(files[0])], link_all))
-    found = list(PageFolder(folder).update(map(source, files), link_all))
+    pages = PageFolder(folder).update(map(source, files), link_all)
+    found = [each for each in pages if not isinstance(each, WithoutPictures)]  # none of them
+    assert len(found) == 5
     assert asked == ["a", "b", "d", "e"]
     assert [(each.path, str(each.error)) for each in found if isinstance(each, Failure)] == [
         (files[2], "broken"),
@@ -97,6 +162,7 @@ def test_where_nothing_is_to_be_linked_nobody_is_asked(linked, tmp_path):
     list(PageFolder(tmp_path / "linked").update([source], lambda documents: [linked for _ in documents]))
     (made,) = PageFolder(tmp_path / "linked").update([source], lambda _: pytest.fail("asked"))
     assert not isinstance(made, Failure)
+    assert not isinstance(made, WithoutPictures)
     assert made[2] is None
 
 

@@ -32,6 +32,16 @@ def test_the_structure_of_the_text_is_kept(linked):
     assert tree.xpath("string(//article/p[@dir='auto'])") == "A cat sleeps. It dreams of mice."
 
 
+def test_links_that_people_chose_have_their_names_and_no_confidence(linked):
+    image = linked.links[0].image
+    page = reading_page(replace(linked, chosen={image: ("Ada", "Bob")}), correct="/review?picture=")
+    (note,) = parse(page).xpath(f"//figure[@id='p{image}']//span[@class='note']/bdi/text()")
+    assert note.endswith("chosen by Ada, Bob")
+    assert f"picture {image + 1} (chosen by Ada, Bob)" in page
+    assert '"correct":"/review?picture="' in page
+    assert '"correct":' not in reading_page(linked)  # a page on disk has no server to tell
+
+
 def test_sentences_lead_to_their_pictures(linked):
     tree = parse(reading_page(linked))
     found = {e.get("id"): e.get("href") for e in tree.xpath("//a[@data-sentence]")}
@@ -112,7 +122,7 @@ def test_only_pictures_that_are_shown_are_decoded():
 def test_the_same_picture_is_in_the_file_once():
     images = [Image(f"{n}.jpg", photograph(5)) for n in range(3)]
     page = reading_page(make_linked(["a"], images, [link(0, i, 0.5) for i in range(3)]))
-    assert page.count("data:image/jpeg") == 1
+    assert page.count("data:image/webp") == 1
     assert page.count('data-same="0"') == 2
 
 
@@ -125,6 +135,29 @@ def test_large_pictures_become_smaller_and_drawings_stay_sharp():
     (drawing,) = embed([Image("c.png", file.getvalue())], [0]).values()
     assert drawing.uri is not None
     assert drawing.uri.startswith("data:image/png")
+
+
+def test_pictures_of_a_page_take_half_the_bytes():
+    smooth = Pillow.effect_mandelbrot((1800, 1200), (-2, -1, 1, 1), 100).convert("RGB").resize((1800, 1200))
+    file = io.BytesIO()
+    smooth.save(file, "JPEG", quality=95)
+    images = [Image("a.jpg", file.getvalue()), Image("b.jpg", photograph(1, (1600, 1200)))]
+    page = reading_page(make_linked(["a"], images, [link(0, i, 0.5) for i in range(2)]))
+    shown = [base64.b64decode(src.partition(",")[2]) for src in parse(page).xpath("//figure//img/@src")]
+    assert [max(Pillow.open(io.BytesIO(data)).size) for data in shown] == [720, 720]
+    large = embed(images, [0, 1])
+    assert sum(map(len, shown)) < 0.6 * sum(len(each.content[1]) for each in large.values())
+
+
+def test_drawings_of_a_page_stay_sharp():
+    drawing = Pillow.new("RGB", (300, 200), "white")
+    drawing.paste((200, 0, 0), (40, 40, 90, 120))
+    file = io.BytesIO()
+    drawing.save(file, "PNG")
+    (made,) = embed([Image("a.png", file.getvalue())], [0], small=True).values()
+    kind, data = made.content
+    assert kind == "webp"
+    assert Pillow.open(io.BytesIO(data)).convert("RGB").tobytes() == drawing.tobytes()
 
 
 def test_right_to_left_documents_turn_the_page_round():
@@ -175,3 +208,46 @@ def test_some_links_may_be_explained_and_others_not(linked):
     mixed = replace(some, links=(*some.links[:1], *linked.links[1:]))
     data = json.loads(parse(reading_page(mixed)).get_element_by_id("data").text)
     assert [each is None for each in data["why"]] == [False, True, True]
+
+
+def test_pictures_are_numbered_down_the_page():
+    images = [Image(f"{n}.jpg", photograph(n), position=6) for n in range(5)]
+    links = [link(5, 0, 0.8), link(0, 2, 0.5), link(1, 3, 0.12)]
+    tree = parse(reading_page(make_linked([f"Sentence {n}." for n in range(9)], images, links)))
+    assert [e.get("id") for e in tree.xpath("//figure")] == ["p2", "p0", "p3"]
+    assert [e.text for e in tree.xpath("//figure//b")] == ["1", "2", "3"]
+    assert [tree.xpath(f"string(//*[@id='s{n}']/span/@data-n)") for n in (0, 5, 1)] == ["1", "2", "3"]
+    labels = [e.get("aria-label") for e in tree.xpath("//*[@data-open]")]
+    assert [label.split(":")[0] for label in labels] == [f"Picture {n}" for n in range(1, 6)]
+    data = json.loads(tree.get_element_by_id("data").text)
+    assert [each["number"] for each in data["images"]] == [2, 4, 1, 3, 5]
+
+
+def test_a_guess_says_so_where_its_author_put_it():
+    images = [Image("a.jpg", photograph(1), position=6), Image("b.jpg", photograph(2), position=0)]
+    made = make_linked([f"Sentence {n}." for n in range(9)], images, [link(1, 0, 0.12), link(1, 1, 0.12)])
+    tree = parse(reading_page(made))
+    assert [e.get("data-after") for e in tree.xpath("//figure")] == ["-1", "5"]
+    assert tree.xpath("//figure[@id='p0']/preceding-sibling::p[1]/*/@id") == ["s5"]
+    assert tree.xpath("string(//figure[@id='p0']//bdi)") == "a guess: 1 sentence, 12\u00a0%"
+
+
+def test_a_sentence_of_many_pictures_counts_those_that_do_not_fit():
+    images = [Image(f"{n}.jpg", photograph(n)) for n in range(12)]
+    tree = parse(reading_page(make_linked(["a b"], images, [link(0, n, 0.9 - n / 100) for n in range(12)])))
+    assert tree.xpath("//span[@class='end']/@data-n") == ["1 2 3"]
+    (more,) = tree.find_class("others")
+    assert [e.text for e in more] == ["+9", *map(str, range(4, 13))]
+    assert [e.get("href") for e in more[1:]] == [f"#p{n}" for n in range(3, 12)]
+
+
+@pytest.mark.parametrize(("headings", "listed"), [(3, False), (4, True)])
+def test_a_long_document_has_a_list_of_contents(headings, listed):
+    sentences: list[str | Sentence] = [Sentence("Title", 0, "heading", level=1)]
+    for n in range(headings):
+        sentences.append(Sentence(f"Chapter <{n}>", 2 * n + 1, "heading", level=2 + n % 2))
+        sentences.append(Sentence("Words.", 2 * n + 2))
+    tree = parse(reading_page(make_linked(sentences, [], [], title="Title")))
+    found = [(e.getparent().get("class"), e.get("href"), e.text) for e in tree.xpath("//nav//a")]
+    whole = [(f"level-{n % 2}", f"#s{2 * n + 1}", f"Chapter <{n}>") for n in range(headings)]
+    assert found == (whole if listed else [])

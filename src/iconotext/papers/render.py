@@ -8,6 +8,8 @@ from html import escape
 from itertools import groupby
 from operator import itemgetter
 
+NO_ROWS = "There is nothing to show in this table."
+
 
 class Bold(str):
     """Text of a cell in bold."""
@@ -37,28 +39,36 @@ class Grid:
     notes: Sequence[str] = ()
 
     def markdown(self) -> str:
-        """Markdown that ends with a line break; text of the cells is escaped."""
+        """Markdown that ends with a line break; text of the cells is escaped. Without rows there is no table."""
         from iconotext.report.as_markdown import block_text, inline_text
 
         headers = [inline_text(each if isinstance(each, str) else f"{each[0]}: {each[1]}") for each in self.columns]
         lines = [f"**{inline_text(self.title)}**", ""] if self.title else []
-        lines += ["| " + " | ".join(headers) + " |", "|---" + "|---:" * (len(headers) - 1) + "|"]
+        if self.rows:
+            lines += ["| " + " | ".join(headers) + " |", "|---" + "|---:" * (len(headers) - 1) + "|"]
+        else:
+            lines.append(NO_ROWS)
         lines += ["| " + " | ".join(_joined(cell, inline_text, "**{}**") for cell in row) + " |" for row in self.rows]
         lines += [line for note in self.notes for line in ("", block_text(note))]
         return "\n".join(lines) + "\n"
 
-    def html(self) -> str:
-        """The same as HTML; all text is escaped."""
-        parts = ['<table class="results">']
-        if self.title:
-            parts.append(f"<caption>{escape(self.title)}</caption>")
-        parts.append(f"<thead>{self._head()}</thead><tbody>")
-        for name, *cells in self.rows:
-            texts = "".join(f"<td>{_joined(cell, escape, '<b>{}</b>')}</td>" for cell in cells)
-            parts.append(f'<tr><th scope="row">{_joined(name, escape, "<b>{}</b>")}</th>{texts}</tr>')
-        parts.append("</tbody></table>")
+    def html(self, *, titled: bool = True) -> str:
+        """The same as HTML; all text is escaped.
+
+        Args:
+            titled: Whether the title is shown; else it only names the table to screen readers.
+        """
+        parts = [f"<h2>{escape(self.title)}</h2>"] if self.title and titled else []
+        parts.append(_scrolled("Table", self.title, self._table()) if self.rows else f"<p>{NO_ROWS}</p>")
         parts += [f"<p>{escape(note)}</p>" for note in self.notes]
         return "\n".join(parts) + "\n"
+
+    def _table(self) -> str:
+        lines = [f'<table class="results"><thead>{self._head()}</thead><tbody>']
+        for name, *cells in self.rows:
+            texts = "".join(f"<td>{_joined(cell, escape, '<b>{}</b>')}</td>" for cell in cells)
+            lines.append(f'<tr><th scope="row">{_joined(name, escape, "<b>{}</b>")}</th>{texts}</tr>')
+        return "\n".join([*lines, "</tbody></table>"])
 
     def _head(self) -> str:
         (_, first), *columns = (("", each) if isinstance(each, str) else each for each in self.columns)
@@ -87,7 +97,7 @@ class Drawing:
 
     def html(self) -> str:
         """The same; all text is escaped."""
-        return f'<p><img src="{escape(self.file)}" alt="{escape(self.caption)}"></p>\n'
+        return _scrolled("Chart", "", f'<img src="{escape(self.file)}" alt="{escape(self.caption)}">') + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +180,30 @@ def _texts(cell: Cell) -> Sequence[str]:
     return [cell] if isinstance(cell, str) else cell
 
 
-def report_page(title: str, parts: Sequence[str]) -> str:
-    """A report as a page of its own, with figures beside it."""
+def report_page(title: str, sections: Sequence[Section]) -> str:
+    """A report as a page of its own, with figures beside it; a table of the page's title does not repeat it."""
     from iconotext.report.page import filled
 
-    return filled("iconotext.papers", "report.html", title=title, styles=["report.css"], parts=parts, beside=True)
+    parts = [
+        section.html(titled=section.title != title) if isinstance(section, Grid) else section.html()
+        for section in sections
+    ]
+    return filled(
+        "iconotext.papers",
+        "report.html",
+        title=title,
+        styles=["report.css"],
+        scripts=["report.js"],
+        parts=parts,
+        beside=True,
+    )
+
+
+def _scrolled(kind: str, title: str, content: str) -> str:
+    """A part of a page that may be wider than the window: it scrolls by itself, with the keyboard, too, and says so."""
+    label = escape(f"{kind}: {title}" if title else kind)
+    hint = f'<p class="hint" hidden="">The {kind.lower()} is wider than the window: scroll it sideways →</p>'
+    return f'{hint}<div class="wide {kind.lower()}" role="group" aria-label="{label}" tabindex="0">{content}</div>'
 
 
 def points(value: float | None) -> str:

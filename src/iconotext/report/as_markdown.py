@@ -1,4 +1,4 @@
-"""Writes a linked document as Markdown: its text, with each image after the block to which it belongs."""
+"""Writes a linked document as Markdown: its text, with each image after the block that it belongs to."""
 
 from __future__ import annotations
 
@@ -40,13 +40,15 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
         for place, found in shown_relations(linked.links).items()
     }
     flow = blocks(document.sentences)
-    after = placed(flow, {image: links[0] for image, links in by_image.items()})
+    after = placed(document, flow, {image: links[0] for image, links in by_image.items()})
     parts: list[str] = []
-    if not (flow and flow[0].kind == "heading" and _text(document, flow[0]) == document.title):
+    titled = not (flow and flow[0].kind == "heading" and _text(document, flow[0]) == document.title)
+    if titled:
         parts.append("# " + block_text(title(document)))
+    parts += [_image(document, by_image[image], related, folder) for image in after.get(-1, [])]
     for number, block in enumerate(flow):
         text = block_text(_text(document, block))
-        parts.append(("# " if number == 0 and not parts else _BEFORE.get(block.kind, "")) + text)
+        parts.append(("# " if number == 0 and not titled else _BEFORE.get(block.kind, "")) + text)
         parts += [_image(document, by_image[image], related, folder) for image in after.get(number, [])]
     parts += _unlinked(linked, by_image)
     parts += ["\n".join(f"- {inline_text(line)}" for line in promise_lines(linked.promises))] * bool(linked.promises)

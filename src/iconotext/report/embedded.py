@@ -20,12 +20,19 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Pixels
 
 LONGER_SIDE = 900
-"""Longer side in pixels of an image in a page: sharp enough for close viewing, about 100 kB."""
+"""Longer side in pixels of an image that is a file of its own, or one of few: sharp enough for close viewing, about
+100 kB."""
 
-QUALITY = 80
+PAGE_SIDE = 720
+"""Longer side in pixels of an image within a page of many: two and a half times its width beside the text."""
+
+QUALITY = {"JPEG": 80, "WEBP": 72}
+"""Of photographs. WebP takes half the bytes, and twice the time."""
+
 FLAT_COLOURS, LEAST_GROUND = 256, 0.1
-"""An image with at most this many colours, one of which covers at least this share, is a drawing or a screenshot: PNG
-keeps it sharp, and is often smaller. Grey photographs have few colours too, but none covers that much."""
+"""An image with at most this many colours, one of which covers at least this share, is a drawing or a screenshot: an
+encoding without losses keeps it sharp, and is often smaller. Grey photographs have few colours too, but none covers
+that much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,7 @@ class Embedded:
     """An image in a page.
 
     Attributes:
-        uri: Data URI; None if the image could not be decoded.
+        uri: Data URI, or the address at which a server has the image; None if it could not be decoded.
         width: Of the encoded image, in pixels.
         height: Of the encoded image, in pixels.
         problem: Why there is no URI; None if there is one.
@@ -46,7 +53,7 @@ class Embedded:
 
     @property
     def content(self) -> tuple[str, bytes]:
-        """Type (``jpeg`` or ``png``) and bytes; only for an image that could be decoded."""
+        """Type (``jpeg``, ``png`` or ``webp``) and bytes; only for an image in a data URI."""
         kind, _, data = (self.uri or "").removeprefix("data:image/").partition(";base64,")
         return kind, base64.b64decode(data)
 
@@ -56,12 +63,15 @@ class Embedded:
         return None if self.uri is None else hashlib.sha256(self.uri.encode()).hexdigest()[:16]
 
 
-def embed(images: Sequence[Image], wanted: Iterable[int], *, longer_side: int = LONGER_SIDE) -> dict[int, Embedded]:
+def embed(
+    images: Sequence[Image], wanted: Iterable[int], *, longer_side: int = LONGER_SIDE, small: bool = False
+) -> dict[int, Embedded]:
     """Encode some of a document's images for a page, several at a time.
 
     Args:
         wanted: Numbers of the images that the page shows; no others are read.
         longer_side: Maximum size in pixels; smaller images keep their size.
+        small: Whether they are encoded as WebP, for pages of many images; else as JPEG and PNG, which everything reads.
 
     Returns:
         Image number to embedded image; one that cannot be decoded has a ``problem`` instead.
@@ -69,11 +79,11 @@ def embed(images: Sequence[Image], wanted: Iterable[int], *, longer_side: int = 
     numbers = list(wanted)
     workers = max(1, min(len(numbers), os.cpu_count() or 1, 8))
     with ThreadPoolExecutor(workers) as pool:  # Pillow releases the GIL while it decodes and encodes
-        found = pool.map(lambda i: _embed(images[i].file, longer_side), numbers)
+        found = pool.map(lambda i: _embed(images[i].file, longer_side, small=small), numbers)
         return dict(zip(numbers, found, strict=True))
 
 
-def _embed(file: Path | bytes | None, longer_side: int) -> Embedded:
+def _embed(file: Path | bytes | None, longer_side: int, *, small: bool) -> Embedded:
     if file is None:
         return Embedded(None, problem="there is no file of this picture")
     try:
@@ -82,19 +92,19 @@ def _embed(file: Path | bytes | None, longer_side: int) -> Embedded:
         # Pages may be passed on, so messages must not contain paths of this machine.
         return Embedded(None, problem=str(error).removeprefix(f"{file}: " if isinstance(file, Path) else ""))
     image.thumbnail((longer_side, longer_side), reducing_gap=2.0)
-    data, kind = _smallest(image)
+    data, kind = _smallest(image, *(("WEBP", "WEBP") if small else ("JPEG", "PNG")))
     uri = f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
     return Embedded(uri, image.width, image.height)
 
 
-def _smallest(image: Pixels) -> tuple[bytes, str]:
+def _smallest(image: Pixels, lossy: str, lossless: str) -> tuple[bytes, str]:
     """The smaller encoding of an image, and its type."""
-    photograph = _encoded(image, "JPEG", quality=QUALITY, optimize=True)
+    photograph = _encoded(image, lossy, quality=QUALITY[lossy], optimize=True)
     colours = image.getcolors(FLAT_COLOURS)
     if colours is None or max(count for count, _ in colours) < LEAST_GROUND * image.width * image.height:
-        return photograph, "jpeg"
-    drawing = _encoded(image.quantize(FLAT_COLOURS), "PNG", optimize=True)
-    return (drawing, "png") if len(drawing) <= len(photograph) else (photograph, "jpeg")
+        return photograph, lossy.lower()
+    drawing = _encoded(image.quantize(FLAT_COLOURS), lossless, optimize=True, lossless=True)
+    return (drawing, lossless.lower()) if len(drawing) <= len(photograph) else (photograph, lossy.lower())
 
 
 def _encoded(image: Pixels, kind: str, **options: object) -> bytes:

@@ -1,8 +1,8 @@
-"""The order of a linked document for output: sentences in blocks, each image after its strongest link's block."""
+"""The order of a linked document for output: sentences in blocks, each image after the block that it belongs to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -10,6 +10,9 @@ from iconotext.types import Document, Image, Kind, Link, LinkedDocument, Sentenc
 
 # Endings of sentences in scripts without spaces between sentences.
 _FULL_WIDTH_ENDS = "。！？」』）"
+
+SURE = 0.3
+"""An image whose strongest link is less probable than this is not moved to the sentence: the link is a guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +49,35 @@ def links_by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
     return found
 
 
-def placed(document_blocks: Iterable[Block], strongest: dict[int, Link]) -> dict[int, list[int]]:
+def is_guess(link: Link) -> bool:
+    """Whether the strongest link of an image is too improbable to move the image to its sentence."""
+    return link.confidence < SURE
+
+
+def placed(document: Document, document_blocks: Sequence[Block], strongest: dict[int, Link]) -> dict[int, list[int]]:
     """Assign images to the blocks after which they are shown.
+
+    An image follows the block of its strongest link; where that is a guess, it stays where its author put it.
 
     Args:
         document_blocks: From ``blocks``.
         strongest: The strongest link of every image to place.
 
     Returns:
-        Number of a block, in the order of ``document_blocks``, to its images, ordered by sentence, then image.
+        Number of a block, in the order of ``document_blocks``, to its images in the author's order; -1 for images
+        before all text.
     """
     block_of = {sentence: n for n, block in enumerate(document_blocks) for sentence in block.sentences}
+    numbered = {document.sentences[block.sentences[0]].block: n for n, block in enumerate(document_blocks)}
     after: dict[int, list[int]] = {}
-    for image, link in sorted(strongest.items(), key=lambda item: (item[1].sentence, item[0])):
-        after.setdefault(block_of[link.sentence], []).append(image)
-    return after
+    for number, link in sorted(strongest.items()):
+        image, place = document.images[number], block_of[link.sentence]
+        if is_guess(link) and image.position is not None:
+            place = block_of.get(min(image.position, len(document.sentences)) - 1, -1)
+            if image.block is not None:  # within a paragraph that goes on after it
+                place = numbered.get(image.block, place)
+        after.setdefault(place, []).append(number)
+    return dict(sorted(after.items()))
 
 
 def unlinked_reason(linked: LinkedDocument, image: Image) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import unicodedata
 from collections import deque
@@ -25,7 +26,7 @@ from iconotext.report.origin import Origin, Places, origin_of
 from iconotext.report.page import filled, is_untouched, sealed
 from iconotext.report.problems import NAME as PROBLEMS
 from iconotext.report.problems import Problem, is_problem_table, problem_table
-from iconotext.report.reading_page import reading_page, shown_images
+from iconotext.report.reading_page import embed_shown, reading_page
 from iconotext.types import Document, LinkedDocument
 from iconotext.write import check_overwrite, write_text
 
@@ -33,6 +34,13 @@ INDEX = "index.html"
 
 Made = tuple[Path, Record, LinkedDocument | None]
 """A file, its page, and the linked document; None if nothing has changed."""
+
+
+class WithoutPictures(NamedTuple):
+    """A document without any picture, which gets no page."""
+
+    file: Path
+
 
 LinkAll = Callable[[Iterable[Document]], Iterable[LinkedDocument | Failure]]
 """Links documents, in order."""
@@ -43,11 +51,13 @@ class Source(NamedTuple):
 
     Attributes:
         identifier: Prefix of the ids of its documents.
+        every: Whether documents without pictures get a page, too.
     """
 
     file: Path
     identifier: str
     read: Callable[[], Sequence[Document]]
+    every: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +104,7 @@ class PageFolder:
         self._current: set[str] = set()  # pages of this run
         self._visited: set[str] = set()  # sources of this run
 
-    def update(self, files: Iterable[Source], link: LinkAll) -> Iterator[Made | Failure]:
+    def update(self, files: Iterable[Source], link: LinkAll) -> Iterator[Made | Failure | WithoutPictures]:
         """Update the pages of files, in order; unchanged documents are not linked, and if possible not read.
 
         Args:
@@ -104,7 +114,7 @@ class PageFolder:
         Raises:
             OutputError: The disk is full, or the folder cannot be written to.
         """
-        done: deque[Made | Failure | _Asked] = deque()  # in order; results of linking come later
+        done: deque[Made | Failure | WithoutPictures | _Asked] = deque()  # in order; results of linking come later
         beside = ThreadPoolExecutor(1)
 
         def documents() -> Iterator[Document]:
@@ -129,7 +139,7 @@ class PageFolder:
         finally:
             beside.shutdown(cancel_futures=True)
 
-    def _looked_at(self, source: Source, beside: Executor) -> Iterator[Made | Failure | _Asked]:
+    def _looked_at(self, source: Source, beside: Executor) -> Iterator[Made | Failure | WithoutPictures | _Asked]:
         """Yield results for a file that need no linking, and the documents in it that must be linked.
 
         Args:
@@ -139,7 +149,7 @@ class PageFolder:
         place = self._places.address(os.path.realpath(file))
         known = self._known.get(place, {})
         self._visited.add(place)
-        if self._is_unchanged(known):
+        if self._is_unchanged(known) and (source.every or all(record.counts.pictures for record in known.values())):
             for record in sorted(known.values(), key=lambda record: record.origin.number):
                 self._current.add(record.page)
                 yield file, record, None
@@ -151,6 +161,9 @@ class PageFolder:
             yield Failure(file, error)
             return
         for number, document in enumerate(documents):
+            if not source.every and not document.images:
+                yield WithoutPictures(file)
+                continue
             part = document.id.removeprefix(source.identifier)
             origin = origin_of(
                 document, file, part, number=number, parts=len(documents), setup=self._setup, places=self._places
@@ -167,15 +180,14 @@ class PageFolder:
             except IconotextError as error:
                 yield Failure(file, error)
             else:
-                yield _Asked(
-                    file, document, page, origin, beside.submit(embed, document.images, shown_images(document))
-                )
+                yield _Asked(file, document, page, origin, beside.submit(embed_shown, document))
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
         """Remove the pages of deleted documents, write the index and the list of problems; returns how many went.
 
         A document is deleted if its file is gone, or if it is in one of the ``folders`` of this run and was not among
-        its documents. Pages that somebody changed stay as files.
+        its documents. A document that lost its last picture loses its page, too. Pages that somebody changed stay as
+        files.
 
         Raises:
             OutputError: Something cannot be written.
@@ -295,13 +307,28 @@ def _plain(identifier: str) -> str:
     return re.sub(r"[^\w.-]+", "-", plain).strip("-._")[:LONGEST].rstrip("-._") or "document"
 
 
-CARD_SIDE = 360
-"""Longer side in pixels of an image on a card."""
+CARD_SIDE = 96
+"""Longer side in pixels of an image in the index: twice its size there, about 2 kB."""
 
 
 def index_page(records: Sequence[Record]) -> str:
-    """An HTML page with a card for each record, in the given order."""
-    return filled("iconotext.report", "index.html", title="Linked documents", styles=["reading.css"], cards=records)
+    """An HTML page that lists the records, in the given order, with their paths below the folder of all of them."""
+    sources = [unquote(record.origin.source) for record in records]
+    try:
+        above = posixpath.commonpath([posixpath.dirname(source) or "." for source in sources]) if sources else ""
+    except ValueError:  # on several drives
+        above = ""
+    paths = [source.removeprefix(f"{above}/") for source in sources]
+    return filled(
+        "iconotext.report",
+        "index.html",
+        title="Linked documents",
+        styles=["index.css"],
+        scripts=["index.js"],
+        documents=[(record, readable(path + record.origin.part)) for record, path in zip(records, paths, strict=True)],
+        pictures=sum(record.counts.pictures for record in records),
+        linked=sum(record.counts.linked for record in records),
+    )
 
 
 def card_image(linked: LinkedDocument) -> Embedded | None:
@@ -309,4 +336,4 @@ def card_image(linked: LinkedDocument) -> Embedded | None:
     if not linked.links:
         return None
     best = linked.links[0].image
-    return embed(linked.document.images, [best], longer_side=CARD_SIDE)[best]
+    return embed(linked.document.images, [best], longer_side=CARD_SIDE, small=True)[best]

@@ -8,11 +8,11 @@ from iconotext.plain_text import counted, percent
 from iconotext.types import Claim, Promise
 
 _WRONG: dict[Claim, tuple[str, str]] = {
-    "document": ("decoy", "belong to another document"),
-    "paragraph": ("calibration figure", "lead to a wrong paragraph"),
-    "sentence": ("calibration figure", "lead to a wrong sentence"),
+    "document": ("picture of another document", "show a picture of another document"),
+    "paragraph": ("figure whose paragraph is known", "lead to a wrong paragraph"),
+    "sentence": ("figure whose sentence is known", "lead to a wrong sentence"),
 }
-"""What the promise is based on, and what is wrong with links that break it."""
+"""What it was tested on, and what is wrong with links that break the promise."""
 
 
 def promise_lines(promises: Iterable[Promise]) -> list[str]:
@@ -30,11 +30,12 @@ def _line(promise: Promise) -> str:
     if not promise.tested:
         return f"Right {promise.claim}: no promise, {promise.refused or 'there are no pictures'}"
     left = f"; {promise.untested:,} not tested, {promise.refused}" if promise.untested else ""
-    return f"{_said(promise)} (promise from {counted(promise.calibration, _WRONG[promise.claim][0])}){left}"
+    thing, _, rest = _WRONG[promise.claim][0].partition(" ")
+    return f"{_said(promise)} (tested on {counted(promise.calibration, thing)} {rest}){left}"
 
 
 def _said(promise: Promise) -> str:
-    kept = f"{promise.kept:,} of {counted(promise.tested, 'picture')} linked together"
-    wrong = f"at most {percent(promise.max_false)} of them {_WRONG[promise.claim][1]}"
-    wrong += ", all collections together" * (promise.collections > 1)
-    return f"Right {promise.claim}: {kept}, {wrong if promise.kept else 'none is sure enough'}"
+    passed = f"{promise.kept:,} of {counted(promise.tested, 'picture')} have a link that is sure enough"
+    wrong = f"of such links, at most {percent(promise.max_false)} {_WRONG[promise.claim][1]}"
+    wrong += ", counted over all collections" * (promise.collections > 1)
+    return f"Right {promise.claim}: {passed}{f'; {wrong}' if promise.kept else ''}"

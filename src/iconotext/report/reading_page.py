@@ -1,7 +1,7 @@
 """The reading view as one HTML page: the text, its images beside it, and lines from each image to its sentences.
 
-A page is one file. It makes no network requests, and its Content-Security-Policy allows only the one script of
-iconotext; text of the document is inserted only through Jinja's escaping.
+A page is one file, unless a server has its images. It makes no other network requests, and its Content-Security-Policy
+allows only the one script of iconotext; text of the document is inserted only through Jinja's escaping.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from types import MappingProxyType
 from typing import Any
 
 from iconotext.links.settings import LinkSettings
-from iconotext.plain_text import percent, readable
-from iconotext.report.embedded import Embedded, embed
+from iconotext.plain_text import counted, percent, readable
+from iconotext.report.embedded import PAGE_SIDE, Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data
-from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
-from iconotext.report.page import PACKAGE, filled, sealed
+from iconotext.report.flow import Block, blocks, is_guess, links_by_image, placed, space_after, title, unlinked_reason
+from iconotext.report.page import PACKAGE, filled, is_untouched, sealed
 from iconotext.report.promised import promise_lines, strongest_promise
 from iconotext.report.shown_relations import relation_data
 from iconotext.types import EVIDENCE, Document, Evidence, Image, Kind, Link, LinkedDocument
@@ -49,6 +49,15 @@ FORM_SELECTIONS: Mapping[str, str] = {
 FORM_PROMISES = ((0.1, "at most 1 in 10 paragraphs wrong"), (0.2, "at most 1 in 5 paragraphs wrong"))
 """The promises that a server's readers can choose, in words."""
 
+PICTURES_OF_A_SENTENCE = 3
+"""Numbers of images that follow a sentence; a count opens the others."""
+
+CONTENTS = 4
+"""Fewest headings, besides the title, of a document with a list of contents."""
+
+DEEPEST = 2
+"""Levels by which the list indents a heading at most."""
+
 LONGEST_WORD = 16
 """A last word of at most this many characters stays on one line with the number of the image after it."""
 
@@ -59,23 +68,32 @@ _RIGHT_TO_LEFT = {"ar", "dv", "fa", "he", "ku", "ps", "sd", "ug", "ur", "yi"}
 class _Span:
     """A sentence on the page, in two parts: ``end`` stays on one line with the number of the image after it.
 
-    ``images`` are the images of its links, strongest first; ``hue`` is the colour of the first one.
+    ``links`` are the number and the image of its links, strongest first; ``hue`` is the colour of the first image;
+    ``guess`` says whether no link is more than a guess.
     """
 
     number: int
     text: str
     end: str
     space: str
-    images: tuple[int, ...]
+    links: tuple[tuple[int, int], ...]
     hue: int
     note: str
+    guess: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """An image on the page."""
+    """An image on the page.
+
+    Attributes:
+        number: Its index in the document.
+        shown: Its number for readers, which counts down the page from 1.
+        stays: For a guess that stays where its author put it, the sentence before it, -1 for none; else None.
+    """
 
     number: int
+    shown: int
     source: str
     alt: str | None
     caption: str | None
@@ -84,6 +102,8 @@ class _Figure:
     embedded: Embedded
     repeats: int | None
     carried: str
+    guess: bool
+    stays: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +122,7 @@ def reading_page(
     embedded: Mapping[int, Embedded] | None = None,
     form: LinkSettings | None = None,
     changed: bool = False,
+    correct: str | None = None,
 ) -> str:
     """The reading view of a document, as an HTML page.
 
@@ -109,18 +130,28 @@ def reading_page(
         linked: The document; the files of its images are read. For an image that cannot be read the page says why.
         index: Address of the page that lists this and others, or None.
         leads: Name to address of other pages about this document.
-        embedded: The images of ``shown_images``, if already embedded; None to embed them now.
+        embedded: The images of ``shown_images``, if already embedded, or their addresses; None to embed them now.
         form: The settings of linking, if the page's address accepts others as a query; else None.
         changed: Whether these settings differ from the usual ones.
+        correct: Address, but for the number of a picture, where a reader says to which sentences it belongs; or None.
     """
     document = linked.document
     by_image = links_by_image(linked)
     if embedded is None:
-        embedded = embed(document.images, shown_images(document))
-    figures = _figures(linked, by_image, embedded)
+        embedded = embed_shown(document)
     flow = blocks(document.sentences)
-    after = placed(flow, {image: links[0] for image, links in by_image.items()})
-    spans = _spans(linked)
+    after = placed(document, flow, {image: links[0] for image, links in by_image.items()})
+    in_text = [image for images in after.values() for image in images]
+    left = [image for image in range(len(document.images)) if image not in by_image]
+    shown = {image: number for number, image in enumerate((*in_text, *left), 1)}
+    stays = {
+        image: flow[n].sentences[-1] if n >= 0 else -1
+        for n, images in after.items()
+        for image in images
+        if is_guess(by_image[image][0])
+    }
+    figures = _figures(linked, by_image, embedded, shown, stays)
+    spans = _spans(linked, shown)
     passages = [
         (block.kind, _Passage(tuple(spans[i] for i in block.sentences), tuple(figures[i] for i in after.get(n, []))))
         for n, block in enumerate(flow)
@@ -139,6 +170,11 @@ def reading_page(
         styles=[f"{part}.css" for part in parts],
         scripts=[f"{part}.js" for part in parts],
         heading=heading,
+        first=_Passage((), tuple(figures[i] for i in after.get(-1, []))),
+        contents=_contents(linked.document, [passage for kind, passage in passages if kind == "heading"]),
+        numbers=shown,
+        most=PICTURES_OF_A_SENTENCE,
+        hues=HUES,
         address=readable(document.meta.get("address", "")),
         notes=list(map(readable, linked.notes)),
         habit=linked.habit,
@@ -146,9 +182,15 @@ def reading_page(
         direction="rtl" if document.language in _RIGHT_TO_LEFT else "ltr",
         runs=runs,
         left=[
-            (figures[i], readable(unlinked_reason(linked, x)))
-            for i, x in enumerate(document.images)
-            if i not in by_image
+            (
+                figures[i],
+                readable(
+                    f"None of the sentences, {by}"
+                    if (by := _by(linked, i))
+                    else unlinked_reason(linked, document.images[i])
+                ),
+            )
+            for i in left
         ],
         sentences=len(document.sentences),
         pictures=len(document.images),
@@ -158,19 +200,25 @@ def reading_page(
         model=readable(linked.model),
         index=index,
         leads=leads,
-        data=_data(linked, explained),
+        data=_data(linked, explained, shown, correct),
         explained=bool(explained),
         form=form,
         changed=changed,
         kinds=FORM_KINDS.items(),
         selections=FORM_SELECTIONS,
         promised_shares=FORM_PROMISES,
+        beside=any(each.uri and not each.uri.startswith("data:") for each in embedded.values()),
     )
 
 
 def shown_images(document: Document) -> list[int]:
     """Numbers of the images on the page of a document, linked or not."""
     return [i for i, image in enumerate(document.images) if image.problem is None]
+
+
+def embed_shown(document: Document) -> dict[int, Embedded]:
+    """The images of ``shown_images``, as small as a page of many needs them."""
+    return embed(document.images, shown_images(document), longer_side=PAGE_SIDE, small=True)
 
 
 def notebook_frame(linked: LinkedDocument) -> str:
@@ -182,12 +230,12 @@ def notebook_frame(linked: LinkedDocument) -> str:
 
 
 def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
-    """Write the page of one document.
+    """Write the page of one document; a page that we wrote and nobody changed since is replaced.
 
     Raises:
-        OutputError: The file exists and ``force`` is not set, or it cannot be written.
+        OutputError: Another file exists and ``force`` is not set, or it cannot be written.
     """
-    write_text(path, sealed(reading_page(linked)), force=force)
+    write_text(path, sealed(reading_page(linked)), force=force or is_untouched(path))
 
 
 def _is_title(linked: LinkedDocument, block: Block) -> bool:
@@ -196,21 +244,44 @@ def _is_title(linked: LinkedDocument, block: Block) -> bool:
     return block.kind == "heading" and " ".join(texts) == linked.document.title
 
 
-def _spans(linked: LinkedDocument) -> list[_Span]:
-    of_sentence: dict[int, list[Link]] = {}
-    for link in linked.links:
-        of_sentence.setdefault(link.sentence, []).append(link)
+def _contents(document: Document, headings: Sequence[_Passage]) -> list[tuple[int, int, str]]:
+    """Level (0 for the highest), first sentence and text of each heading; nothing for a short document."""
+    if len(headings) < CONTENTS:
+        return []
+    levels = [document.sentences[each.spans[0].number].level or 0 for each in headings]
+    texts = ["".join(f"{span.text}{span.end}{span.space}" for span in each.spans).strip() for each in headings]
+    return [
+        (min(level - min(levels), DEEPEST), each.spans[0].number, text)
+        for level, each, text in zip(levels, headings, texts, strict=True)
+    ]
+
+
+def _spans(linked: LinkedDocument, shown: Mapping[int, int]) -> list[_Span]:
+    of_sentence: dict[int, list[tuple[int, Link]]] = {}
+    for index, link in enumerate(linked.links):
+        of_sentence.setdefault(link.sentence, []).append((index, link))
     spans = []
     for number, sentence in enumerate(linked.document.sentences):
         links = of_sentence.get(number, [])
-        images = tuple(link.image for link in links)
         note = ", ".join(
-            f"picture {link.image + 1} ({percent(link.confidence)}){_carried(linked, link)}" for link in links
+            f"picture {shown[link.image]} ({_by(linked, link.image) or percent(link.confidence)})"
+            f"{_carried(linked, link)}"
+            for _, link in links
         )
         text = readable(sentence.text)
         cut = _last_word(text)
-        hue = images[0] % HUES if images else 0
-        spans.append(_Span(number, text[:cut], text[cut:], space_after(text), images, hue, note))
+        spans.append(
+            _Span(
+                number=number,
+                text=text[:cut],
+                end=text[cut:],
+                space=space_after(text),
+                links=tuple((index, link.image) for index, link in links),
+                hue=links[0][1].image % HUES if links else 0,
+                note=note,
+                guess=all(is_guess(link) for _, link in links),
+            )
+        )
     return spans
 
 
@@ -226,7 +297,11 @@ def _last_word(text: str) -> int:
 
 
 def _figures(
-    linked: LinkedDocument, by_image: dict[int, list[Link]], embedded: Mapping[int, Embedded]
+    linked: LinkedDocument,
+    by_image: dict[int, list[Link]],
+    embedded: Mapping[int, Embedded],
+    numbers: Mapping[int, int],
+    stays: Mapping[int, int],
 ) -> list[_Figure]:
     first: dict[str, int] = {}
     figures = []
@@ -237,24 +312,35 @@ def _figures(
         figures.append(
             _Figure(
                 number=number,
+                shown=numbers[number],
                 source=_shown_source(image),
                 alt=_readable(image.alt),
                 caption=_readable(image.caption),
                 hue=number % HUES,
-                note=_note(by_image.get(number, [])),
+                note=_note(by_image.get(number, []), _by(linked, number)),
                 embedded=shown,
                 repeats=None if original == number else original,
                 carried=_carried(linked, by_image[number][0]) if number in by_image else "",
+                guess=number in stays,
+                stays=stays[number] if number in stays and image.position is not None else None,
             )
         )
     return figures
 
 
-def _note(links: list[Link]) -> str:
+def _by(linked: LinkedDocument, image: int) -> str:
+    """Who chose the sentences of an image; "" if they were found."""
+    return f"chosen by {', '.join(map(readable, linked.chosen[image]))}" if image in linked.chosen else ""
+
+
+def _note(links: list[Link], by: str) -> str:
     if not links:
         return "not linked"
+    if by:
+        return f"{counted(len(links), 'sentence')}, {by}"
     count = f"{len(links)} sentences, up to" if len(links) > 1 else "1 sentence,"
-    return f"{count} {percent(max(link.confidence for link in links))}"
+    guess = "a guess: " if is_guess(links[0]) else ""
+    return f"{guess}{count} {percent(max(link.confidence for link in links))}"
 
 
 def _shown_source(image: Image) -> str:
@@ -265,7 +351,7 @@ def _readable(text: str | None) -> str | None:
     return readable(text) if text else None
 
 
-def _data(linked: LinkedDocument, explained: dict[str, Any]) -> str:
+def _data(linked: LinkedDocument, explained: dict[str, Any], shown: Mapping[int, int], correct: str | None) -> str:
     """Data for the script, as JSON that cannot end its HTML element."""
     kinds = [kind for kind in EVIDENCE if any(kind in link.evidence for link in linked.links)]
     data: dict[str, Any] = {
@@ -276,14 +362,17 @@ def _data(linked: LinkedDocument, explained: dict[str, Any]) -> str:
         ],
         "images": [
             {
+                "number": shown[number],
                 "source": _shown_source(image),
                 "alt": _readable(image.alt),
                 "caption": _readable(image.caption),
                 "page": image.page,
+                **({"by": by} if (by := _by(linked, number)) else {}),
                 **({"lines": [[readable(line.text), *line.box] for line in image.lines]} if image.lines else {}),
             }
-            for image in linked.document.images
+            for number, image in enumerate(linked.document.images)
         ],
+        **({"correct": correct} if correct else {}),
         **explained,
         **relation_data(linked),
     }

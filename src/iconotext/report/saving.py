@@ -17,11 +17,13 @@ from iconotext.write import write_text
 def save(linked: LinkedDocument, path: Path | str, *, force: bool = False) -> None:
     """Write a linked document to a file, in the format named by its suffix.
 
+    A page is written over a page that iconotext made and that nobody changed since; any other file stays.
+
     Args:
         path: A file that ends in ``.html`` (reading view), ``.json``, ``.jsonl``, ``.md`` or ``.parquet``.
 
     Raises:
-        OutputError: Another suffix, the file exists and ``force`` is not set, or it cannot be written.
+        OutputError: Another suffix, another file exists and ``force`` is not set, or it cannot be written.
     """
     path = Path(path)
     suffix = path.suffix.lower()

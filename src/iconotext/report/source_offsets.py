@@ -108,7 +108,7 @@ def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[
             words = words if space or reference in shown else f" {words}"
             text.append(words)
             places += [token.span()] * len(words)
-            space = False
+            space = space and not words
         elif token["word"]:
             text.append(token["word"])
             places += [(place, place + 1) for place in range(*token.span())]

@@ -2,8 +2,16 @@ from __future__ import annotations
 
 import pytest
 from lxml import etree
+from matplotlib.figure import Figure
 
+from iconotext.papers.analyses.bias import measure, write_distances
+from iconotext.papers.analyses.curves import Curve, write_curves, write_sampling
 from iconotext.papers.analyses.drawing import write_figure
+from iconotext.papers.tables.retrieval_sections import draw_refinement
+from iconotext.papers.tables.shares import write_shares
+from iconotext.train.sampling import Sampling
+from tests.papers.analyses.test_bias import of
+from tests.papers.tables.test_shares import scores
 
 
 @pytest.mark.slow
@@ -25,3 +33,60 @@ def test_names_in_a_figure_are_text_and_no_formula_and_break_no_file(tmp_path):
     assert set(shown) >= {r"$\frac$", "$x_1$", "[31mred", "lone \ufffd", "<script>alert(1)</script>", "日本"}
     assert not list(drawing.iter("{*}script"))
     assert not any("mathdefault" in text for text in shown)  # powers of ten at the axis are still set as such
+
+
+def overlaps(figure):
+    """The legends of a figure that lie over its panels."""
+    renderer = figure.canvas.get_renderer()
+    legends = [*figure.legends, *(axes.get_legend() for axes in figure.axes if axes.get_legend())]
+    assert legends
+    boxes = [(legend, legend.get_window_extent(renderer)) for legend in legends]
+    panels = [axes.get_window_extent(renderer) for axes in figure.axes]
+    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for _, box in boxes), "a legend is cut off"
+    return [legend for legend, box in boxes if any(box.overlaps(panel) for panel in panels)]
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    """Every figure that is written."""
+    written = []
+    save = Figure.savefig
+
+    def saved(figure, *arguments, **options):
+        written.append(figure)
+        save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", saved)
+    return written
+
+
+VALUES = {"objective": (-1.0, -2.0, -3.0), "auc": (0.9, 0.7, 0.5)}
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_the_legend_of_curves_lies_over_none_and_says_what_is_dashed(figures, tmp_path, number):
+    write_curves([Curve(f"model {n}", (1, 2, 3), VALUES) for n in range(number)], tmp_path / "a.svg")
+    (figure,) = figures
+    assert overlaps(figure) == []
+    (legend,) = figure.legends
+    entries = zip(legend.get_lines(), legend.get_texts(), strict=True)
+    assert [(line.get_linestyle(), text.get_text()) for line, text in entries] == [
+        ("-", "objective (left axis)"),
+        ("--", "AUC (right axis)"),
+    ]
+
+
+def test_the_legends_of_other_charts_lie_over_no_curve(figures, tmp_path):
+    shares = {name: (0.2, 0.4, 0.6)[n] for n, name in enumerate(Sampling._fields)}
+    write_sampling([Curve("m", (1, 2), {name: (value, value) for name, value in shares.items()})], tmp_path / "a.svg")
+    write_shares(
+        {0.5: scores(0.6, 0.8), 0.2: scores(0.5, 0.6)},
+        {f"Model {n}": scores(0.7, 0.7) for n in range(7)},
+        tmp_path / "b.svg",
+    )
+    write_distances(measure(of([3, 4, 5, 5], [1, 2, 4.5]), resamplings=100), tmp_path / "c.svg")
+    ranks = {"median_rank": 3.0}
+    draw_refinement({"A model": {0: {"retrieval": ranks, "refined": {"validation": ranks}}}}, tmp_path / "d.svg")
+    assert len(figures) == 4
+    assert [overlaps(figure) for figure in figures] == [[], [], [], []]
+    assert {"mean in training", "mean in evaluation"} < {each.get_text() for each in figures[2].legends[0].get_texts()}

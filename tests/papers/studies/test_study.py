@@ -339,7 +339,7 @@ def test_processes_that_vote_at_once_lose_nothing_and_add_nothing(tmp_path):
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join()
     assert [worker.exitcode for worker in workers] == [0] * 4
     for n in range(4):  # the last ones may have found nothing while others still looked
         judge(str(path), f"r{n}", "a")
@@ -396,7 +396,7 @@ def test_who_is_killed_while_voting_leaves_the_study_as_it_was(tmp_path):
     vote(path, shown.number, "ann", "a")
     worker = multiprocessing.get_context("spawn").Process(target=die, args=(str(path),))
     worker.start()
-    worker.join(60)
+    worker.join()
     assert worker.exitcode == 9
     assert progress(path).votes == 1
     assert next_pair(path, "ben").text == shown.text

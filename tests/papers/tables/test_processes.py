@@ -83,7 +83,7 @@ def wait_for_training(job, send):
 def sleep(_, watcher=None, there=None):
     if there is not None:
         there.touch()
-    time.sleep(600)
+    time.sleep(3600)
 
 
 def environment(job, send):

@@ -6,7 +6,7 @@ import pytest
 from iconotext.corpus.published_sizes import TABLE_1
 from iconotext.evaluate import Scored, evaluate
 from iconotext.papers.published import published_cells, published_tables
-from iconotext.papers.render import Bold, Grid
+from iconotext.papers.render import NO_ROWS, Bold, Grid
 from iconotext.papers.tables.results_grid import is_bold, losses_grid, results_grid
 
 PUBLISHED = {name: table.published for name, table in published_tables().items() if table.kind == "links"}
@@ -102,8 +102,14 @@ def test_html_escapes_and_is_one_table():
     etree.fromstring(f"<div>{text}</div>")
     plain = Grid("", ["of", "n"], [["a", "<1>"]]).html()
     assert "<thead><tr><td>of</td>" in plain
-    assert "<caption>" not in plain
+    assert "<h2>" not in plain
     etree.fromstring(f"<div>{plain}</div>")
+
+
+def test_a_table_without_rows_is_none():
+    empty = Grid("Nothing", ["of", "n"], [], ["Why."])
+    assert empty.html().splitlines() == ["<h2>Nothing</h2>", f"<p>{NO_ROWS}</p>", "<p>Why.</p>"]
+    assert empty.markdown() == f"**Nothing**\n\n{NO_ROWS}\n\nWhy.\n"
 
 
 def test_a_row_without_figures_and_a_pipe_in_a_name():

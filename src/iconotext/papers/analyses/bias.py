@@ -19,7 +19,7 @@ import numpy as np
 from iconotext.evaluate.intervals import RESAMPLINGS, Interval, as_interval, bootstrap_intervals
 from iconotext.evaluate.significance import permutation_p
 from iconotext.papers.analyses.distances import Distances, image_vectors, negative_distances, some_linked
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, legend_above, write_figure
 from iconotext.papers.analyses.settings import BiasSettings
 from iconotext.papers.render import Grid
 
@@ -181,13 +181,11 @@ def write_distances(bias: Bias, path: Path, *, force: bool = False) -> None:
             counts = np.array(bias.histogram[name], np.float64)
             axes.stairs(counts / (counts.sum() * widths), bias.edges, fill=True, color=colour, alpha=0.35, label=label)
             axes.stairs(counts / (counts.sum() * widths), bias.edges, color=colour, linewidth=1.2)
-            axes.axvline(mean, color=colour, linestyle="--", linewidth=1)
+            axes.axvline(mean, color=colour, linestyle="--", linewidth=1, label=f"mean in {name}")
         axes.set_xlabel("L2 distance between the features of the gold image and of a negative")
         axes.set_ylabel("density")
-        axes.set_title(f"Kolmogorov–Smirnov D = {bias.ks:.3f}; dashed: means", fontsize=10)
-        top = axes.get_ylim()[1]
-        axes.set_ylim(0, 1.25 * top)  # room for the legend
-        axes.legend(loc="upper left", fontsize=8, framealpha=1, edgecolor="none")
+        axes.set_title(f"Kolmogorov–Smirnov D = {bias.ks:.3f}", fontsize=10)
+        legend_above(figure)
 
     write_figure(draw, path, width=6.2, height=3.6, force=force)
 

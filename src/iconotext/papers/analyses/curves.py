@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, write_figure
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, legend_above, write_figure
 from iconotext.papers.render import Grid
 from iconotext.plain_text import percent
 from iconotext.train.log import LOG
@@ -112,6 +112,7 @@ def write_panels(
             draw_panel(panel, curve)
         for panel in panels[len(curves) :]:
             panel.remove()
+        legend_above(figure)
 
     write_figure(draw, path, width=0.8 + 3.3 * across, height=0.5 + 2.5 * down, force=force)
 
@@ -122,7 +123,12 @@ def _panel(left: Axes, curve: Curve) -> None:
     right = left.twinx()
     few = len(curve.epochs) <= 15
     left.plot(
-        curve.epochs, curve.values["objective"], color=BLUE, marker="o" if few else "", markersize=3, label="objective"
+        curve.epochs,
+        curve.values["objective"],
+        color=BLUE,
+        marker="o" if few else "",
+        markersize=3,
+        label="objective (left axis)",
     )
     right.plot(
         curve.epochs,
@@ -131,7 +137,7 @@ def _panel(left: Axes, curve: Curve) -> None:
         linestyle="--",
         marker="s" if few else "",
         markersize=3,
-        label="AUC",
+        label="AUC (right axis)",
     )
     left.set_title(curve.name, fontsize=10)
     left.set_xlabel("epoch")
@@ -141,8 +147,6 @@ def _panel(left: Axes, curve: Curve) -> None:
     right.tick_params(axis="y", colors=ORANGE)
     left.xaxis.set_major_locator(MaxNLocator(integer=True))
     left.grid(axis="x", alpha=0.25)
-    lines = [*left.get_lines(), *right.get_lines()]
-    left.legend(lines, [str(line.get_label()) for line in lines], loc="lower right", fontsize=8, frameon=False)
 
 
 def _number(text: str | None, path: Path, line: int, column: str) -> float:
@@ -202,4 +206,3 @@ def _sampling_panel(axes: Axes, curve: Curve) -> None:
     axes.set_ylim(0, 100)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(alpha=0.25)
-    axes.legend(loc="best", fontsize=8, frameon=False)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png", "pdf")
 BLUE, ORANGE = "#255f9e", "#b4470f"
 
+LINE, LETTER = 0.7, 0.07
+"""Inches that the line of an entry of a legend takes, and each letter after it at most."""
+
 
 def check_figure(path: Path, *, force: bool = False) -> None:
     """Raise what ``write_figure`` would raise for this path, before the work that makes its content.
@@ -31,6 +34,17 @@ def check_figure(path: Path, *, force: bool = False) -> None:
         raise OutputError(f"{path}: figures are written as {', '.join(FORMATS)}; give the file such a suffix")
     check_overwrite(path, force)
     require("papers", "matplotlib", purpose="drawing a figure")
+
+
+def legend_above(figure: Figure) -> None:
+    """Draw one legend for all panels above them, where it covers no curve; equal labels stand there once."""
+    lines: dict[str, Any] = {}
+    for axes in figure.axes:
+        for line, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            lines.setdefault(label, line)
+    columns = int(figure.get_figwidth() / (LINE + LETTER * max(map(len, lines), default=0)))
+    columns = max(1, min(columns, len(lines)))
+    figure.legend([*lines.values()], [*lines], loc="outside upper left", ncols=columns, fontsize=8, frameon=False)
 
 
 def write_figure(

@@ -113,4 +113,4 @@ def _ranks(axes: Axes, tuning: Tuning) -> None:
     axes.grid(alpha=0.25)
     if 0 < tuning.best.threshold <= max(tuning.differences[finite], default=0):
         axes.axvline(tuning.best.threshold, color=ORANGE, linestyle="--", label=f"T = {tuning.best.threshold:g}")
-        axes.legend(loc="lower right", frameon=False)
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False)

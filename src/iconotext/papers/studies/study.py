@@ -24,6 +24,7 @@ import numpy as np
 from iconotext.corpus.image_files import ImageKeys
 from iconotext.errors import CorpusError, OutputError, SettingError, StudyError
 from iconotext.papers.analyses.searches import Search, best_images
+from iconotext.strict_json import parse_json
 from iconotext.types import Image
 from iconotext.write import write_bytes
 
@@ -205,7 +206,12 @@ def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connec
 def about_study(connection: sqlite3.Connection) -> About:
     """What the study compares."""
     values = dict(connection.execute("SELECT name, value FROM about"))
-    return About(tuple(json.loads(values["models"])), values["second"], int(values["raters"]), int(values["seed"]))
+    try:
+        models = tuple(map(str, parse_json(values["models"])))
+        return About(models, values["second"], int(values["raters"]), int(values["seed"]))
+    except (KeyError, TypeError, ValueError) as error:
+        path = connection.execute("PRAGMA database_list").fetchone()[2]
+        raise StudyError(f"{path}: damaged, or not a study: its description cannot be read ({error})") from error
 
 
 def find_studies(places: Sequence[Path]) -> dict[str, Path]:

@@ -14,6 +14,7 @@ from iconotext.papers.tables.fidelity import differing, line, of_data
 from iconotext.papers.tables.folder import PAGE, RESULTS, TABLE
 from iconotext.papers.tables.rows import Row
 from iconotext.papers.tables.runs import runs_of
+from iconotext.strict_json import parse_json
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def write_pages(folder: Path, title: str, sections: Sequence[Section]) -> None:
     """Write a report as ``table.md`` and ``table.html``; nothing where there is none."""
     if sections:
         write_text(folder / TABLE, "\n".join(section.markdown() for section in sections), force=True)
-        write_text(folder / PAGE, report_page(title, [section.html() for section in sections]), force=True)
+        write_text(folder / PAGE, report_page(title, sections), force=True)
 
 
 def write_report(comparison: Comparison, report: Report) -> dict[str, Any]:
@@ -148,5 +149,5 @@ def write_report(comparison: Comparison, report: Report) -> dict[str, Any]:
     }
     text = json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False)
     write_text(folder / RESULTS, text + "\n", force=True)
-    found: dict[str, Any] = json.loads(text)  # with the lists that a reader of the file gets
+    found: dict[str, Any] = parse_json(text)  # with the lists that a reader of the file gets
     return found

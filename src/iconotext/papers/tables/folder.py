@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from iconotext.embed.folder import METRICS
+from iconotext.embed.folder import METRICS, read_metrics
 from iconotext.errors import OutputError, SettingError
+from iconotext.strict_json import parse_json
 from iconotext.write import write_text
 
 STATE = "reproduce.json"
@@ -32,7 +33,10 @@ def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
         if there:
             raise OutputError(f"{folder}: holds a {there[0]} that is not ours; name another folder")
         return {}
-    old: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        old: dict[str, Any] = dict(parse_json(path.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise SettingError(f"{path}: damaged ({error}); name another folder, or remove this one") from error
     for name, value in state.items():
         if old.get(name) != value:
             raise SettingError(
@@ -68,11 +72,8 @@ def model_folder(folder: Path, key: str) -> Path:
 
 def collapse_of(folder: Path, key: str) -> dict[str, Any] | None:
     """What ``metrics.json`` of a model says of how its training collapsed; None if it did not."""
-    path = model_folder(folder, key) / METRICS
-    found: dict[str, Any] | None = None
-    if path.is_file():
-        found = json.loads(path.read_text(encoding="utf-8")).get("collapse")
-    return found
+    model = model_folder(folder, key)
+    return read_metrics(model).get("collapse") if (model / METRICS).is_file() else None
 
 
 def about_results(corpus: Path, key: str) -> dict[str, Any]:

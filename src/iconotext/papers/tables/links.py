@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.embed.folder import METRICS, load_model
+from iconotext.embed.folder import METRICS, load_model, read_metrics
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import METRICS as FIGURES
 from iconotext.evaluate.results import Evaluation, Results, read_results, write_results
@@ -195,7 +194,7 @@ def _training(model: Path) -> dict[str, Any]:
     """Best epoch, epochs and seconds of a model that was trained."""
     if not (model / METRICS).is_file():
         return {}
-    metrics = json.loads((model / METRICS).read_text(encoding="utf-8"))
+    metrics = read_metrics(model)
     with (model / LOG).open(encoding="utf-8", newline="") as file:
         seconds = sum(float(row["seconds"]) for row in csv.DictReader(file))
     return {name: metrics[name] for name in ("best_epoch", "epochs", "validation_loss")} | {"seconds": seconds}
@@ -234,8 +233,8 @@ def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scor
     if short:
         notes.append(f"Fewer seeds than {seeds}: " + ", ".join(short) + ".")
     for row in comparison.rows:
-        metrics = model_folder(comparison.folder, row.key) / METRICS
-        shares = json.loads(metrics.read_text(encoding="utf-8")).get("concepts") if metrics.is_file() else None
+        model = model_folder(comparison.folder, row.key)
+        shares = read_metrics(model).get("concepts") if (model / METRICS).is_file() else None
         if shares is not None:
             notes.append(f"Rows with concepts: {describe_shares(shares)}.")
             break

@@ -19,6 +19,7 @@ from iconotext.papers.tables.retrieval_sections import retrieval_sections
 from iconotext.papers.tables.runs import runs_of
 from iconotext.papers.tables.sweeps import sweep_sections
 from iconotext.relations import CITE, CLUE
+from iconotext.strict_json import parse_json
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
@@ -106,7 +107,10 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
     """What was measured of a model; None where nothing was, or of other weights."""
     if not path.is_file():
         return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found: dict[str, Any] = dict(parse_json(path.read_bytes()))
+    except (OSError, ValueError, TypeError):  # damaged: it is measured again
+        return None
     return found if found.get("weights") == _digest(model) and "ranks" in found else None
 
 

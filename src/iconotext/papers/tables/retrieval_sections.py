@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, legend_above, write_figure
 from iconotext.papers.published import published_cells
 from iconotext.papers.render import Drawing, Grid, Section, difference, percent
 from iconotext.papers.tables.retrieval_differences import METRICS, Scores
@@ -68,7 +68,7 @@ def draw_refinement(scores: Scores, path: Path) -> None:
         axes.bar([place + 0.2 for place in aware], refined, 0.4, color=ORANGE, label="refined")
         axes.set_xticks(np.arange(len(names)), names, rotation=45, ha="right")
         axes.set_ylabel("median rank")
-        axes.legend(frameon=False)
+        legend_above(canvas)
 
     write_figure(draw, path, width=max(4.0, 0.6 * len(names) + 1.5), height=3.4, force=True)
 

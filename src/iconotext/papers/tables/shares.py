@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import LABELS, Evaluation
-from iconotext.papers.analyses.drawing import BLUE, write_figure
+from iconotext.papers.analyses.drawing import BLUE, legend_above, write_figure
 from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.papers.published import published_facts
 from iconotext.papers.render import Drawing, Grid, Section
@@ -107,6 +107,7 @@ def write_shares(supervised: Mapping[float, Evaluation], others: Mapping[str, Ev
         panels = figure.subplots(1, len(SHOWN), squeeze=False)[0]
         for panel, metric in zip(panels, SHOWN, strict=True):
             _panel(panel, supervised, others, metric)
+        legend_above(figure)
 
     write_figure(draw, path, width=0.6 + 3.6 * len(SHOWN), height=3.1, force=True)
 
@@ -131,7 +132,6 @@ def _panel(axes: Axes, supervised: Mapping[float, Evaluation], others: Mapping[s
     axes.set_ylabel(f"{LABELS[metric]} (%)")
     axes.set_xticks(shares)
     axes.grid(alpha=0.25)
-    axes.legend(loc="best", fontsize=8, framealpha=0.8, edgecolor="none")
 
 
 def _cell(share: float | None, tried: Mapping[float, object]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, legend_above, write_figure
 from iconotext.papers.render import Drawing, Grid, Section
 from iconotext.papers.tables.retrieval_sections import compared, median_rank
 from iconotext.papers.tables.rows import Row
@@ -47,6 +47,7 @@ def sweep_sections(
     def draw(canvas: Figure) -> None:
         for axes, what in zip(canvas.subplots(1, len(SWEPT)), SWEPT, strict=True):
             _panel(axes, what, [(value, name) for value, name in swept(rows, what) if name in scores], scores)
+        legend_above(canvas)
 
     seeds = max(map(len, scores.values()))
     lines = []
@@ -87,4 +88,3 @@ def _panel(axes: Axes, what: str, values: Sequence[tuple[float, str]], scores: S
     axes.set_xlabel(what)
     axes.set_ylabel("median rank")
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False)

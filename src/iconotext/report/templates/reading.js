@@ -30,12 +30,17 @@
   let minimum = 0;
   const shows = (link) => link.confidence * 100 >= minimum;
   const percent = (p) => p > 0 && p < .01 ? "<1\u00a0%" : p > .99 && p < 1 ? ">99\u00a0%" : `${Math.round(p * 100)}\u00a0%`;
+  const guesses = new Set([...pictures].filter(([, e]) => e.classList.contains("guess")).map(([number]) => number));
+  const width = (link) => guesses.has(link.image) ? 1 : 1 + 5 * link.confidence; // of a thread
   const hue = (image) => `var(--c${image % HUES})`;
 
   document.documentElement.classList.add("js");
   reading.classList.toggle("linked", links.length > 0);
   for (const copy of document.querySelectorAll("img[data-same]"))
     copy.src = document.querySelector(`[data-open="${copy.dataset.same}"] img`).src;
+
+  const contents = document.querySelector(".contents details");
+  if (contents) contents.open = beside.matches;
 
   // The size of a picture must not depend on whether it has been decoded yet.
   for (const picture of document.querySelectorAll(".frame img")) {
@@ -95,19 +100,26 @@
     const base = reading.getBoundingClientRect();
     const column = document.getElementById("text").getBoundingClientRect();
     const places = new Map();
-    for (const [number, element] of sentences) {
+    const measured = (element) => {
       const rects = element.getClientRects();
       const first = rects[0], last = rects[rects.length - 1];
-      places.set(number, { top: first.top - base.top + 3, bottom: last.bottom - base.top - 3 });
-    }
+      return { top: first.top - base.top + 3, bottom: last.bottom - base.top - 3 };
+    };
+    for (const [number, element] of sentences) places.set(number, measured(element));
+    // The middle of a picture is to be at that of its sentence; a guess begins where the text before it ends.
+    const wish = (number, { dataset: { after } }, tall) => {
+      if (after === undefined) {
+        const { top, bottom } = places.get(byImage.get(number)[0].sentence);
+        return (top + bottom - tall) / 2;
+      }
+      return after < 0 ? 0 : measured(document.getElementById(`s${after}`)).bottom;
+    };
     const items = [...pictures].map(([number, element]) => {
-      const place = places.get(byImage.get(number)[0].sentence);
       const frame = element.firstElementChild;
       const { offsetHeight: height, offsetWidth: width } = element;
       const [tall, broad] = [frame.offsetHeight, frame.offsetWidth];
-      return { number, element, height, width, tall, broad, wish: (place.top + place.bottom - tall) / 2 };
+      return { number, element, height, width, tall, broad, wish: wish(number, element, tall) };
     });
-    items.sort((a, b) => a.wish + a.tall / 2 - b.wish - b.tall / 2 || a.number - b.number);
     const end = spread(items, 0);
 
     for (const item of items) item.element.style.setProperty("--top", `${Math.round(item.top)}px`);
@@ -121,7 +133,7 @@
       own.forEach((link, n) => {
         const { top, bottom } = places.get(link.sentence);
         const y = (top + bottom) / 2, target = item.top + item.tall * (n + 1) / (own.length + 1);
-        const x = to(item) - toward * 6, start = from + toward * (1 + 5 * link.confidence) / 2, bend = (x - start) * .55;
+        const x = to(item) - toward * 6, start = from + toward * width(link) / 2, bend = (x - start) * .55;
         link.y = [Math.min(top, target), Math.max(bottom, target)];
         link.ends = [y, target];
         link.tick = `M${from} ${top}V${bottom}`;
@@ -150,7 +162,7 @@
       const near = link.y !== null && shows(link) && link.ends.some((y) => y > top && y < bottom);
       if (near && !link.drawn) {
         const thread = shape("thread", link, link.path);
-        thread.setAttribute("stroke-width", (1 + 5 * link.confidence).toFixed(2));
+        thread.setAttribute("stroke-width", width(link).toFixed(2));
         thread.setAttribute("stroke-opacity", (.3 + .55 * link.confidence).toFixed(2));
         thread.dataset.link = link.number;
         link.drawn = [thread, shape("tick", link, link.tick)];
@@ -224,6 +236,12 @@
   const frame = (image) => pictures.get(image)?.querySelector("button");
 
   reading.addEventListener("click", (event) => {
+    const more = event.target.closest(".others button"), other = event.target.closest(".others a");
+    if (more) more.setAttribute("aria-expanded", more.getAttribute("aria-expanded") === "false");
+    if (other) {
+      event.preventDefault();
+      go(frame(links[+other.dataset.link].image));
+    }
     const sentence = event.target.closest("a[data-sentence]");
     if (!sentence) return;
     event.preventDefault();
@@ -315,6 +333,7 @@
     const quote = make("button", { type: "button", class: "quote", dir: "auto" }, element.textContent);
     quote.lang = document.getElementById("text").lang;
     quote.addEventListener("click", () => { back = element; viewer.close(); });
+    if (data.images[link.image].by) return make("li", {}, quote, ...chips(link)); // nothing is left to be sure of
     const sure = make("p", { class: "sure" }, `${percent(link.confidence)} sure`, bar(0, link.confidence * 100));
     return make("li", {}, quote, sure, ...chips(link), evidence(link));
   };
@@ -327,7 +346,7 @@
     ));
   };
 
-  const openers = [...document.querySelectorAll("[data-open]")].sort((a, b) => a.dataset.open - b.dataset.open);
+  const openers = [...document.querySelectorAll("[data-open]")];
   let current = -1;
   let back = null; // where the focus goes when the picture is closed
   const show = (n) => {
@@ -338,13 +357,18 @@
     const content = document.getElementById("viewer-content");
     content.style.setProperty("--hue", hue(image));
     content.dataset.image = image;
+    const { by } = data.images[image], likeliest = by ? "" : " likeliest";
     const why = own.length ? [
-      make("h3", {}, own.length === 1 ? "Its likeliest sentence" : `Its ${own.length} likeliest sentences`),
-      make("p", { class: "explained" }, "The thin bars say what speaks for a link (to the right) and against it (to the left)."),
+      make("h3", {}, own.length === 1 ? `Its${likeliest} sentence` : `Its ${own.length}${likeliest} sentences`),
+      make("p", { class: "explained" }, by ? `As ${by}, whatever the program finds.`
+        : "The thin bars say what speaks for a link (to the right) and against it (to the left)."),
       make("ol", {}, ...own.map(entry)),
-    ] : [make("h3", {}, "Not linked to a sentence")];
+    ] : [make("h3", {}, by ? `Belongs to none of the sentences, ${by}` : "Not linked to a sentence")];
+    if (data.correct && picture.localName === "img") {
+      why.splice(1, 0, make("p", {}, make("a", { class: "correct", href: data.correct + image }, by ? "Change" : "Correct")));
+    }
     content.replaceChildren(make("div", {}, picture, details(image)), make("div", {}, ...why));
-    document.getElementById("viewer-title").textContent = `Picture ${image + 1} of ${data.images.length}`;
+    document.getElementById("viewer-title").textContent = `Picture ${data.images[image].number} of ${data.images.length}`;
     viewer.scrollTop = 0;
     tell(viewer, "show", own);
   };
