@@ -183,9 +183,8 @@ def test_explained_pages_fit_every_width(open_page, linked):
     page = open_page(linked)
     for width in (1440, 768, 390, 320):
         page.set_viewport_size({"width": width, "height": 844})
-        page.wait_for_timeout(60)
         page.locator("#s0").focus()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        until(page, f"document.documentElement.scrollWidth <= {width}")
         assert page.get_by_role("switch").is_visible()
         page.locator("#p0 button").click()
         assert page.evaluate("document.querySelector('dialog').scrollWidth") <= width

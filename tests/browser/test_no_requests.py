@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iconotext.papers.render import report_page
+from iconotext.papers.render import Drawing, Note, report_page
 from tests import program
 
 pytestmark = pytest.mark.browser
@@ -43,8 +43,8 @@ def asked(browser):
         page.on("dialog", dialog)
         page.goto(file.as_uri())
         page.wait_for_load_state("networkidle")
-        if page.locator(".cards a").count():
-            page.locator(".cards a").first.click()
+        if page.locator("#documents a").count():
+            page.locator("#documents a").first.click()
             page.wait_for_load_state("networkidle")
         return found
 
@@ -78,11 +78,8 @@ def test_reading_views_their_index_and_a_search(tmp_path, picture, asked, monkey
 def test_tables_of_results_show_their_figures_and_nothing_from_elsewhere(tmp_path, picture, asked, browser):
     picture("curves.png")
     page = tmp_path / "table.html"
-    page.write_text(
-        report_page(
-            "Table", ['<img src="curves.png">', f'<img src="{REMOTE}.png"><link rel=stylesheet href="{REMOTE}.css">']
-        )
-    )
+    hostile = f'<img src="{REMOTE}.png"><link rel=stylesheet href="{REMOTE}.css">'
+    page.write_text(report_page("Table", [Drawing("curves.png", hostile), Note(hostile)]))
     assert asked(page) == []
     opened = browser.new_page()
     opened.goto(page.as_uri())

@@ -81,8 +81,8 @@ def test_what_was_dropped_is_taken_as_a_zip(visit, writer, tmp_path):
     came = visit(writer)
     page = came.page
     page.set_input_files("#folder", str(tmp_path / "trip"))
-    page.locator(".card:has(h2:text-is('trip')) >> text=Alternative texts").click()
-    page.wait_for_selector(".picture-card:focus >> text=Picture 1", timeout=90_000)
+    page.locator(".card:has(p:text('trip ·')) >> text=Alternative texts").click()
+    page.wait_for_selector(".picture-card:focus >> text=Picture 1")
     page.keyboard.press("Enter")  # the draft as it is
     page.wait_for_selector(".picture-card:focus >> text=Picture 2")
     assert page.locator("button:has-text('Write')").count() == 0

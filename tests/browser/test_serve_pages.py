@@ -49,6 +49,26 @@ def test_drop_a_folder_and_read_it(visit, running):
     came.accessible()
 
 
+def test_a_second_look_asks_for_no_picture(visit, running):
+    came = visit(running[0])
+    document = running[0].open("trip")["documents"][0]["id"]
+    sizes = (
+        "performance.getEntriesByType('resource').filter(e => e.name.includes('/pictures/')).map(e => e.transferSize)"
+    )
+
+    def loaded():
+        came.page.wait_for_selector("html.js")
+        came.page.evaluate("Promise.all([...document.images].map(i => (i.loading = 'eager', i.decode())))")
+        return came.page.evaluate(sizes)
+
+    came.go(f"/documents/{document}")
+    assert [size > 0 for size in loaded()] == [True, True]
+    came.go("/")
+    came.go(f"/documents/{document}")
+    assert loaded() == [0, 0]
+    came.accessible()
+
+
 def test_a_zip_is_dropped_with_the_pointer(visit, running, tmp_path):
     came = visit(running[0])
     packed = tmp_path / "packed.zip"
@@ -67,7 +87,7 @@ def test_a_zip_is_dropped_with_the_pointer(visit, running, tmp_path):
         data,
     )
     came.page.wait_for_selector(f".card >> nth={before}")
-    came.page.wait_for_selector(".card:first-child .lines a")
+    came.page.wait_for_selector(".card:first-child h2 a >> text=Boats and trams")
 
 
 def test_open_a_path_and_be_told_of_a_wrong_one(visit, running):
@@ -111,6 +131,32 @@ def test_review_undo_export_evaluate(visit, running, tmp_path):
     assert json.loads(done.stdout)["documents"] == 1
     verdicts = server.ask("GET", f"/v1/collections/{made['id']}/review").json["pictures"]
     assert all(picture["verdicts"]["Ada"] == [picture["best"]] for picture in verdicts)
+
+
+def test_two_windows_of_one_reviewer_are_told_of_each_others_answers(visit, running):
+    server, _ = running
+    made = server.open("trip")
+    windows = [visit(server), visit(server)]
+    for came in windows:
+        came.page.goto(f"{came.home}/collections/{made['id']}/review")
+        came.page.fill("#reviewer", "Dora")
+        came.page.keyboard.press("Enter")
+        came.page.wait_for_selector(".marked")
+    one, other = (came.page for came in windows)
+    name = one.inner_text("#picture-name")
+    assert other.inner_text("#picture-name") == name
+    one.keyboard.press("Enter")
+    one.wait_for_selector("text=1 of 2 pictures judged")
+    other.wait_for_selector("text=/^Dora in another window: picture [12], sentence [0-9]+[.]$/")
+    other.wait_for_selector("text=1 of 2 pictures judged")
+    assert other.inner_text("#picture-name") == name  # a key that is pressed now is meant for it
+    other.keyboard.press("0")
+    other.wait_for_selector("text=/^Not saved: Dora has answered picture [12] in another window: sentence/")
+    other.wait_for_function("name => document.getElementById('picture-name').innerText !== name", arg=name)
+    windows[1].wrong.clear()  # the browser says that an answer was refused
+    other.keyboard.press("u")
+    one.wait_for_selector("text=/^Dora in another window: picture [12], taken back[.]$/")
+    one.wait_for_selector("text=0 of 2 pictures judged")
 
 
 def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
@@ -194,12 +240,90 @@ def test_a_picture_of_several_sentences_is_told_with_the_keyboard(visit, running
     assert page.locator("text=Take it for Label Studio").count() == 1
 
 
+def test_a_wrong_link_is_corrected_where_it_is_seen(visit, running):
+    server, _ = running
+    made = server.open("trip")
+    document = made["documents"][0]["id"]
+    came = visit(server, width=390)
+    page = came.page
+    page.goto(f"{came.home}/documents/{document}")
+    page.click("[data-open='1']")
+    page.wait_for_selector("dialog[open] .evidence")
+    page.focus("text=Correct")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/review?document=*&picture=1")
+    page.fill("#reviewer", "ANNA")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#picture-name >> text=Picture 2")
+    # It stands behind the tram's sentences, before the last one of the text.
+    assert page.locator(".here").evaluate("e => e.nextElementSibling.querySelector('[data-n]').dataset.n") == "4"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("p")
+    came.accessible()
+    page.click("#text [data-n='2']")
+    page.wait_for_selector("text=Saved: picture 2, sentence 3.")
+    page.keyboard.press("u")  # not, after all
+    page.wait_for_selector("text=Taken back: picture 2.")
+    assert page.inner_text("#given") == ""
+    page.click("#text [data-n='4']")
+    page.wait_for_selector("text=Your answer: sentence 5.")
+    page.wait_for_selector("#back:focus")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/documents/{document}#p1")
+    page.wait_for_selector("text=1 sentence, chosen by ANNA")
+    page.click("[data-open='1']")
+    page.wait_for_selector("dialog[open] >> text=As chosen by ANNA")
+    assert page.locator("dialog .evidence, dialog .sure").count() == 0
+    came.accessible()
+    page.click("text=Change")
+    page.wait_for_selector("text=Your answer: sentence 5.")
+    page.keyboard.press("0")
+    page.wait_for_selector("text=Your answer: none of its sentences.")
+    came.go(f"/collections/{made['id']}/answers")
+    page.wait_for_selector("text=None of its sentences")
+    came.accessible()
+    page.click("text=Change")
+    page.wait_for_selector("#picture-name >> text=Picture 2")
+
+
+def test_the_list_is_filtered_and_folded_and_the_root_is_looked_through(visit, running):
+    server, root = running
+    for folder in ("book", "book/deep"):
+        (root / folder).mkdir(exist_ok=True)
+        (root / folder / "walk.md").write_text(f"# A walk in {folder}\n\nIt rained.\n")
+    came = visit(server)
+    page = came.page
+    page.click("text=look what is in it")
+    page.click("text=book/")
+    page.wait_for_selector("text=1 document, 0 pictures")
+    came.accessible()
+    page.click("text=Open all of this folder")
+    page.wait_for_url("**/?collection=*")
+    page.wait_for_selector(".lines a >> text=A walk in book/deep")
+    came.go("/")
+    page.fill("#q", "BOOK/deep")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("summary >> text=1 of 2 documents with")
+    page.select_option("#sort", "name")
+    page.wait_for_url("**/?q=BOOK%2Fdeep&sort=name")
+    page.reload()
+    assert page.input_value("#q") == "BOOK/deep"
+    # The root as a whole may have been opened, too, and is followed: it then has the same document.
+    lines = page.locator(".card").evaluate_all("all => all.map((one) => one.querySelectorAll('.lines a').length)")
+    assert lines in ([1], [1, 1])
+    page.click("summary")
+    with page.expect_response(lambda answer: "?q=" in answer.url):  # the list is fetched again
+        server.send({"new.md": b"# New\n\nIt rained again.\n"})
+    page.wait_for_timeout(200)
+    assert page.locator(".card details:not([open])").count() == 1
+
+
 def test_a_hostile_document_runs_nothing(visit, running):
     server, root = running
     made = server.send({"bad.md": HOSTILE.encode(), "red.png": (root / "trip" / "red.png").read_bytes()}).json
     found = server.linked(made["id"])
     came = visit(running[0])
-    came.page.wait_for_selector(".card .lines a")
+    came.page.wait_for_selector(".card:first-child h2 a")
     came.page.goto(f"{came.home}/documents/{found['documents'][0]['id']}")
     came.page.wait_for_selector("html.js")
     came.page.goto(f"{came.home}/collections/{made['id']}/review")
@@ -223,3 +347,4 @@ def test_every_page_is_accessible(visit, running):
     view = f"/documents/{made['documents'][0]['id']}"
     accessible_in_every_look(visit, server, view, lambda page: page.wait_for_selector("html.js"))
     accessible_in_every_look(visit, server, f"/collections/{made['id']}/review", begin)
+    accessible_in_every_look(visit, server, "/root", lambda page: page.wait_for_selector(".lines"))

@@ -31,7 +31,6 @@ class Visit:
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )
         self.page = self.context.new_page()
-        self.page.set_default_timeout(60_000)
         self.page.on("console", lambda message: self.wrong.append(f"console: {message.text}"))
         self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         self.page.on("dialog", self._dialog)

@@ -52,9 +52,10 @@ class Answer(NamedTuple):
 class Running:
     """A server that runs; ``ask`` asks it as a program with the key does, unless headers say otherwise."""
 
-    def __init__(self, data: Path, *options: str) -> None:
+    def __init__(self, data: Path, *options: str, before: str = "") -> None:
         self.data = data
-        command = [sys.executable, "-m", "iconotext", "serve", "--data", str(data), "--port", "0", "--no-browser"]
+        program = f"{before}\nfrom iconotext_program import main\nmain()"
+        command = [sys.executable, "-c", program, "serve", "--data", str(data), "--port", "0", "--no-browser"]
         self.process = subprocess.Popen(
             [*command, *options], stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
         )
@@ -89,7 +90,7 @@ class Running:
         sent = {"Authorization": f"Bearer {self.key}"} if key else {}
         if body is not None and not isinstance(body, bytes):
             body, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
-        with closing(HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=300)) as connection:
             connection.request(method, path, body, sent | (headers or {}))
             with connection.getresponse() as answer:
                 return Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
@@ -121,10 +122,10 @@ class Running:
 
     def _end(self) -> None:
         try:
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=300)
         finally:
             self.process.kill()
-            self._reader.join(10)
+            self._reader.join()
             if self.process.stderr is not None:
                 self.process.stderr.close()
 
@@ -143,7 +144,7 @@ def awaited(function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
         return portal.call(function, *arguments)
 
 
-def wait_for(look: Callable[[], Any], seconds: float = 180) -> Any:
+def wait_for(look: Callable[[], Any], seconds: float = 600) -> Any:
     """What a function gives as soon as it gives something."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

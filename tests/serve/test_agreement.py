@@ -14,7 +14,7 @@ def said(picture, reviewer, *sentences):
 
 def test_the_answer_with_the_most_voices_counts_and_a_tie_does_not():
     verdicts = [said(0, "a", 1), said(0, "b", 1), said(0, "c", 2), said(1, "a", 1), said(1, "b"), said(2, "a")]
-    assert agreed(verdicts) == {(1, 0): (1,), (1, 2): ()}
+    assert agreed(verdicts) == {(1, 0): ((1,), ("a", "b")), (1, 2): ((), ("a",))}
 
 
 def test_the_same_number_in_two_documents_is_not_the_same_answer():

@@ -75,7 +75,7 @@ def test_kills_lose_nothing_that_was_answered_and_the_next_server_goes_on(tmp_pa
         time.sleep(random.Random(kills).uniform(0, 0.5))
         server.kill()
         for each in speakers:
-            each.join(60)
+            each.join()
         server = Running(tmp_path / "data", "--study", str(file))
         assert states(many).count("done") >= 2
         kept = {one["key"]: one["text"] for one in described(server, document)["pictures"]}

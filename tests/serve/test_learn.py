@@ -142,7 +142,10 @@ def test_what_people_said_promises_paragraphs_of_the_others(server, tmp_path):
     # None of ten was wrong: p = 1/11 for each of the two that are left, and 1/11 <= 0.1.
     page, data = shown(server, found[-1]["id"], "max_false=0.1")
     assert [link[:2] for link in data["links"]] == [[likeliest[found[-1]["id"]], 0]]
-    assert "Right paragraph: 2 of 2 pictures linked together, at most 10\u00a0% of them" in page, page[:9000]
+    assert (
+        "Right paragraph: 2 of 2 pictures have a link that is sure enough; of such links, at most 10\u00a0%" in page
+    ), page[:9000]
+    assert "Note: the promise leaves out 10 pictures of the collection that people judged." in page
     # With wrong ones among them that are as sure, nothing can be promised.
     for each in found[:10]:
         said = {"document": each["id"], "picture": 0, "sentences": [], "reviewer": "Ada"}

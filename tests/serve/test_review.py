@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 
 import pytest
@@ -49,13 +50,53 @@ def test_a_correction_is_shown_and_undone(server, opened):
     learned(server, home)
     linked = server.ask("GET", f"/v1/documents/{document}").json
     assert [(link["sentence"], link["confidence"]) for link in linked["links"] if link["image"] == 0] == [(4, 1)]
-    assert any("as a reviewer said" in note for note in linked["notes"])
+    assert "1 of 2 pictures linked as chosen by Ada" in linked["notes"]
     assert server.ask("POST", f"{home}/undo", {"reviewer": "Bob"}).json == {"document": None, "picture": None}
     assert server.ask("POST", f"{home}/undo", {"reviewer": "Ada"}).json == {"document": document, "picture": 0}
     learned(server, home)
     linked = server.ask("GET", f"/v1/documents/{document}").json
     assert max((link for link in linked["links"] if link["image"] == 0), key=lambda x: x["confidence"])["sentence"] == 1
     assert server.ask("POST", f"{home}/undo", {"reviewer": "Ada"}).json["document"] is None
+
+
+def test_a_correction_is_on_the_page_at_once_with_the_name_of_who_made_it(server, opened):
+    home, document = opened
+    assert b"chosen by" not in server.ask("GET", f"/documents/{document}").body
+    server.ask("POST", f"{home}/verdicts", verdict(document, 0, 4, reviewer="ANNA & Co"))
+    server.ask("POST", f"{home}/verdicts", verdict(document, 1, reviewer="Bob"))
+    page = server.ask("GET", f"/documents/{document}").body.decode()  # nobody has learned from it yet
+    assert "1 sentence, chosen by ANNA &amp; Co" in page
+    assert "None of the sentences, chosen by Bob" in page
+    assert "2 of 2 pictures linked as chosen by ANNA &amp; Co, Bob" in page
+    data = json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
+    assert data["correct"] == f"{home.removeprefix('/v1')}/review?document={document}&picture="
+    assert [image["by"] for image in data["images"]] == ["chosen by ANNA & Co", "chosen by Bob"]
+    server.ask("POST", f"{home}/undo", {"reviewer": "Bob"})
+    assert b"chosen by Bob" not in server.ask("GET", f"/documents/{document}").body
+
+
+def test_answers_are_listed_with_their_words_and_can_be_changed(server, opened):
+    home, document = opened
+    address = f"{home.removeprefix('/v1')}/answers"
+    assert b"Nobody has judged" in server.ask("GET", address).body
+    server.ask("POST", f"{home}/verdicts", verdict(document, 0, 1))
+    server.ask("POST", f"{home}/verdicts", verdict(document, 0, 4))  # Ada changes her mind
+    server.ask("POST", f"{home}/verdicts", verdict(document, 1, reviewer="Bob"))
+    learned(server, home)
+    sentences = [s[0] for s in server.ask("GET", f"/v1/documents/{document}/review").json["sentences"]]
+    page = server.ask("GET", address).body.decode()
+    assert re.findall(r'<p dir="auto">(.*?)</p>', page) == [sentences[4]]
+    assert "None of its sentences" in page
+    assert re.findall(r"Picture (\d) · (\w+) · <time", page) == [("1", "Ada"), ("2", "Bob")]
+    assert f"review?document={document}&amp;picture=1" in page
+    assert "None of its sentences" not in server.ask("GET", f"{address}?reviewer=Ada").body.decode()
+    assert server.ask("GET", f"{address}?page=0").status == 422
+    assert server.ask("GET", "/collections/nothing/answers").status == 404
+
+
+def test_the_review_knows_where_each_picture_stands(server, opened):
+    pictures = server.ask("GET", f"/v1/documents/{opened[1]}/review").json["pictures"]
+    assert [picture["position"] for picture in pictures.values()] == [2, 4]
 
 
 def test_what_is_wrong_is_refused(server, opened):
@@ -66,6 +107,27 @@ def test_what_is_wrong_is_refused(server, opened):
     assert server.ask("POST", f"{home}/verdicts", verdict(document, -1, 0)).status == 422
     assert server.ask("POST", "/v1/collections/nothing/verdicts", verdict(document, 0, 0)).status == 404
     assert server.ask("GET", f"{home}/corpus").status == 409
+
+
+def test_an_answer_that_nobody_knew_of_is_not_replaced(server, opened):
+    home, document = opened
+
+    def answered(*sentences, replaces):
+        return server.ask("POST", f"{home}/verdicts", verdict(document, 0, *sentences) | {"replaces": replaces})
+
+    assert answered(1, replaces="nothing").status == 201
+    refused = answered(4, replaces="nothing")
+    assert (refused.status, refused.json["detail"]) == (409, "Ada has answered picture 1 in another window: sentence 2")
+    assert answered(1, replaces="nothing").status == 201  # the same answer
+    assert answered(replaces=[1]).status == 201
+    assert answered(4, replaces=[1]).json["detail"].endswith("in another window: none of its sentences")
+    assert answered(3, 4, replaces=[]).status == 201
+    assert answered(1, replaces=[4, 3]).status == 201
+    while server.ask("POST", f"{home}/undo", {"reviewer": "Ada"}).json["document"] is not None:
+        pass
+    assert answered(4, replaces=[1]).json["detail"].startswith("Ada has taken back the answer to picture 1")
+    pictures = server.ask("GET", f"{home}/review").json["pictures"]
+    assert [picture["verdicts"] for picture in pictures] == [{}, {}]
 
 
 def test_reviewers_agree_or_not(server, opened):
@@ -95,6 +157,27 @@ def test_the_corpus_is_one_that_evaluate_takes(server, opened, tmp_path):
     done = program.run("evaluate", "default", corpus, "--json", "--evidence", "picture,caption,layout,reference")
     assert json.loads(done.stdout)["image@1"] == 1
     assert not list((server.data / "exports").iterdir())
+
+
+def test_exports_of_several_documents_are_read_back(server, article, tmp_path):
+    files = {f"{number}/{name}": data for number in (1, 2, 3) for name, data in article.items()}
+    collection = server.linked(server.send(files).json["id"])
+    home = f"/v1/collections/{collection['id']}"
+    for one in collection["documents"]:
+        server.ask("POST", f"{home}/verdicts", verdict(one["id"], 0, 1))
+        server.ask("POST", f"{home}/verdicts", verdict(one["id"], 1, 2, 3))
+    with zipfile.ZipFile(io.BytesIO(server.ask("GET", f"{home}/corpus").body)) as packed:
+        packed.extractall(tmp_path)
+    checked = json.loads(program.run("corpus", "check", tmp_path / "corpus.jsonl", "--json").stdout)
+    assert (checked["documents"], checked["problems"]) == (3, [])
+    tasks = server.ask("GET", f"{home}/label-studio")
+    (tmp_path / "tasks.json").write_bytes(tasks.body)
+    arguments = ["corpus", "build", "label-studio", "--source", str(tmp_path / "tasks.json")]
+    program.run(*arguments, "--output", tmp_path / "gold.jsonl")
+    for name in ("corpus.jsonl", "gold.jsonl"):
+        rows = [json.loads(line) for line in (tmp_path / name).read_text(encoding="utf-8").splitlines()]
+        assert [(len(row["images"]), row["links"]) for row in rows] == [(2, [[1, 0], [2, 1], [3, 1]])] * 3
+    server.ask("DELETE", home)
 
 
 def test_a_corpus_has_the_judged_pictures_alone(server, opened, tmp_path):

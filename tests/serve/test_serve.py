@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import socket
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 
 import pytest
 
-from iconotext.serve import protocol
-from tests.serve.conftest import multipart, png, wait_for
+from tests.serve.conftest import Running, multipart, png, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +38,7 @@ def test_what_is_dropped_is_linked_and_read(server, opened):
     assert texts == ["A red boat lies in the harbour.", "The green tram waits at the stop."]
     page = server.ask("GET", f"/documents/{document['id']}")
     assert b"Boats and trams" in page.body
-    assert f'href="/collections/{opened["id"]}/review"'.encode() in page.body
+    assert f'href="/collections/{opened["id"]}/review?document={document["id"]}"'.encode() in page.body
     policy = page.headers["content-security-policy"]
     assert re.search(r"script-src 'sha256-[^']+'; ", policy)
     assert "unsafe" not in policy
@@ -47,6 +46,24 @@ def test_what_is_dropped_is_linked_and_read(server, opened):
     picture = server.ask("GET", f"/v1/documents/{document['id']}/pictures/0")
     assert picture.headers["content-type"] in ("image/png", "image/jpeg")
     assert server.ask("GET", f"/v1/documents/{document['id']}/pictures/2").status == 404
+
+
+def test_pictures_of_a_reading_view_are_files_that_may_be_kept(server, article):
+    (document,) = server.linked(server.send(article).json["id"])["documents"]
+    page = server.ask("GET", f"/documents/{document['id']}").body.decode()
+    assert "data:image/jpeg" not in page
+    assert "data:image/png" not in page
+    sources = re.findall(r'<img src="([^"]+)"', page)
+    assert re.search(r"img-src [^;]*'self'", page)
+    for address in sources:
+        answer = server.ask("GET", address)
+        assert answer.status == 200
+        assert answer.headers["cache-control"] == "private, max-age=31536000, immutable"
+        assert hashlib.sha256(answer.body).hexdigest().startswith(address.partition("?digest=")[2])
+    assert len(set(sources)) == 2
+    for other in ("?digest=0", ""):
+        answer = server.ask("GET", sources[0].partition("?")[0] + other)
+        assert (answer.status, answer.headers["cache-control"]) == (200, "no-store")
 
 
 def test_the_pages_have_no_script_or_style_of_their_own(server, opened):
@@ -75,6 +92,42 @@ def test_nothing_is_answered_without_cookie_or_key(server, opened):
         assert server.ask("GET", path, headers={"Host": "evil.example"}).status == 421, path
 
 
+def test_any_name_is_taken_and_kept_and_a_bad_file_costs_no_other_one(server, article):
+    names = [
+        "Why do I write?.md",
+        "two%0Alines.md",
+        "say %22no%22.md",
+        ".notes.md",
+        "case.md",
+        "CASE.md",
+        "x" * 300 + ".md",
+    ]
+    text = b"# Boat\n\nA red boat lies in the harbour.\n\n![A red boat](why%3F.png)\n"
+    files = {name: text.replace(b"# Boat\n\n", b"") for name in names}
+    files |= {"why?.png": article["trip/red.png"], "../out.md": text, "bad.zip": b"no zip"}
+    found = server.linked(server.send(files).json["id"])
+    told = {each["name"]: (each["state"], each["pictures"]) for each in found["documents"]}
+    kept = [name.replace("%0A", "\n").replace("%22", '"').removesuffix(".md") for name in names]
+    assert told == dict.fromkeys(kept, ("done", 1))
+    assert found["refused"] == [
+        {"name": "../out.md", "problem": "its name leads out of the folder that was sent (..)"},
+        {"name": "bad.zip", "problem": "cut off or damaged: it cannot be unpacked; download or save it again"},
+    ]
+    server.ask("DELETE", f"/v1/collections/{found['id']}")
+
+
+def test_no_answer_names_a_folder_of_the_machine(server, root, article):
+    sent = server.linked(server.send(article).json["id"])
+    opened = server.open("trip")
+    for collection, name in ((sent, "trip/article.md"), (opened, "trip/article.md")):
+        (one,) = collection["documents"]
+        answer = server.ask("GET", f"/v1/documents/{one['id']}")
+        assert answer.json["source"] == name
+        for place in (root, server.data):
+            assert str(place.resolve()).encode() not in answer.body
+        server.ask("DELETE", f"/v1/collections/{collection['id']}")
+
+
 @pytest.mark.parametrize(
     "path",
     ["../secret.md", "out/secret.md", "out", "trip/leads-out.md", "/etc/passwd", "trip/../../secret.md", "nothing", "a\x00b",
@@ -84,6 +137,32 @@ def test_paths_that_lead_out_of_the_root_are_not_there(server, path):
     answer = server.ask("POST", "/v1/collections/path", {"path": path})
     assert answer.status in (404, 422)
     assert "Secret" not in answer.body.decode()
+
+
+@pytest.mark.parametrize("path", ["", "trip"])
+def test_the_root_is_looked_through_without_what_leads_out_of_it(server, path):
+    answer = server.ask("GET", f"/root?path={path}")
+    assert answer.status == 200
+    assert "a link that leads out of the root: not followed" in answer.body.decode()
+    for wrong in ("..", "out", "trip/article.md", "nothing", "%00"):
+        refused = server.ask("GET", f"/root?path={wrong}")
+        assert refused.status == 404
+        assert b"Secret" not in refused.body
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        (["IMG_1.png", "boats.md"], "boats.md"),
+        (["trip/IMG_1.png", "trip/boats.md"], "trip"),
+        (["IMG_1.png", "boats.md", "trams.md"], "boats.md and 1 more"),
+        (["IMG_1.png"], "IMG_1.png"),
+    ],
+)
+def test_a_drop_is_named_after_its_documents(server, files, name):
+    made = server.send(dict.fromkeys(files, b"# A\n\nA boat.\n")).json
+    assert made["name"] == name
+    assert server.ask("DELETE", f"/v1/collections/{made['id']}").status == 204
 
 
 def test_a_folder_of_the_root_is_opened_without_what_leads_out_of_it(server, root):
@@ -104,8 +183,9 @@ def test_a_document_cannot_show_pictures_of_elsewhere(server, article):
     secret = server.data / "key"
     text = f"# A\n\nA sentence.\n\n![x]({secret})\n\n![y](../../key)\n\n![z](/etc/passwd)\n"
     made = server.send({"a.md": text.encode()}).json
-    found = server.linked(made["id"])["documents"][0]
-    assert found["pictures"] == 0
+    collection = server.linked(made["id"])
+    (found,) = collection["documents"]
+    assert (found["pictures"], collection["reviewable"]) == (3, 0)
     assert server.key.encode() not in server.ask("GET", f"/documents/{found['id']}").body
 
 
@@ -124,12 +204,16 @@ def test_pictures_that_are_not_there_are_counted_and_nobody_is_told_of_arguments
     text = "# A\n\nA boat.\n\n![](boat.png)\n\n![](https://pictures.example/a.png)\n\n![](/img/b.png)\n\n![](c.png)\n"
     made = server.send({"t/a.md": text.encode(), "t/boat.png": article["trip/red.png"]}).json["id"]
     (document,) = server.linked(made)["documents"]
-    assert (document["pictures"], document["missing"]) == (1, 2)  # one is on the web, where nobody looked
+    assert (document["pictures"], document["missing"]) == (4, 2)  # one is on the web, where nobody looked
+    collection = server.ask("GET", f"/v1/collections/{made}").json
+    assert (collection["pictures"], collection["reviewable"]) == (4, 1)
+    assert len(server.ask("GET", f"/v1/collections/{made}/review").json["pictures"]) == 1
+    assert "<i>·</i> 4 pictures <i>" in server.ask("GET", f"/documents/{document['id']}").body.decode()
     told = [image["problem"] for image in server.ask("GET", f"/v1/documents/{document['id']}").json["images"]]
     assert told == [
         None,
         "a picture on the web",
-        "not found in any parent folder of the document",
+        "not found between the document's folder and its site's",
         "not found beside the document",
     ]
 
@@ -169,7 +253,7 @@ def test_uploads_that_pass_a_limit_are_refused_and_leave_nothing(server):
 
 
 def test_others_are_told_of_every_step(server):
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=300)
     connection.request("GET", "/v1/events", headers={"Authorization": f"Bearer {server.key}"})
     stream = connection.getresponse()
     assert stream.readline() == b"event: hello\n"
@@ -180,22 +264,28 @@ def test_others_are_told_of_every_step(server):
     connection.close()
 
 
-def test_clients_that_are_slow_or_never_ask_keep_nobody_waiting(server, article):
+def test_a_client_that_never_asks_is_sent_away(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=300) as quiet:
+        assert quiet.recv(1) == b""  # the server has closed it
+
+
+def test_clients_that_are_slow_or_never_ask_keep_nobody_waiting(tmp_path, article):
+    never = "from iconotext.serve import protocol; protocol.HEAD_SECONDS = 1e6"  # seconds until they are sent away
+    with Running(tmp_path / "data", before=never) as server:
+        ask_beside_idle_clients(server, article)
+
+
+def ask_beside_idle_clients(server, article):
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(100)]
     body = multipart(article)
     head = f"POST /v1/collections HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.key}\r\n"
     head += f"Content-Type: multipart/form-data; boundary=xxx\r\nContent-Length: {len(body)}\r\n\r\n"
     for slow in idle[:50]:  # half of them begin to send files and stop
         slow.sendall(head.encode() + body[:100])
-    begin = time.monotonic()
     assert server.ask("GET", "/v1/collections").status == 200
     assert server.ask("GET", "/").status == 200
-    assert time.monotonic() - begin < protocol.HEAD_SECONDS  # when those that never ask are sent away
     made = server.send({"a.md": b"# A\n\nA sentence.\n"}).json
     assert server.linked(made["id"])["documents"]
-    quiet = idle[-1]
-    quiet.settimeout(protocol.HEAD_SECONDS + 10)
-    assert quiet.recv(1) == b""  # the server has closed it
     for each in idle:
         each.close()
 
@@ -209,6 +299,6 @@ def test_many_at_once_are_answered(server, opened):
 
 def test_a_folder_has_one_server(server):
     command = [sys.executable, "-m", "iconotext", "serve", "--data", str(server.data), "--port", "0", "--no-browser"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=os.environ)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ)
     assert done.returncode == 1
     assert "another server uses it" in done.stderr

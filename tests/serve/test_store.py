@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from iconotext.serve.followed import Followed
 from iconotext.serve.records import Picture
 from iconotext.serve.store import Store
 
-KNOWN = {"title": "A", "sentences": 5, "links": 2, "missing": 0, "digest": "one"}
+KNOWN = {"title": "A", "sentences": 5, "links": 2, "missing": 0, "digest": "one", "images": 3}
 
 
 @pytest.fixture
@@ -84,6 +85,17 @@ def test_removing_a_collection_removes_all_of_it(store, tmp_path):
         for table in ("collections", "documents", "pictures", "verdicts"):
             assert sql.execute(f"select count(*) from {table}").fetchone() == (0,)
     sql.close()
+
+
+def test_a_file_without_the_number_of_all_pictures_is_read(store, tmp_path):
+    made = store.add_collection("a", tmp_path, own=True).id
+    store.set_documents(made, [("a", "/a.md")], "{}", None, None)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "s.sqlite")) as sql:
+        sql.execute("alter table documents drop column images")
+        sql.commit()
+    with closing(Store(tmp_path / "s.sqlite")) as again:
+        assert [entry.images for entry in again.entries(made)] == [None]
 
 
 def test_a_file_of_another_version_is_refused(store, tmp_path):

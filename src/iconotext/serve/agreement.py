@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from iconotext.evaluate.agreement import krippendorff_alpha
 
@@ -15,16 +15,20 @@ Judgement = tuple[int, int]
 """Id of a document, and number of a picture."""
 
 
-def agreed(verdicts: Iterable[Verdict]) -> dict[Judgement, tuple[int, ...]]:
+class Answer(NamedTuple):
+    """What most reviewers say about a picture: its sentences, and the names of those who chose them."""
+
+    sentences: tuple[int, ...]
+    reviewers: tuple[str, ...]
+
+
+def agreed(verdicts: Iterable[Verdict]) -> dict[Judgement, Answer]:
     """The answer that most reviewers gave for each picture; pictures with a tie are left out."""
-    votes: dict[Judgement, Counter[tuple[int, ...]]] = {}
-    for verdict in verdicts:
-        votes.setdefault((verdict.document, verdict.picture), Counter())[tuple(sorted(verdict.sentences))] += 1
     found = {}
-    for picture, count in votes.items():
-        (answer, voices), *others = count.most_common(2)
+    for picture, answers in by_picture(verdicts).items():
+        (answer, voices), *others = Counter(answers.values()).most_common(2)
         if not others or others[0][1] < voices:
-            found[picture] = answer
+            found[picture] = Answer(answer, tuple(sorted(name for name, said in answers.items() if said == answer)))
     return found
 
 

@@ -11,8 +11,11 @@ from fastapi import HTTPException
 from iconotext.serve.agreement import agreed, agreement, by_picture
 from iconotext.serve.doubt import worths
 from iconotext.serve.records import Collection, Entry
-from iconotext.serve.schemas import ChangedOut, CollectionOut, DocumentOut, PictureOut, ReviewOut
+from iconotext.serve.schemas import ChangedOut, CollectionOut, DocumentOut, PictureOut, RefusedOut, ReviewOut
 from iconotext.serve.store import Store
+
+State = Literal["finding", "linking", "learning", "done", "failed"]
+"""How far a collection is."""
 
 
 def known_collection(store: Store, identifier: str) -> Collection:
@@ -41,11 +44,17 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
     counts: dict[int, int] = {}
     for picture in pictures:
         counts[picture.document] = counts.get(picture.document, 0) + 1
+    images = {e.id: counts.get(e.id, 0) + e.missing if e.images is None else e.images for e in entries}
     return CollectionOut(
         id=collection.id,
         name=collection.name,
         dropped=collection.own,
-        state=_state(store, collection, entries),
+        state=state_of(
+            collection.problem,
+            found=collection.found,
+            waiting=any(entry.round < 0 for entry in entries),
+            current=is_current(store, collection, entries),
+        ),
         problem=collection.problem,
         habit=collection.habit,
         documents=[
@@ -56,14 +65,16 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
                 state=entry.state,
                 problem=entry.problem,
                 sentences=entry.sentences,
-                pictures=counts.get(entry.id, 0),
+                pictures=images[entry.id],
                 links=entry.links,
                 missing=entry.missing,
                 changed=len(_moved(entry, judged)),
             )
             for entry in entries
         ],
-        pictures=len(pictures),
+        refused=[RefusedOut(name=name, problem=why) for name, why in store.saved(collection.id).refused],
+        pictures=sum(images.values()),
+        reviewable=len(pictures),
         judged=len(judged),
     )
 
@@ -73,16 +84,21 @@ def _moved(entry: Entry, judged: Container[tuple[int, int]]) -> list[tuple[int, 
     return [(number, old, new) for number, old, new in json.loads(entry.changed) if (entry.id, number) not in judged]
 
 
-def _state(
-    store: Store, collection: Collection, entries: list[Entry]
-) -> Literal["finding", "linking", "learning", "done", "failed"]:
-    if collection.problem is not None:
+def state_of(problem: str | None, *, found: bool, waiting: bool, current: bool) -> State:
+    """How far a collection is.
+
+    Args:
+        found: Whether its documents are known.
+        waiting: Whether one of them was never linked.
+        current: Whether all verdicts were learned.
+    """
+    if problem is not None:
         return "failed"
-    if not collection.found:
+    if not found:
         return "finding"
-    if any(entry.round < 0 for entry in entries):
+    if waiting:
         return "linking"
-    return "done" if is_current(store, collection, entries) else "learning"
+    return "done" if current else "learning"
 
 
 def is_current(store: Store, collection: Collection, entries: list[Entry]) -> bool:

@@ -151,8 +151,8 @@ async def _answer(
     jobs.pool.check()  # before megabytes are uploaded in vain
     folder = jobs.asked_folder / new_id()
     try:
-        await received(request, folder, jobs)
-        sent = Sent(str(folder), reading, linking)
+        _, saved = await received(request, folder, jobs)
+        sent = Sent(str(folder), reading, linking, tuple(saved.refused))
         reply = await _unless_left(request, jobs, jobs.pool.submit(function, jobs.settings.max_seconds, sent, *more))
     except BusyError:
         raise

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
+from typing import Any
 
 from fastapi import Depends, FastAPI, Request
-from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.types import ASGIApp
@@ -18,7 +17,9 @@ from starlette.types import ASGIApp
 from iconotext import __version__
 from iconotext.errors import SettingError
 from iconotext.papers.studies import find_studies
-from iconotext.serve import alt_text, api, collections, models, pages, search, study, work
+from iconotext.plain_text import encodable, shortened
+from iconotext.recipe.wrong_value import wrong_value
+from iconotext.serve import alt_text, api, collections, pages, search, study, work
 from iconotext.serve.access import Access
 from iconotext.serve.events import Events
 from iconotext.serve.follow import Follower
@@ -65,10 +66,8 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
         return JSONResponse({"detail": str(error)}, 503, {"retry-after": "60"})
 
     @app.exception_handler(RequestValidationError)
-    def wrong(_: Request, error: RequestValidationError) -> Response:
-        """Answer like FastAPI, but also if the input is not UTF-8."""
-        said = json.dumps({"detail": jsonable_encoder(error.errors())})
-        return Response(said, 422, media_type="application/json")
+    def wrong(_: Request, error: RequestValidationError) -> JSONResponse:
+        return JSONResponse({"detail": encodable("; ".join(map(_wrong_value, error.errors())))}, 422)
 
     @app.get("/v1/health", tags=["server"], openapi_extra={"security": [{}]})
     def health() -> Health:
@@ -87,14 +86,22 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
         app.state.finder = search.Finder(settings, settings.library)
         app.include_router(search.router)
     app.include_router(alt_text.router)
-    if settings.models is not None:
-        app.state.models = models.Models(jobs, settings.models)
-        app.include_router(models.router)
     if settings.study:
         app.state.studies, app.state.study_pool = find_studies(settings.study), picture_pool()
         app.include_router(study.router)
     app.include_router(api.router)
     return jobs.metrics.counting(Guard(app, settings=settings, access=access))
+
+
+def _wrong_value(problem: Mapping[str, Any]) -> str:
+    """A sentence about a parameter or a field of the body, from an entry of pydantic's ``errors()``."""
+    place, *names = problem["loc"]
+    where = ".".join(name for name in names if isinstance(name, str)) or "the body"
+    if problem["type"] == "json_invalid":
+        return f"the body is not JSON: {problem['ctx']['error']}"
+    thing = "field" if place == "body" else "parameter"
+    plain = {"extra_forbidden": f"there is no such {thing}", "missing": "it is missing"}
+    return f"{where}: {plain.get(problem['type']) or shortened(wrong_value(problem), 300)}"
 
 
 def operation_name(route: APIRoute) -> str:
@@ -135,8 +142,6 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
         raise SettingError(f"{settings.root}: no folder: the root is one")
     if settings.library is not None:
         search.check_library(settings.library)
-    if settings.models is not None or settings.corpus is not None:
-        models.check_models(settings)
     with (
         open_data(settings) as store,
         listen(settings) as listener,

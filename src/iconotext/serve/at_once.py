@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir
 from dataclasses import asdict
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +21,9 @@ from iconotext.pipeline import Linker
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_found
 from iconotext.read.format import FORMATS
+from iconotext.serve.reading import for_clients, without_hint
 from iconotext.serve.work import linker
-from iconotext.types import LinkedDocument
+from iconotext.types import Document, LinkedDocument
 
 
 class Sent(NamedTuple):
@@ -29,11 +31,13 @@ class Sent(NamedTuple):
 
     Attributes:
         folder: Contains the files; nothing else on this machine is read for the request.
+        refused: Name and reason of each file that was not taken.
     """
 
     folder: str
     reading: ReadSettings
     linking: LinkSettings
+    refused: tuple[tuple[str, str], ...] = ()
 
 
 class Reply(NamedTuple):
@@ -76,7 +80,7 @@ def alt_texts(sent: Sent, checking: AltTextSettings, draft: bool) -> Reply:
 
     with chdir(sent.folder):
         checked = check([_start()], checking, sent.reading, root=Path.cwd())
-    failed = {str(each.path): str(each.error) for each in checked.failures}
+    failed = dict(sent.refused) | {str(each.path): without_hint(str(each.error)) for each in checked.failures}
 
     def text(results: Results) -> Iterator[str]:
         drafts = []
@@ -119,10 +123,18 @@ def _reply(sent: Sent, text: Callable[[Results], Iterable[str]], *, may_fail: bo
 
     with chdir(sent.folder):
         found = [(path, Path()) for path, _ in find_documents([_start()], sent.reading)]
-        body = "".join(text(counted(_linker(sent.linking).link_all(read_found(found, sent.reading)))))
+        read = map(_for_clients, read_found(found, sent.reading))
+        refused = (Failure(Path(name), DocumentError(f"{name}: {why}")) for name, why in sent.refused)
+        body = "".join(text(counted(chain(refused, _linker(sent.linking).link_all(read)))))
     if not (documents or may_fail):
         raise DocumentError(problem)
     return Reply(body.encode(), documents, links)
+
+
+def _for_clients(read: Document | Failure) -> Document | Failure:
+    if isinstance(read, Failure):
+        return Failure(read.path, type(read.error)(without_hint(str(read.error))))
+    return for_clients(read)
 
 
 def _linked(results: Results) -> Iterator[LinkedDocument]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -17,11 +17,14 @@ from starlette.datastructures import UploadFile
 from iconotext.corpus.label_studio import labelling_config
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable, shortened
+from iconotext.read.format import SUFFIXES
 from iconotext.serve import export
 from iconotext.serve.answers import collection_out, known_collection, known_entry, review_out
+from iconotext.serve.guard import too_large
 from iconotext.serve.jobs import Jobs, without_place
 from iconotext.serve.pool import BusyError
-from iconotext.serve.records import Collection, Entry
+from iconotext.serve.records import Collection, Entry, Saved
+from iconotext.serve.root import below
 from iconotext.serve.schemas import (
     CollectionOut,
     Name,
@@ -34,12 +37,15 @@ from iconotext.serve.schemas import (
     VerdictIn,
 )
 from iconotext.serve.state import TheJobs
-from iconotext.serve.store import new_id
-from iconotext.serve.uploads import save_files
-from iconotext.serve.views import LINKED
+from iconotext.serve.store import AnsweredError, new_id
+from iconotext.serve.uploads import form_name, save_files
+from iconotext.serve.views import LINKED, picture_digest, picture_file
 from iconotext.serve.work import REVIEW
 
 T = TypeVar("T")
+
+KEPT = "private, max-age=31536000, immutable"
+"""Cache header of a picture that is asked for with its digest: another picture has another address."""
 
 _SEVERAL = {"type": "array", "minItems": 1, "items": {"type": "string", "format": "binary"}}
 _FORM = {"type": "object", "required": ["files"], "properties": {"files": _SEVERAL}}
@@ -49,7 +55,7 @@ FILES = {"requestBody": {"required": True, "content": {"multipart/form-data": {"
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The answers other than the good one that a route may give: of the guard, to a body that is none, and others."""
-    return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, *codes)}
+    return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, 422, *codes)}
 
 
 def sends(kinds: Sequence[str], *codes: int) -> dict[str, Any]:
@@ -58,24 +64,27 @@ def sends(kinds: Sequence[str], *codes: int) -> dict[str, Any]:
     return {"response_class": Response, "responses": responses}
 
 
-async def received(request: Request, folder: Path, jobs: Jobs) -> str:
-    """Save the files of a request in a new folder; returns the name of the first one.
+async def received(request: Request, folder: Path, jobs: Jobs) -> tuple[str, Saved]:
+    """Save the files of a request in a new folder; returns a name for them, and what became of all.
 
     Raises:
-        HTTPException: There are no files, or one is refused.
+        HTTPException: There are no files, too many or too large ones, or none that can be taken.
     """
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise HTTPException(415, "send files as multipart/form-data, each as files=@NAME")
     async with request.form(max_files=jobs.settings.max_files, max_fields=8) as form:
-        files = [(each.filename or "", each.file) for each in form.getlist("files") if isinstance(each, UploadFile)]
-        if not files:
+        sent = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
+        if not sent:
             raise HTTPException(400, "no files came: send each as files=@NAME")
+        if sum(each.size or 0 for each in sent) > jobs.settings.max_upload:
+            raise HTTPException(413, too_large(jobs.settings).strip())
+        files = [(form_name(each.filename or ""), each.file) for each in sent]
         try:
             async with jobs.saving:
-                await run_in_threadpool(save_files, files, folder, jobs.settings)
+                saved = await run_in_threadpool(save_files, files, folder, jobs.settings)
         except IconotextError as error:
             raise HTTPException(400, str(error).replace(f"{folder}/", "")) from None
-        return files[0][0]
+        return _name([name for name, _ in files]), saved
 
 
 router = APIRouter(prefix="/v1", tags=["collections"])
@@ -89,11 +98,11 @@ def all_collections(jobs: TheJobs) -> list[CollectionOut]:
 
 @router.post("/collections", status_code=201, openapi_extra=FILES, responses=problems(400, 413, 415))
 async def drop(jobs: TheJobs, request: Request) -> CollectionOut:
-    """Drop files, a folder or a zip; they are linked one after the other."""
+    """Drop files, a folder or a zip; they are linked one after the other. A file that is refused costs no other one."""
     identifier = new_id()
     folder = jobs.settings.data.absolute() / "dropped" / identifier
-    first = await received(request, folder, jobs)
-    made = jobs.store.add_collection(_name(first), folder, own=True, identifier=identifier)
+    name, saved = await received(request, folder, jobs)
+    made = jobs.store.add_collection(name, folder, own=True, identifier=identifier, saved=saved)
     jobs.wake()
     return collection_out(jobs.store, made)
 
@@ -101,7 +110,8 @@ async def drop(jobs: TheJobs, request: Request) -> CollectionOut:
 @router.post("/collections/path", status_code=201, responses=problems(400, 404, 413))
 def open_path(jobs: TheJobs, body: PathIn) -> CollectionOut:
     """Open a file or folder below the root of the server. Nothing is written there."""
-    made = jobs.store.add_collection(*_below(jobs.settings.root, body.path), own=False)
+    place = below(jobs.settings.root, body.path)
+    made = jobs.store.add_collection(shortened(readable(place.name or "root"), 80), place, own=False)
     jobs.wake()
     return collection_out(jobs.store, made)
 
@@ -136,16 +146,22 @@ def say(jobs: TheJobs, collection: str, body: VerdictIn) -> SavedOut:
         raise HTTPException(409, "its document has changed since it was shown: look at it as it is now")
     if any(sentence >= entry.sentences for sentence in body.sentences):
         raise HTTPException(404, "there is no such sentence in the document")
-    saved = jobs.store.add_verdict(entry, body.picture, body.reviewer, sorted(set(body.sentences)))
+    try:
+        saved = jobs.store.add_verdict(entry, body.picture, body.reviewer, sorted(set(body.sentences)), body.replaces)
+    except AnsweredError as error:
+        raise HTTPException(409, str(error)) from None
     jobs.wake()
+    jobs.events.tell("collection", id=known.id)
     return SavedOut(verdict=saved)
 
 
 @router.post("/collections/{collection}/undo", responses=problems(404, 413))
 def undo(jobs: TheJobs, collection: str, body: ReviewerIn) -> UndoneOut:
     """Take back what a reviewer said last."""
-    undone = jobs.store.undo(known_collection(jobs.store, collection).id, body.reviewer)
+    known = known_collection(jobs.store, collection)
+    undone = jobs.store.undo(known.id, body.reviewer)
     jobs.wake()
+    jobs.events.tell("collection", id=known.id)
     return UndoneOut(document=undone and undone.document, picture=undone and undone.picture)
 
 
@@ -182,14 +198,21 @@ def shown(jobs: TheJobs, document: int) -> Response:
     return _whole(jobs.entry_folder(known_entry(jobs.store, document)) / REVIEW)
 
 
-@router.get("/documents/{document}/pictures/{picture}", response_class=FileResponse, responses=problems(404, 409))
-def picture(jobs: TheJobs, document: int, picture: int) -> FileResponse:
+@router.get("/documents/{document}/pictures/{picture}", **sends(["image/jpeg", "image/png"], 404, 409))
+def picture(
+    jobs: TheJobs,
+    document: int,
+    picture: int,
+    digest: Annotated[str, Query(description="Of the picture, as in a reading view: it may then be kept.")] = "",
+) -> Response:
     """A picture of a document, at most 900 pixels a side."""
     folder = jobs.entry_folder(known_entry(jobs.store, document))
-    for kind in ("jpeg", "png"):
-        if 0 <= picture < 2**31 and (file := folder / f"{picture}.{kind}").is_file():
-            return FileResponse(file, media_type=f"image/{kind}")
-    raise HTTPException(404, "there is no such picture")
+    file = picture_file(folder, picture) if 0 <= picture < 2**31 else None
+    if file is None:
+        raise HTTPException(404, "there is no such picture")
+    data = file.read_bytes()
+    kept = {"cache-control": KEPT} if picture_digest(data) == digest else None
+    return Response(data, media_type=f"image/{file.suffix.removeprefix('.')}", headers=kept)
 
 
 @router.get("/events", response_class=StreamingResponse, responses=problems(503), include_in_schema=False)
@@ -261,21 +284,9 @@ async def sent_once(
     return FileResponse(target, media_type=kind, filename=name, background=gone)
 
 
-def _name(first: str) -> str:
-    """The name of a collection, from its first file."""
-    return shortened(readable(first.replace("\\", "/").split("/")[0]), 80)
-
-
-def _below(root: Path | None, path: str) -> tuple[str, Path]:
-    """Name and place of something below the root, however its path is written."""
-    if root is None:
-        raise HTTPException(404, "this server opens no paths: start it with a root folder")
-    try:
-        given = Path(path)
-        place = (root / given).resolve(strict=True)
-        inside = place.is_relative_to(root.resolve())
-    except (OSError, ValueError, RuntimeError):
-        inside = False
-    if not inside:  # one answer for both, to say nothing about other folders
-        raise HTTPException(404, "there is no such file or folder below the root")
-    return shortened(readable(place.name or "root"), 80), place
+def _name(files: Sequence[str]) -> str:
+    """The name of a collection of files: that of their folder, or else of the first document among them."""
+    paths = [name.replace("\\", "/") for name in files]
+    documents = [path for path in paths if PurePosixPath(path).suffix.lower() in {".zip", *SUFFIXES}] or paths
+    more = f" and {len(documents) - 1:,} more" if len(documents) > 1 and "/" not in documents[0] else ""
+    return shortened(readable(documents[0].split("/")[0]), 80 - len(more)) + more

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.corpus.document_row import row_of
-from iconotext.corpus.formats.jsonl import line_of
+from iconotext.corpus.formats.jsonl import write_jsonl
 from iconotext.corpus.label_studio import task
 from iconotext.errors import DocumentError
 from iconotext.plain_text import json_text
@@ -37,16 +37,16 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
         DocumentError: A document has changed.
     """
     with tempfile.TemporaryDirectory(prefix="iconotext-") as temporary:
-        folder, lines = Path(temporary), []
-        for number, (place, known, judged) in enumerate(items):
-            document = _read(place, known)
-            lines.append(line_of(row_of(_judged(document, judged, folder, f"{number}", name), folder)))
+        folder = Path(temporary)
+        judgements = ((_read(place, known), judged) for place, known, judged in items)
+        documents = (_judged(*each, folder, str(number), name) for number, each in enumerate(judgements))
+        count = write_jsonl((row_of(document, folder) for document in documents), folder / CORPUS, force=False)
         with open_atomic(Path(target)) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as packed:
-            packed.writestr(CORPUS, "".join(lines))
+            packed.write(folder / CORPUS, CORPUS)
             for picture in sorted((folder / "pictures").rglob("*")):
                 if picture.is_file():
                     packed.write(picture, picture.relative_to(folder).as_posix())
-    return len(lines)
+    return count
 
 
 def write_tasks(items: Sequence[tuple[Place, str, Judged]], name: str, target: str, habits: str) -> None:

@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from iconotext.plain_text import data_size
 from iconotext.serve.access import Access
 from iconotext.serve.settings import ServeSettings, is_loopback
 
@@ -79,7 +80,8 @@ class Guard:
             await answer(scope, receive, send)
             return
         with contextlib.suppress(ClientDisconnect):  # the client has left; nothing went wrong here
-            await self._app(scope, _bounded(receive, self._limit(scope["path"])), send)
+            path = scope["path"]
+            await self._app(scope, _bounded(receive, self._limit(path), self._too_large(path)), send)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """The answer if a request is refused; None if it is allowed."""
@@ -100,7 +102,7 @@ class Guard:
             return self._greeting(scope)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._limit(path):
-            return _said(scope, too_large(self._limit(path)), 413)
+            return _said(scope, self._too_large(path), 413)
         return None
 
     def _greeting(self, scope: Scope) -> Response:
@@ -117,6 +119,9 @@ class Guard:
 
     def _limit(self, path: str) -> int:
         return self._settings.max_upload + MAX_BODY if path in UPLOADS else MAX_BODY
+
+    def _too_large(self, path: str) -> str:
+        return too_large(self._settings) if path in UPLOADS else f"More than {data_size(MAX_BODY)} without files.\n"
 
 
 def _said(scope: Scope, text: str, status: int) -> Response:
@@ -137,9 +142,10 @@ def is_own_name(host: str, settings: ServeSettings) -> bool:
     return plain and (is_loopback(name) or name in settings.allow)
 
 
-def too_large(limit: int) -> str:
-    """The message for a request that is too large."""
-    return f"More than the limit of {limit / 2**20:.3g} MiB: send less at once.\n"
+def too_large(settings: ServeSettings) -> str:
+    """The message for files that are too large together."""
+    limit = f"{settings.max_upload:,} bytes ({data_size(settings.max_upload)})"
+    return f"More than {limit} at once, the limit that `iconotext serve --max-upload` sets: send less.\n"
 
 
 def _from_here(headers: dict[str, str], host: str) -> bool:
@@ -174,8 +180,8 @@ def _with_headers(send: Send) -> Send:
     return sent
 
 
-def _bounded(receive: Receive, limit: int) -> Callable[[], Awaitable[Message]]:
-    """The body of a request, limited in size and time."""
+def _bounded(receive: Receive, limit: int, too_large: str) -> Callable[[], Awaitable[Message]]:
+    """The body of a request, limited in size and time; ``too_large`` is the message if it is longer."""
     size, begin, ended = 0, time.monotonic(), False
 
     async def received() -> Any:
@@ -190,7 +196,7 @@ def _bounded(receive: Receive, limit: int) -> Callable[[], Awaitable[Message]]:
         ended = not message.get("more_body", False)
         size += len(message.get("body", b""))
         if size > limit:
-            raise HTTPException(413, too_large(limit), {"connection": "close"})
+            raise HTTPException(413, too_large.strip(), {"connection": "close"})
         return message
 
     return received

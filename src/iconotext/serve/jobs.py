@@ -15,24 +15,22 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from iconotext.errors import DocumentError, IconotextError
 from iconotext.serve import learn, work
-from iconotext.serve.agreement import agreed
+from iconotext.serve.agreement import Answer, agreed
 from iconotext.serve.alt_text_store import AltTexts
 from iconotext.serve.events import Events
 from iconotext.serve.followed import Followed
 from iconotext.serve.metrics import Metrics
 from iconotext.serve.pool import BusyError, Pool
+from iconotext.serve.reading import without_hint
 from iconotext.serve.records import Collection, Entry, Picture
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
-from iconotext.serve.views import ROUND
+from iconotext.serve.views import STAMP
 from iconotext.serve.work import Found, Made, Place
-
-if TYPE_CHECKING:
-    from iconotext.links.habit import Judged
 
 Result = TypeVar("Result")
 
@@ -110,16 +108,16 @@ class Jobs:
     def judged(self, collection: str) -> dict[int, dict[int, tuple[int, ...]]]:
         """For a collection, document to what most reviewers said about its pictures."""
         found: dict[int, dict[int, tuple[int, ...]]] = {}
-        for (document, picture), sentences in agreed(self.store.verdicts(collection)).items():
-            found.setdefault(document, {})[picture] = sentences
+        for (document, picture), answer in agreed(self.store.verdicts(collection)).items():
+            found.setdefault(document, {})[picture] = answer.sentences
         return found
 
-    def _said(self, entry: Entry) -> dict[str, Judged]:
+    def _said(self, entry: Entry) -> dict[str, dict[int, Answer]]:
         """What most reviewers said about a document's pictures, for each digest of a version of its file."""
         verdicts = self.store.verdicts_of(entry.id)
         digests = {verdict.digest for verdict in verdicts}
         return {
-            digest: {picture: s for (_, picture), s in agreed([v for v in verdicts if v.digest == digest]).items()}
+            digest: {picture: a for (_, picture), a in agreed([v for v in verdicts if v.digest == digest]).items()}
             for digest in digests
         }
 
@@ -154,7 +152,8 @@ class Jobs:
             return False
         if not collection.found:
             within, most = self.within(collection), self.settings.max_files
-            self._submit(collection, WHOLE, self._when_found, work.find, collection.folder, within, most)
+            labels = self.store.saved(collection.id).labels
+            self._submit(collection, WHOLE, self._when_found, work.find, collection.folder, within, most, labels)
             return True
         entry = self.store.next_entry(collection.id, at_work)
         if entry is not None:
@@ -220,12 +219,14 @@ class Jobs:
 
     def _arguments(
         self, collection: Collection, entry: Entry
-    ) -> tuple[Place, str, Mapping[str, Judged], str, Mapping[str, str], int]:
+    ) -> tuple[Place, str, Mapping[str, Mapping[int, Answer]], str, Mapping[str, str], str]:
         """The arguments of ``work.link`` and ``work.view``."""
         said, home = self._said(entry), f"/collections/{collection.id}"
-        leads = {"Review": f"{home}/review", "Alternative texts": f"{home}/alt-text?document={entry.id}"}
+        stamp = f"{collection.round} {self.store.last_change(collection.id, entry.id)}"
+        pages = {"Review": "review", "Alternative texts": "alt-text"}
+        leads = {name: f"{home}/{page}?document={entry.id}" for name, page in pages.items()}
         folder = str(self.entry_folder(entry))
-        return self.place(collection, entry), collection.habits, said, folder, leads, collection.round
+        return self.place(collection, entry), collection.habits, said, folder, leads, stamp
 
     def _first(self, collection: str) -> dict[int, dict[int, int | None]]:
         """Document to the most likely sentence of each of its pictures before any verdict."""
@@ -246,8 +247,8 @@ class Jobs:
         """
         collection, folder = self.store.collection(entry.collection), self.entry_folder(entry)
         assert collection is not None
-        if not _is_of_round(folder, collection.round):
-            arguments = self._arguments(collection, entry)
+        arguments = self._arguments(collection, entry)
+        if not _has_stamp(folder, arguments[-1]):
             future = self.pool.submit(work.view, self.settings.max_seconds, *arguments)
             try:
                 digest = await asyncio.wrap_future(future)
@@ -314,9 +315,9 @@ def _changed(before: Mapping[int, int | None], pictures: Sequence[Picture]) -> l
     return [(p.number, before[p.number], p.best) for p in pictures if p.number in before and before[p.number] != p.best]
 
 
-def _is_of_round(folder: Path, round_: int) -> bool:
+def _has_stamp(folder: Path, stamp: str) -> bool:
     try:
-        return (folder / ROUND).read_text(encoding="ascii") == str(round_)
+        return (folder / STAMP).read_text(encoding="ascii") == stamp
     except OSError:
         return False
 
@@ -330,4 +331,4 @@ def _result(future: Future[Result]) -> Result | IconotextError:
 
 def without_place(message: str, entry: Entry) -> str:
     """A message about a document without its path on this machine, since others may see the page."""
-    return message.replace(f"{entry.path}: ", "").replace(entry.path, Path(entry.path).name)
+    return without_hint(message.replace(f"{entry.path}: ", "").replace(entry.path, Path(entry.path).name))

@@ -15,14 +15,15 @@ from iconotext.links.calibration import Calibration, calibration_of, kind_of, lo
 from iconotext.links.promise import Candidate, Promises, make_promises
 from iconotext.links.windows import Told, habits_of
 from iconotext.pipeline import BEST, HABIT_DOCUMENTS, OWN, Linker
-from iconotext.plain_text import json_text
+from iconotext.plain_text import counted, json_text
 from iconotext.serve import work
 from iconotext.serve.kept import Kept, kept
-from iconotext.serve.views import embedded_in, page_of
+from iconotext.serve.views import page_of
 from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.links.habit import Habit, Judged
+    from iconotext.serve.work import Answers
     from iconotext.types import LinkedDocument
 
 
@@ -59,7 +60,7 @@ class Learned:
 def view_by(
     place: work.Place,
     habits: str,
-    said: Mapping[str, Judged],
+    said: Mapping[str, Answers],
     folder: str,
     leads: Mapping[str, str],
     chosen: Mapping[str, Any],
@@ -78,12 +79,15 @@ def view_by(
     update = {} if settings.max_false is None else BEST
     other = Linker(usual.encoder, settings.model_copy(update={"max_false": None, **update}))
     other.relation_model = usual.relation_model  # loaded only once
-    judged = said.get(work.digest(document), {})
-    linked = other.link_known(known, work.habits_of(habits, {document.id: judged}))
+    answers = said.get(work.digest(document), {})
+    linked = other.link_known(known, work.habits_of(habits, {document.id: work.sentences_of(answers)}))
     if settings.max_false is not None:
         linked = promised(documents, habits, settings.max_false).keep(linked)
-    linked = work.as_judged(linked, judged)
-    return page_of(linked, leads, embedded_in(Path(folder), known.document), settings, changed=True)
+        if judged := sum(len(each.judged) for each in documents):
+            note = f"the promise leaves out {counted(judged, 'picture')} of the collection that people judged"
+            linked = replace(linked, notes=(*linked.notes, note))
+    linked = work.as_judged(linked, answers)
+    return page_of(linked, Path(folder), leads, settings, changed=True)
 
 
 def learn(documents: Sequence[Judgeable]) -> Learned:
@@ -155,11 +159,12 @@ def _weighed(each: Judgeable, found: Kept, habits: Mapping[str, Habit]) -> tuple
     known = found.known
     if known is None:
         return None
-    links = work.as_judged(work.linker("weighing").link_known(known, habits), each.judged).links
+    links = work.linker("weighing").link_known(known, habits).links
+    count = sum(link.image not in each.judged for link in links) + sum(map(len, each.judged.values()))
     linked = work.linker("candidates").link_known(known, habits)
     likeliest = work.by_image(linked)
     file = Path(each.folder) / work.REVIEW
     shown = json_text(work.review_of(linked, likeliest, each.pictures)) + "\n"
     if not file.is_file() or file.read_text(encoding="utf-8") != shown:
         write_text(file, shown, force=True)
-    return len(links), tuple(work.seen(found.document, number, likeliest) for number in sorted(each.pictures))
+    return count, tuple(work.seen(found.document, number, likeliest) for number in sorted(each.pictures))

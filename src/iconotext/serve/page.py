@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from iconotext.report.page import PACKAGE, environment
 from iconotext.serve.settings import ServeSettings
 
@@ -12,12 +14,11 @@ ASSETS = {
     "alt-text.js": ("iconotext.serve", "text/javascript"),
     "follow.js": ("iconotext.serve", "text/javascript"),
     "list.js": ("iconotext.serve", "text/javascript"),
+    "root.js": ("iconotext.serve", "text/javascript"),
     "review.js": ("iconotext.serve", "text/javascript"),
     "cards.css": ("iconotext.library", "text/css"),
     "search.css": ("iconotext.serve", "text/css"),
     "search.js": ("iconotext.serve", "text/javascript"),
-    "models.css": ("iconotext.serve", "text/css"),
-    "models.js": ("iconotext.serve", "text/javascript"),
     "server.js": ("iconotext.serve", "text/javascript"),
     "study.css": ("iconotext.serve", "text/css"),
     "study.js": ("iconotext.serve", "text/javascript"),
@@ -26,6 +27,33 @@ ASSETS = {
 
 TEMPLATES = ("iconotext.serve", "iconotext.library")
 """Packages of the templates: that of what a search found lies with the library's."""
+
+
+class Numbered(NamedTuple):
+    """A page of a long list.
+
+    Attributes:
+        number: From 1.
+        last: Number of the last page.
+        total: Number of entries on all pages.
+        most: Maximum number of entries on a page.
+    """
+
+    number: int
+    last: int
+    total: int
+    most: int
+
+    @classmethod
+    def of(cls, total: int, number: int, most: int) -> Numbered:
+        """The page with this number, or the last one if there are fewer."""
+        last = max(1, -(-total // most))
+        return cls(min(number, last), last, total, most)
+
+    @property
+    def first(self) -> int:
+        """Number of entries on the pages before it."""
+        return (self.number - 1) * self.most
 
 
 def page(template: str, settings: ServeSettings, *, here: str, title: str, **values: object) -> str:
@@ -39,17 +67,11 @@ def page(template: str, settings: ServeSettings, *, here: str, title: str, **val
     return environment(*TEMPLATES).get_template(template).render(**known, **values) + "\n"
 
 
-def drawing(template: str, **values: object) -> str:
-    """Render a drawing."""
-    return environment(*TEMPLATES).get_template(template).render(**values) + "\n"
-
-
 def sections(settings: ServeSettings) -> list[tuple[str, str]]:
     """Address and name of each section in the navigation."""
     known = [
         ("/", "Documents", True),
         ("/search", "Search", settings.library is not None),
-        ("/models", "Models", settings.models is not None),
         ("/studies", "Studies", bool(settings.study)),
     ]
     return [(address, name) for address, name, there in known if there]

@@ -1,7 +1,11 @@
-"""The pages of documents: all of them, one to read, a collection to review; and the files that pages load."""
+"""The pages of documents: all, one to read, a collection to review, a folder to open; and the files that they load."""
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import quote
@@ -11,14 +15,19 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, Field
 
+from iconotext.plain_text import data_size
 from iconotext.report.page import asset, policy_hash, policy_of
 from iconotext.serve.answers import known_collection, known_entry
 from iconotext.serve.collections import made, refused_kindly
 from iconotext.serve.jobs import Jobs
-from iconotext.serve.page import ASSETS, page
+from iconotext.serve.listing import SAID, SORTS, Asked, listing
+from iconotext.serve.page import ASSETS, Numbered, page
 from iconotext.serve.records import Entry
+from iconotext.serve.root import shelf
+from iconotext.serve.schemas import LARGEST
 from iconotext.serve.state import TheJobs
 from iconotext.serve.views import PAGE
+from iconotext.serve.work import REVIEW
 from iconotext.types import EVIDENCE
 
 
@@ -43,10 +52,29 @@ class Chosen(BaseModel):
 router = APIRouter(include_in_schema=False)
 
 
+ANSWERS = 50
+"""Most answers on a page."""
+
+
 @router.get("/", response_class=HTMLResponse)
-def all_documents(jobs: TheJobs, path: str = "") -> str:
-    """What was dropped and opened, and where to drop more; a path is put into the field to be opened."""
-    return page("list.html", jobs.settings, here="/", title="Documents", path=path)
+def all_documents(jobs: TheJobs, asked: Annotated[Asked, Query()], path: str = "") -> str:
+    """A page of what was dropped and opened, and where to drop more; a path is put into the field to be opened."""
+    given = {"listing": listing(jobs.store, asked), "sorts": SORTS, "said": SAID, "path": path}
+    given["limit"] = data_size(jobs.settings.max_upload)
+    return page("list.html", jobs.settings, here="/", title="Documents", **given)
+
+
+@router.get("/root", response_class=HTMLResponse)
+def folder(jobs: TheJobs, path: str = "", number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1) -> str:
+    """A folder below the root, with what can be opened."""
+    found, root = shelf(jobs.settings.root, path, number), jobs.settings.root
+    assert root is not None
+    home = root.resolve()
+    linked = jobs.store.linked_entries([str(home / one.path) for one in found.inside])
+    opened = {Path(file).relative_to(home).as_posix(): entry for file, entry in linked.items()}
+    name = home.name or "/"
+    title = found.way[-1][0] if found.way else name
+    return page("root.html", jobs.settings, here="/", title=title, name=name, shelf=found, opened=opened)
 
 
 @router.get("/documents/{document}", response_class=HTMLResponse)
@@ -71,6 +99,27 @@ def review(jobs: TheJobs, collection: str) -> str:
     return page("review.html", jobs.settings, here="/", title=f"Review: {known.name}", collection=known)
 
 
+@router.get("/collections/{collection}/answers", response_class=HTMLResponse)
+def answers(
+    jobs: TheJobs,
+    collection: str,
+    reviewer: str = "",
+    number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1,
+) -> str:
+    """The answers that reviewers have given about a collection, by document, where each is changed."""
+    known = known_collection(jobs.store, collection)
+    total, _ = jobs.store.answers(known.id, reviewer, 0, 0)
+    pages = Numbered.of(total, number, ANSWERS)
+    _, rows = jobs.store.answers(known.id, reviewer, pages.first, pages.most)
+    documents = [
+        (title, [_answer(jobs, known.id, row) for row in rows])
+        for (_, title), rows in groupby(rows, key=lambda row: (row["document"], row["title"]))
+    ]
+    names = {"reviewers": jobs.store.reviewers(known.id), "reviewer": reviewer}
+    given = {"collection": known, "documents": documents, "pages": pages, **names}
+    return page("answers.html", jobs.settings, here="/", title=f"Answers: {known.name}", **given)
+
+
 @router.get("/static/{name}")
 def static(name: str) -> Response:
     """A style sheet or a script."""
@@ -78,6 +127,16 @@ def static(name: str) -> Response:
         raise HTTPException(404, "there is no such file")
     package, kind = ASSETS[name]
     return Response(asset(package, name), media_type=kind, headers={"cache-control": "no-cache"})
+
+
+def _answer(jobs: Jobs, collection: str, row: sqlite3.Row) -> dict[str, object]:
+    """An answer with the words of its sentences; of another version of the document only their numbers are known."""
+    numbers = json.loads(row["sentences"])
+    words = [f"sentence {number + 1} of that version" for number in numbers]
+    if row["counts"]:
+        shown = json.loads((jobs.linked_folder(collection) / str(row["document"]) / REVIEW).read_bytes())
+        words = [shown["sentences"][number][0] for number in numbers]
+    return {**dict(row), "words": words, "made": datetime.fromtimestamp(row["made"]).astimezone()}
 
 
 def _followed(jobs: Jobs, request: Request, entry: Entry, file: Path) -> Response:

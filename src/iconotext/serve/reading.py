@@ -20,8 +20,7 @@ from iconotext.types import Document
 if TYPE_CHECKING:
     from iconotext.serve.work import Place
 
-HINT = re.compile(r"[;:] [^;:]*\b(?:root|fetch|allow_outside|max_bytes)=(?:\.\.\.|True).*$")
-"""The end of a message that names an argument of a function: who reads a page can give none."""
+_HINT = re.compile(r"[;:] [^;:]*\b(?:root|fetch|allow_outside|max_bytes)=(?:\.\.\.|True).*$")
 
 KEPT = 16
 """Number of read documents that a process keeps, for pages that are made again."""
@@ -61,9 +60,19 @@ def _read(place: Place, own: File) -> Read:
     except OSError as error:
         raise DocumentError(f"{path.name}: cannot be read: {error.strerror}") from error
     (document,) = read_documents(path, settings, within=Path(place.within), identifier=place.name)
-    images = (replace(image, problem=image.problem and HINT.sub("", image.problem)) for image in document.images)
-    document = replace(document, images=tuple(images))
+    document = for_clients(document)
     return Read(document, sha256, (own, *files_now(_picture_files(document, path, Path(place.within)))))
+
+
+def for_clients(document: Document) -> Document:
+    """A document whose pictures' problems say nothing that only somebody at this machine can do."""
+    images = (replace(each, problem=each.problem and without_hint(each.problem)) for each in document.images)
+    return replace(document, images=tuple(images))
+
+
+def without_hint(message: str) -> str:
+    """A message without its end that names an argument of a function: clients of a server can give none."""
+    return _HINT.sub("", message)
 
 
 def _picture_files(document: Document, path: Path, within: Path) -> list[str]:

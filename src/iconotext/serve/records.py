@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from iconotext.plain_text import readable, shortened
 
 State = Literal["waiting", "done", "failed"]
 
@@ -40,7 +42,8 @@ class Entry:
     Attributes:
         number: Its place there, from 0.
         name: Unique there.
-        missing: Its pictures that were not found or cannot be read; pictures on the web do not count.
+        images: All its pictures; None if it was linked by an older version.
+        missing: Those of them that were not found or cannot be read; pictures on the web do not count.
         digest: Of its sentences and pictures; verdicts about a version with another digest do not count.
         round: The ``round`` of its collection when it was linked.
         changed: Pictures whose likeliest sentence changed after people's verdicts, in JSON: number, sentence before,
@@ -61,6 +64,7 @@ class Entry:
     digest: str | None
     round: int
     changed: str
+    images: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +95,20 @@ class Verdict:
     reviewer: str
     sentences: tuple[int, ...]
     digest: str
+
+
+@dataclass(slots=True)
+class Saved:
+    """What became of the files that were sent for a collection.
+
+    Attributes:
+        labels: By path in its folder the name that a file came with, if it is another one.
+        refused: Name and reason of each file that was not taken.
+    """
+
+    labels: dict[str, str] = field(default_factory=dict)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+    def refuse(self, name: str, why: str) -> None:
+        """Leave a file out."""
+        self.refused.append((shortened(readable(name), 255), why))

@@ -41,10 +41,17 @@ class DocumentOut(Described):
     state: Literal["waiting", "done", "failed"]
     problem: str | None
     sentences: int
-    pictures: int
+    pictures: int = Field(description="All that the document has, as in its reading view.")
     links: int
-    missing: int = Field(description="Pictures that were not found or cannot be read; they do not count as pictures.")
+    missing: int = Field(description="Pictures that were not found or cannot be read; those on the web do not count.")
     changed: int = Field(description="Pictures that what people said elsewhere has given another sentence.")
+
+
+class RefusedOut(Described):
+    """A file that was sent and not taken."""
+
+    name: str
+    problem: str
 
 
 class CollectionOut(Described):
@@ -57,7 +64,9 @@ class CollectionOut(Described):
     problem: str | None
     habit: str | None = Field(description="Where its pictures stand, in words.")
     documents: list[DocumentOut]
-    pictures: int
+    refused: list[RefusedOut] = Field(description="Files that were sent and not taken.")
+    pictures: int = Field(description="All that its documents have.")
+    reviewable: int = Field(description="Pictures that can be seen, and so be judged.")
     judged: int = Field(description="Pictures that somebody has judged.")
 
 
@@ -76,6 +85,11 @@ class VerdictIn(Described):
         max_length=100, description="The sentences that it belongs to; none where it belongs to none."
     )
     reviewer: Name
+    replaces: list[Annotated[int, Field(ge=0, le=LARGEST)]] | Literal["nothing"] | None = Field(
+        None,
+        description="The answer that this reviewer gave before, as far as you know; another one is not replaced. "
+        "Null replaces any.",
+    )
     digest: str | None = Field(
         None, max_length=64, description="Of the version that was judged, as the review says it; no other one is meant."
     )

@@ -169,7 +169,7 @@ def _address(asked: SearchIn, **changes: object) -> str:
 
 def _reading_view(result: Result, store: Store) -> str | None:
     """The address of the reading view of a result's document; None if it has none."""
-    entry = store.linked_entry(result.document) if result.document is not None else None
+    entry = store.linked_entries([result.document]).get(result.document) if result.document is not None else None
     return None if entry is None else f"/documents/{entry}#p{result.number}"
 
 

@@ -34,12 +34,6 @@ class ServeSettings(BaseModel):
     write: bool = False
     """Put accepted alternative texts into the files below the root (default: they are a download)."""
 
-    models: Path | None = None
-    """A folder in which folders of trained models lie, to look at under Models."""
-
-    corpus: Path | None = None
-    """A corpus with gold links, to measure those models on: its test split, all of it where there is none."""
-
     study: tuple[Path, ...] = ()
     """A study (of `analyze study`) for people to judge, or a folder of them; may be repeated."""
 

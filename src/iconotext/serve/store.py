@@ -14,10 +14,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from iconotext.errors import SettingError
-from iconotext.serve.records import Collection, Entry, Picture, Verdict
+from iconotext.errors import IconotextError, SettingError
+from iconotext.serve.records import Collection, Entry, Picture, Saved, Verdict
 
 VERSION = 2
 """Of the tables; a file of another version is refused."""
@@ -34,7 +34,7 @@ create table if not exists documents (
     name text not null, path text not null, state text not null, problem text, title text,
     sentences integer not null default 0, links integer not null default 0,
     missing integer not null default 0, digest text, round integer not null default -1,
-    changed text not null default '[]', unique (collection, number)
+    changed text not null default '[]', images integer, unique (collection, number)
 );
 create table if not exists pictures (
     document integer not null references documents on delete cascade, number integer not null,
@@ -46,10 +46,22 @@ create table if not exists verdicts (
     reviewer text not null, sentences text not null, digest text not null, made real not null,
     undone integer not null default 0
 );
+create table if not exists sent_names (
+    collection text not null references collections on delete cascade, path text not null, name text not null,
+    primary key (collection, path)
+) without rowid;
+create table if not exists refused (
+    id integer primary key, collection text not null references collections on delete cascade, name text not null,
+    problem text not null
+);
 create index if not exists verdicts_of on verdicts (document, picture, reviewer);
 """
 
 LINK_AGAIN = "update documents set round = (select round from collections where id = collection) - 1 where id = ?"
+
+
+class AnsweredError(IconotextError):
+    """A reviewer has given another answer meanwhile."""
 
 
 class Store:
@@ -66,12 +78,15 @@ class Store:
         self._lock = threading.RLock()
         self._sql = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
         self._sql.row_factory = sqlite3.Row
+        self._sql.create_function("folded", 1, lambda text: (text or "").casefold(), deterministic=True)
         for line in ("journal_mode = wal", "synchronous = full", "foreign_keys = on", "busy_timeout = 5000"):
             self._sql.execute(f"pragma {line}")
         version = self._sql.execute("pragma user_version").fetchone()[0]
         if version not in (0, VERSION):
             raise SettingError(f"{file}: made by another version of iconotext ({version}): name another folder")
         self._sql.executescript(_TABLES + f"pragma user_version = {VERSION};")
+        if not self.rows("select 1 from pragma_table_info('documents') where name = 'images'"):  # of an older version
+            self._sql.execute("alter table documents add column images integer")
 
     def close(self) -> None:
         """Close the file."""
@@ -91,9 +106,10 @@ class Store:
             self._sql.execute("commit")
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
-        """The rows of a query."""
+        """The rows of a query, with values for its signs ``?``, or one mapping for its names."""
         with self._lock:
-            return self._sql.execute(query, values).fetchall()
+            named = values[0] if values and isinstance(values[0], Mapping) else values
+            return self._sql.execute(query, named).fetchall()
 
     # Sessions.
 
@@ -108,14 +124,25 @@ class Store:
 
     # Collections and their documents.
 
-    def add_collection(self, name: str, folder: Path, *, own: bool, identifier: str | None = None) -> Collection:
-        """Add a collection; its documents are not known yet."""
+    def add_collection(
+        self, name: str, folder: Path, *, own: bool, identifier: str | None = None, saved: Saved | None = None
+    ) -> Collection:
+        """Add a collection; its documents are not known yet.
+
+        Args:
+            saved: What became of the files that were sent.
+        """
         made = identifier or new_id()
         with self.change() as sql:
             sql.execute(
                 "insert into collections (id, name, folder, own, made) values (?, ?, ?, ?, ?)",
                 (made, name, str(folder), own, time.time()),
             )
+            if saved is not None:
+                names = [(made, *each) for each in saved.labels.items()]
+                sql.executemany("insert into sent_names values (?, ?, ?)", names)
+                refused = [(made, *each) for each in saved.refused]
+                sql.executemany("insert into refused (collection, name, problem) values (?, ?, ?)", refused)
         found = self.collection(made)
         assert found is not None
         return found
@@ -128,6 +155,12 @@ class Store:
         """A collection; None if there is none."""
         rows = self.rows("select * from collections where id = ?", identifier)
         return _collection(rows[0]) if rows else None
+
+    def saved(self, collection: str) -> Saved:
+        """What became of the files that were sent for a collection."""
+        names = self.rows("select path, name from sent_names where collection = ?", collection)
+        refused = self.rows("select name, problem from refused where collection = ? order by id", collection)
+        return Saved({row["path"]: row["name"] for row in names}, [(row["name"], row["problem"]) for row in refused])
 
     def set_documents(
         self, collection: str, found: Sequence[tuple[str, str]], habits: str, habit: str | None, problem: str | None
@@ -195,10 +228,13 @@ class Store:
         rows = self.rows("select * from documents where id = ?", identifier)
         return Entry(**dict(rows[0])) if rows else None
 
-    def linked_entry(self, path: str) -> int | None:
-        """The id of the linked document with this file, the newest of several; None if there is none."""
-        rows = self.rows("select id from documents where path = ? and state = 'done' order by id desc limit 1", path)
-        return rows[0]["id"] if rows else None
+    def linked_entries(self, paths: Sequence[str]) -> dict[str, int]:
+        """File to the id of the linked document, the newest of several, for those of these files that have one."""
+        query = (
+            "select path, max(id) as id from documents where state = 'done' and path in "
+            "(select value from json_each(?)) group by path"
+        )
+        return {row["path"]: row["id"] for row in self.rows(query, json.dumps(paths))}
 
     def set_linked(
         self,
@@ -212,9 +248,9 @@ class Store:
         with self.change() as sql:
             sql.execute(
                 "update documents set state = 'done', problem = null, title = ?, sentences = ?, links = ?, "
-                "missing = ?, digest = ?, round = ?, changed = ? where id = ?",
+                "missing = ?, digest = ?, images = ?, round = ?, changed = ? where id = ?",
                 (
-                    *(known[name] for name in ("title", "sentences", "links", "missing", "digest")),
+                    *(known[name] for name in ("title", "sentences", "links", "missing", "digest", "images")),
                     round_,
                     json.dumps(changed),
                     entry,
@@ -250,9 +286,32 @@ class Store:
 
     # Verdicts.
 
-    def add_verdict(self, entry: Entry, picture: int, reviewer: str, sentences: Sequence[int]) -> int:
-        """Store a verdict; it is on disk when this returns."""
+    def add_verdict(
+        self,
+        entry: Entry,
+        picture: int,
+        reviewer: str,
+        sentences: Sequence[int],
+        replaces: Sequence[int] | Literal["nothing"] | None = None,
+    ) -> int:
+        """Store a verdict; it is on disk when this returns.
+
+        Args:
+            replaces: The reviewer's present verdict as the reviewer knows it; None if any is to be replaced.
+
+        Raises:
+            AnsweredError: The present verdict is another one.
+        """
         with self.change() as sql:
+            if replaces is not None:
+                query = (
+                    "select sentences from verdicts where document = ? and picture = ? and reviewer = ? "
+                    "and digest = ? and undone = 0 order by id desc limit 1"
+                )
+                row = sql.execute(query, (entry.id, picture, reviewer, entry.digest or "")).fetchone()
+                present: list[int] | None = None if row is None else json.loads(row["sentences"])
+                if present not in (list(sentences), None if replaces == "nothing" else sorted(replaces)):
+                    raise AnsweredError(_answered(reviewer, picture, present))
             said = json.dumps(list(sentences)), entry.digest or "", time.time()
             return int(
                 sql.execute(
@@ -285,19 +344,61 @@ class Store:
         last = {(row["document"], row["picture"], row["reviewer"]): row for row in self.rows(query, collection)}
         return [_verdict(row) for row in last.values()]
 
+    def reviewers(self, collection: str) -> list[str]:
+        """Everybody whose answers about a collection hold, by name."""
+        query = (
+            "select distinct reviewer from verdicts join documents on documents.id = document "
+            "where collection = ? and undone = 0 order by reviewer"
+        )
+        return [row["reviewer"] for row in self.rows(query, collection)]
+
     def verdicts_of(self, entry: int) -> list[Verdict]:
         """The last verdict of each reviewer on each picture of a document, for each version of the document."""
         rows = self.rows("select * from verdicts where document = ? and undone = 0 order by id", entry)
         last = {(row["picture"], row["reviewer"], row["digest"]): row for row in rows}
         return [_verdict(row) for row in last.values()]
 
-    def last_change(self, collection: str) -> int:
-        """A number that grows with each verdict and each undo."""
+    def answers(self, collection: str, reviewer: str, first: int, most: int) -> tuple[int, list[sqlite3.Row]]:
+        """The last answer of each reviewer about each picture, in the order of the documents, for each version of them.
+
+        Args:
+            reviewer: Only the answers of this one; "" for all.
+            first: Number of answers to pass over.
+            most: Maximum number of rows.
+
+        Returns:
+            The number of all answers, and rows with the columns of a verdict, the ``title`` of the document, and
+            whether the answer is about its present version (``counts``).
+        """
+        given = {"collection": collection, "reviewer": reviewer, "first": first, "most": most}
+        answers = (
+            "from verdicts join documents on documents.id = document where verdicts.id in "
+            "(select max(id) from verdicts where undone = 0 group by document, picture, reviewer, digest) "
+            "and collection = :collection and :reviewer in ('', reviewer) "
+        )
+        rows = self.rows(
+            f"select verdicts.*, coalesce(title, name) as title, documents.digest = verdicts.digest as counts {answers}"
+            "order by documents.number, picture, reviewer, verdicts.id limit :most offset :first",
+            given,
+        )
+        return int(self.rows(f"select count(*) {answers}", given)[0][0]), rows
+
+    def last_change(self, collection: str, entry: int | None = None) -> int:
+        """A number that grows with each verdict and each undo, in a collection or on one of its documents."""
         query = (
             "select coalesce(max(verdicts.id), 0) + coalesce(sum(undone), 0) as last from verdicts "
-            "join documents on documents.id = document where collection = ?"
+            "join documents on documents.id = document where collection = ? and ? in (document, -1)"
         )
-        return int(self.rows(query, collection)[0]["last"])
+        return int(self.rows(query, collection, -1 if entry is None else entry)[0]["last"])
+
+
+def _answered(reviewer: str, picture: int, present: list[int] | None) -> str:
+    """The message if a verdict is not the one that a reviewer knew."""
+    if present is None:
+        return f"{reviewer} has taken back the answer to picture {picture + 1} in another window"
+    numbers = ", ".join(str(sentence + 1) for sentence in present)
+    answer = f"sentence {numbers}" if present else "none of its sentences"
+    return f"{reviewer} has answered picture {picture + 1} in another window: {answer}"
 
 
 def new_id() -> str:

@@ -1,115 +1,192 @@
-"""Saves files that a browser sends, and refuses unsafe ones.
+"""Saves files that a client sends. A file that cannot be taken is refused alone, and the others stay.
 
 Names come from strangers: every file must stay in the folder of its upload, and zips are unpacked within the limits of
-``read.archive``.
+``read.archive``. A file keeps its name if the file system and the files beside it allow that, since documents name
+their pictures; otherwise its name is changed as little as possible, and the old one is its label.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import os
 import re
 import shutil
+import sys
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
 from iconotext.errors import DocumentError, HostileDocumentError, OutputError
-from iconotext.read.archive import open_archive
+from iconotext.plain_text import encodable
+from iconotext.read.archive import Archive, open_archive
+from iconotext.serve.records import Saved
 from iconotext.write import write_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from iconotext.serve.settings import ServeSettings
 
 MAX_DEPTH = 20
 """Maximum depth of folders in a file's name."""
 
-MAX_NAME = 200
-"""Maximum length in bytes of each part of a file's name."""
+MAX_NAME = 255
+"""Maximum length in bytes of each part of a file's name on the disk."""
 
 PIECE = 2**20
 """Bytes of a file that are in memory at a time."""
 
-_CONTROL = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
-"""Characters that are not allowed in file names, on some systems or on all."""
+_IMPOSSIBLE = re.compile(
+    r'[\x00-\x1f\x7f<>:"|?*\ud800-\udfff]|[. ]+$' if sys.platform == "win32" else "[\x00\ud800-\udfff]"
+)
+"""What names of files cannot have on this system."""
+
+_IN_FORMS = {"%22": '"', "%0D": "\r", "%0A": "\n"}
+"""Browsers escape these characters in the names of files in a form, and no others (not ``%`` itself)."""
 
 
-def safe_name(name: str) -> PurePosixPath:
-    """The path of a file below the folder of its upload.
+def form_name(name: str) -> str:
+    """The name of a file from that in a form."""
+    return re.sub("|".join(_IN_FORMS), lambda found: _IN_FORMS[found[0]], name)
+
+
+def place_of(name: str) -> PurePosixPath:
+    """The path of a file below the folder of its upload: its name, as far as the file system can have it.
 
     Raises:
-        HostileDocumentError: The name leads elsewhere, or is not a possible file name.
+        HostileDocumentError: The name leads out of the folder, lies too deep, or is empty.
     """
-    parts = name.replace("\\", "/").split("/")
-    if not name or any(part in ("", ".", "..") or _CONTROL.search(part) for part in parts):
-        raise HostileDocumentError(f"a file is called {name[:100]!r}: rename it, without signs such as : ? *")
-    long = any(len(part.encode("utf-8", "surrogatepass")) > MAX_NAME for part in parts)
-    if len(parts) > MAX_DEPTH or long or "\ud800" <= max(name) <= "\udfff":
-        raise HostileDocumentError(f"a file has too long a name, or lies too deep: {name[:60]!r}...")
-    return PurePosixPath(*(part.rstrip(". ") or "_" for part in parts))
+    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise HostileDocumentError("its name leads out of the folder that was sent (..)")
+    if len(parts) > MAX_DEPTH:
+        raise HostileDocumentError(f"it lies in more than {MAX_DEPTH} folders")
+    if not parts:
+        raise HostileDocumentError("it has no name")
+    return PurePosixPath(*map(_possible, parts))
 
 
-def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: ServeSettings) -> None:
-    """Write files, and the contents of zips, into a new folder, which is removed if one of them is refused.
+def _possible(part: str) -> str:
+    """A part of a name that the file system can have."""
+    part = _IMPOSSIBLE.sub("_", part)
+    if len(part.encode()) <= MAX_NAME:
+        return part
+    suffix = PurePosixPath(part).suffix if len(PurePosixPath(part).suffix) < 16 else ""
+    ending = f"~{hashlib.sha256(part.encode()).hexdigest()[:8]}{suffix}"
+    return part.encode()[: MAX_NAME - len(ending.encode())].decode(errors="ignore") + ending
+
+
+def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: ServeSettings) -> Saved:
+    """Write files, and the contents of zips, into a new folder, which is removed if nothing can be taken.
 
     Args:
         settings: Limits for all files together.
 
     Raises:
-        HostileDocumentError: A name, a zip, or the number or size of files exceeds a limit.
-        DocumentError: A zip is damaged.
+        HostileDocumentError: There are too many files.
+        DocumentError: No file can be taken.
+        OutputError: The disk is full.
     """
     folder.mkdir(parents=True)
     try:
-        names: set[str] = set()
-        left = settings.max_upload
+        upload = _Upload(folder, settings)
         for name, content in files:
-            place = safe_name(name)
-            if place.suffix.lower() == ".zip":
-                left = _unpack(content, folder, names, left, settings)
+            if PurePosixPath(name).suffix.lower() == ".zip":
+                upload.unpack(name, content)
             else:
-                left -= _size(content)
-                _write(folder, place, iter(partial(content.read, PIECE), b""), names, settings)
-        if not names:
-            raise DocumentError("no file came")
+                upload.left -= _size(content)
+                upload.add(name, iter(partial(content.read, PIECE), b""))
+            if len(upload.files) > settings.max_files:
+                raise HostileDocumentError(f"more than {settings.max_files:,} files: send a part of them")
+        if not upload.files:
+            refused = "; ".join(f"{name}: {why}" for name, why in upload.saved.refused[:3])
+            raise DocumentError(refused or "no file came")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    return upload.saved
 
 
-def _unpack(content: BinaryIO, folder: Path, names: set[str], left: int, settings: ServeSettings) -> int:
-    packed = folder / ".upload.zip"
-    with packed.open("wb") as file:
-        shutil.copyfileobj(content, file)
-    try:
-        with open_archive(packed, left) as archive:
-            if len(archive.names) > settings.max_files:
-                raise HostileDocumentError(f"{len(archive.names):,} files in the zip: {settings.max_files:,} may come")
-            for name in archive.names:
-                if not _is_of_the_system(name):
-                    data = archive.unpack(name)
-                    left -= len(data)
-                    _write(folder, safe_name(name), data, names, settings)
-    finally:
-        packed.unlink()
-    return left
+class _Upload:
+    """The files of one upload.
+
+    Attributes:
+        left: Bytes that zips may still unpack to.
+        files: Label and path of each file that was written.
+    """
+
+    def __init__(self, folder: Path, settings: ServeSettings) -> None:
+        self.folder, self.settings = folder, settings
+        self.saved, self.left = Saved(), settings.max_upload
+        self.files: dict[str, PurePosixPath] = {}
+
+    def add(self, name: str, data: bytes | Iterable[bytes]) -> None:
+        """Write a file, or refuse it."""
+        try:
+            place = self._free(place_of(name))
+            write_bytes(self.folder / place, data)
+        except HostileDocumentError as error:
+            self.saved.refuse(name, str(error))
+            return
+        except OutputError as error:
+            if getattr(error.__cause__, "errno", None) not in (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ):
+                raise  # for example, the disk is full
+            self.saved.refuse(name, "its name with its folders is too long for the file system")
+            return
+        label = encodable(name.replace("\\", "/").strip("/"))
+        if label in self.files:  # two files came with one name
+            label = str(place)
+        self.files[label] = place
+        if label != str(place):
+            self.saved.labels[str(place)] = label
+
+    def unpack(self, name: str, content: BinaryIO) -> None:
+        """Write the files in a zip; none of them if the zip is damaged, or has too much in it."""
+        packed = self.folder.with_name(f"{self.folder.name}.zip")
+        before, left = dict(self.files), self.left
+        try:
+            with packed.open("wb") as file:
+                shutil.copyfileobj(content, file)
+            with open_archive(packed, self.left) as archive:
+                self._members(name, archive)
+        except DocumentError as error:
+            limit = ", which `iconotext serve --max-upload` sets"
+            self.saved.refuse(name, str(error).replace(": raise it with max_bytes=...", limit))
+            for label in self.files.keys() - before.keys():
+                place = self.files.pop(label)
+                self.saved.labels.pop(str(place), None)
+                (self.folder / place).unlink()
+            self.left = left
+        finally:
+            packed.unlink(missing_ok=True)
+
+    def _members(self, name: str, archive: Archive) -> None:
+        members = [member for member in archive.names if not _is_of_the_system(member)]
+        if len(self.files) + len(members) > self.settings.max_files:
+            raise HostileDocumentError(f"{len(members):,} files in it: at most {self.settings.max_files:,} may come")
+        for member in members:
+            try:
+                data = archive.unpack(member)
+            except HostileDocumentError:
+                raise
+            except DocumentError as error:
+                self.saved.refuse(f"{name}/{member}", str(error))
+            else:
+                self.left -= len(data)
+                self.add(member, data)
+
+    def _free(self, place: PurePosixPath) -> PurePosixPath:
+        """The place, or one beside it if something there has its name; some file systems know no case."""
+        path = PurePosixPath()
+        for part in place.parts[:-1]:
+            path = next(each for each in _beside(path / part) if not os.path.isfile(self.folder / each))
+        return next(each for each in _beside(path / place.name) if not os.path.lexists(self.folder / each))
 
 
-def _write(
-    folder: Path, place: PurePosixPath, data: bytes | Iterable[bytes], names: set[str], settings: ServeSettings
-) -> None:
-    known = str(place).casefold()
-    if known in names:
-        raise HostileDocumentError(f"two files are called {place}: rename one")
-    names.add(known)
-    if len(names) > settings.max_files:
-        raise HostileDocumentError(f"more than {settings.max_files:,} files: send a part of them")
-    try:
-        write_bytes(folder / place, data)
-    except OutputError as error:
-        if not isinstance(error.__cause__, (FileExistsError, NotADirectoryError)):
-            raise  # for example, the disk is full
-        raise HostileDocumentError(f"{place}: a file and a folder have the same name: rename one") from error
+def _beside(path: PurePosixPath) -> Iterator[PurePosixPath]:
+    """A path, then the same with ``(2)``, ``(3)`` and so on behind its name."""
+    return chain([path], (path.with_name(f"{path.stem} ({number}){path.suffix}") for number in count(2)))
 
 
 def _is_of_the_system(name: str) -> bool:

@@ -2,72 +2,104 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.plain_text import json_text
-from iconotext.write import write_text
+from iconotext.write import write_bytes, write_text
 
 if TYPE_CHECKING:
     from iconotext.links.settings import LinkSettings
     from iconotext.report.embedded import Embedded
     from iconotext.types import Document, LinkedDocument
 
-PAGE, LINKED, ROUND = "page.html", "linked.json", "round"
-"""Files: the reading view, its JSON (like ``iconotext link --to json``), and the ``round`` of which they are."""
+PAGE, LINKED, STAMP = "page.html", "linked.json", "stamp"
+"""Files: the reading view, its JSON (like ``iconotext link --to json``), and what both were made of: the ``round`` of
+the collection and the last verdict on the document."""
+
+KINDS = ("jpeg", "png")
+"""Types and suffixes of the files of pictures."""
 
 
 def write_view(
-    linked: LinkedDocument,
-    home: Path,
-    leads: Mapping[str, str],
-    round_: int,
-    shown: Mapping[int, Embedded],
-    settings: LinkSettings,
+    linked: LinkedDocument, source: str, home: Path, leads: Mapping[str, str], stamp: str, settings: LinkSettings
 ) -> None:
-    """Write the reading view, its JSON, and their round.
+    """Write the reading view, its JSON, and their stamp.
 
     Args:
-        leads: Name to address of the pages to which the reading view links, besides the list of all documents.
+        source: Where the document is, for the JSON: nobody who reads it needs to know the folders of this machine.
+        leads: Name to address of the pages to which the reading view links, besides the list of all documents; that of
+            the review is also where its pictures are corrected.
     """
     from iconotext.report.as_json import json_object
 
-    page = page_of(linked, leads, shown, settings, changed=False)
-    (home / ROUND).unlink(missing_ok=True)
+    page = page_of(linked, home, leads, settings, changed=False)
+    (home / STAMP).unlink(missing_ok=True)
     write_text(home / PAGE, page, force=True)
-    write_text(home / LINKED, json_text(json_object(linked)) + "\n", force=True)
-    write_text(home / ROUND, str(round_), force=True)
+    write_text(home / LINKED, json_text(json_object(linked) | {"source": source}) + "\n", force=True)
+    write_text(home / STAMP, stamp, force=True)
 
 
 def page_of(
-    linked: LinkedDocument,
-    leads: Mapping[str, str],
-    shown: Mapping[int, Embedded],
-    settings: LinkSettings,
-    *,
-    changed: bool,
+    linked: LinkedDocument, home: Path, leads: Mapping[str, str], settings: LinkSettings, *, changed: bool
 ) -> str:
     """The reading view, with a form for its settings; ``changed``: whether they differ from the usual ones."""
     from iconotext.report.reading_page import reading_page
 
-    return reading_page(linked, index="/", leads=leads, embedded=shown, form=settings, changed=changed)
+    pictures, correct = addressed(home, linked.document), f"{leads['Review']}&picture="
+    return reading_page(
+        linked, index="/", leads=leads, embedded=pictures, form=settings, changed=changed, correct=correct
+    )
 
 
-def embedded_in(home: Path, document: Document) -> dict[int, Embedded]:
-    """The pictures of a document as they were embedded when it was linked; missing ones are embedded now."""
+def embed_in(home: Path, document: Document, wanted: Iterable[int]) -> dict[int, Embedded]:
+    """Embed some pictures of a document, and write a file of each into the folder of its results."""
+    from iconotext.report.embedded import embed
+
+    embedded = embed(document.images, wanted)
+    for number, picture in embedded.items():
+        written = None
+        if picture.uri is not None:
+            written, data = picture.content
+            write_bytes(home / f"{number}.{written}", data, force=True)
+        for kind in KINDS:
+            if kind != written:
+                (home / f"{number}.{kind}").unlink(missing_ok=True)
+    return embedded
+
+
+def picture_file(home: Path, number: int) -> Path | None:
+    """The file of a picture; None if there is none."""
+    return next((file for kind in KINDS if (file := home / f"{number}.{kind}").is_file()), None)
+
+
+def picture_digest(data: bytes) -> str:
+    """The digest in the address of a picture, which a browser may keep for good."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def addressed(home: Path, document: Document) -> dict[int, Embedded]:
+    """The pictures of a document by their addresses on this server; equal pictures have the same address.
+
+    A picture without a file is embedded now, or has a ``problem``.
+
+    Args:
+        home: The folder of its results, which has its id as a name, and the files of ``embed_in``.
+    """
     from PIL import Image as Pixels
 
-    from iconotext.report.embedded import Embedded, embed
+    from iconotext.report.embedded import Embedded
     from iconotext.report.reading_page import shown_images
 
-    found, wanted = {}, shown_images(document)
-    for number in wanted:
-        for kind in ("jpeg", "png"):
-            if (file := home / f"{number}.{kind}").is_file():
-                with Pixels.open(file) as pixels:
-                    size = pixels.size
-                data = base64.b64encode(file.read_bytes()).decode("ascii")
-                found[number] = Embedded(f"data:image/{kind};base64,{data}", *size)
-    return found | embed(document.images, [number for number in wanted if number not in found])
+    shown = shown_images(document)
+    pictures = embed_in(home, document, [number for number in shown if picture_file(home, number) is None])
+    addresses: dict[str, str] = {}
+    for number in shown:
+        if (file := picture_file(home, number)) is not None:
+            digest = picture_digest(file.read_bytes())
+            address = f"/v1/documents/{home.name}/pictures/{number}?digest={digest}"
+            with Pixels.open(file) as pixels:
+                pictures[number] = Embedded(addresses.setdefault(digest, address), *pixels.size)
+    return pictures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 from iconotext.errors import DocumentError, IconotextError
 from iconotext.links.habit import Habit
 from iconotext.pipeline import BEST, Linker
-from iconotext.plain_text import json_text
+from iconotext.plain_text import counted, json_text
 from iconotext.read import Failure, find_documents, unique_names
 from iconotext.read.address import REMOTE
 from iconotext.read.format import FORMATS
@@ -23,13 +24,16 @@ from iconotext.serve.alt_text_work import ALT_TEXT, to_describe, wanted
 from iconotext.serve.doubt import CANDIDATES, doubts
 from iconotext.serve.followed import File
 from iconotext.serve.reading import read_files
-from iconotext.serve.views import embedded_in, write_view
+from iconotext.serve.views import embed_in, write_view
 from iconotext.types import Document, Link, LinkedDocument
-from iconotext.write import write_bytes, write_text
+from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.links.habit import Judged
     from iconotext.links.link_windows import Known
+    from iconotext.serve.agreement import Answer
+
+    Answers = Mapping[int, Answer]
 
 REVIEW = "review.json"
 """File in a document's folder with what the review shows."""
@@ -69,7 +73,7 @@ class Made:
     """The results of linking a document.
 
     Attributes:
-        known: Its ``title``, ``digest``, and number of ``sentences`` and ``links``.
+        known: Its ``title``, ``digest``, and number of ``sentences``, ``links``, ``images``, and ``missing`` ones.
         pictures: Pictures that can be linked.
         wanted: Keys of pictures whose alternative text is missing or has a problem; see ``alt_text_work``.
         files: Its file, and those of its pictures.
@@ -98,24 +102,27 @@ def linker(name: str) -> Linker:
     return _linkers[name]
 
 
-def find(start: str, within: str, most: int) -> Found:
+def find(start: str, within: str, most: int, labels: Mapping[str, str] = MappingProxyType({})) -> Found:
     """Find the documents of a file or folder, and infer where their pictures stand.
 
     Args:
         within: The folder in which everything must be; links that lead out of it are not followed.
         most: Maximum number of documents.
+        labels: Names of files that were sent, see ``records.Saved``.
 
     Raises:
         DocumentError: There are none, or too many.
     """
-    found = documents_in(start, within, most)
+    found = documents_in(start, within, most, labels)
     if not found:
         raise DocumentError(f"no document in it: what is read is {FORMATS}")
     places = [Place(path, name, within) for name, path in found]
     return Found(found, *habits_text(_linkers["reading"].habits(_each(places))))
 
 
-def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], ...]:
+def documents_in(
+    start: str, within: str, most: int, labels: Mapping[str, str] = MappingProxyType({})
+) -> tuple[tuple[str, str], ...]:
     """Name and path of the documents of a file or folder; see ``find``; ``DocumentError`` if there are too many."""
     root = Path(within).resolve()
     inside = []
@@ -124,7 +131,8 @@ def documents_in(start: str, within: str, most: int) -> tuple[tuple[str, str], .
             inside.append(path)
         if len(inside) > most:
             raise DocumentError(f"more than {most:,} documents: open a part of it")
-    names = unique_names([path.relative_to(start) if path != Path(start) else path for path in inside])
+    named = [path.relative_to(start) if path != Path(start) else path for path in inside]
+    names = unique_names([Path(labels.get(path.as_posix(), path)) for path in named])
     return tuple((name, str(path)) for name, path in zip(names, inside, strict=True))
 
 
@@ -148,7 +156,7 @@ def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) ->
 
 
 def link(
-    place: Place, habits: str, said: Mapping[str, Judged], folder: str, leads: Mapping[str, str], round_: int
+    place: Place, habits: str, said: Mapping[str, Answers], folder: str, leads: Mapping[str, str], stamp: str
 ) -> Made:
     """Link a document, store its evidence, and write what the server shows.
 
@@ -157,7 +165,6 @@ def link(
         leads: Name to address of the pages to which the reading view links, besides the list of all documents.
     """
     from iconotext.images import is_harmless
-    from iconotext.report.embedded import embed
     from iconotext.report.flow import title
     from iconotext.report.reading_page import shown_images
     from iconotext.serve.kept import keep
@@ -166,16 +173,11 @@ def link(
     document, now = read.document, digest(read.document)
     known = _linkers["reading"].know(document)
     keep(known, _linkers["reading"].encoder.fingerprint, now, home)
-    shown = embed(known.document.images, shown_images(known.document))
-    for number, picture in shown.items():
-        if picture.uri is not None:
-            kind, data = picture.content
-            (home / f"{number}.{'png' if kind == 'jpeg' else 'jpeg'}").unlink(missing_ok=True)
-            write_bytes(home / f"{number}.{kind}", data, force=True)
-    judged = said.get(now, {})
-    usual = habits_of(habits, {document.id: judged})
-    reading = as_judged(_linkers["reading"].link_known(known, usual), judged)
-    write_view(reading, home, leads, round_, shown, _linkers["reading"].settings)
+    shown = embed_in(home, known.document, shown_images(known.document))
+    answers = said.get(now, {})
+    usual = habits_of(habits, {document.id: sentences_of(answers)})
+    reading = as_judged(_linkers["reading"].link_known(known, usual), answers)
+    write_view(reading, source_of(place), home, leads, stamp, _linkers["reading"].settings)
     described = to_describe(reading, place, read.sha256, shown)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
     linked = _linkers["candidates"].link_known(known, usual)
@@ -188,6 +190,7 @@ def link(
         if image.problem and not is_harmless(image.problem) and not REMOTE.match(image.source)
     ]
     counts = {
+        "images": len(document.images),
         "sentences": len(document.sentences),
         "links": len(reading.links),
         "missing": len(bad) + len(shown) - len(good),
@@ -198,7 +201,7 @@ def link(
 
 
 def view(
-    place: Place, habits: str, said: Mapping[str, Judged], folder: str, leads: Mapping[str, str], round_: int
+    place: Place, habits: str, said: Mapping[str, Answers], folder: str, leads: Mapping[str, str], stamp: str
 ) -> str:
     """Write the reading view and the JSON of a document, linked again; arguments as for ``link``.
 
@@ -207,10 +210,15 @@ def view(
     """
     document, home, usual = read_place(place), Path(folder), _linkers["reading"]
     known, now = known_of(document), digest(document)
-    judged = said.get(now, {})
-    linked = as_judged(usual.link_known(known, habits_of(habits, {document.id: judged})), judged)
-    write_view(linked, home, leads, round_, embedded_in(home, known.document), usual.settings)
+    answers = said.get(now, {})
+    linked = as_judged(usual.link_known(known, habits_of(habits, {document.id: sentences_of(answers)})), answers)
+    write_view(linked, source_of(place), home, leads, stamp, usual.settings)
     return now
+
+
+def source_of(place: Place) -> str:
+    """The path of a document as seen from the folder that it must lie in."""
+    return Path(os.path.relpath(os.path.realpath(place.path), os.path.realpath(place.within))).as_posix()
 
 
 _last: list[tuple[Document, Known]] = []
@@ -236,19 +244,26 @@ def digest(document: Document) -> str:
     return hashlib.sha256(json_text(said).encode()).hexdigest()
 
 
-def as_judged(linked: LinkedDocument, judged: Judged) -> LinkedDocument:
-    """The links as people judged them, and as found for other pictures."""
-    if not judged:
+def sentences_of(answers: Answers) -> Judged:
+    """The sentences that people chose for each picture, without their names."""
+    return {image: answer.sentences for image, answer in answers.items()}
+
+
+def as_judged(linked: LinkedDocument, answers: Answers) -> LinkedDocument:
+    """The links as people chose them, and as found for other pictures."""
+    if not answers:
         return linked
     found = {(link.sentence, link.image): link for link in linked.links}
-    kept = [link for link in linked.links if link.image not in judged]
-    for image, sentences in judged.items():
-        for sentence in sentences:
+    kept = [link for link in linked.links if link.image not in answers]
+    for image, answer in answers.items():
+        for sentence in answer.sentences:
             link = found.get((sentence, image)) or Link(sentence, image, 1.0, 1.0, {})
             kept.append(replace(link, score=1.0, confidence=1.0, paragraph=None if link.paragraph is None else 1.0))
-    count = f"{len(judged)} of {len(linked.document.images)} pictures are linked as a reviewer said"
+    chosen = {image: answer.reviewers for image, answer in answers.items()}
+    names = ", ".join(sorted({name for reviewers in chosen.values() for name in reviewers}))
+    note = f"{len(chosen)} of {counted(len(linked.document.images), 'picture')} linked as chosen by {names}"
     ordered = sorted(kept, key=lambda link: (-link.score, link.image, link.sentence))
-    return replace(linked, links=tuple(ordered), notes=(*linked.notes, count))
+    return replace(linked, links=tuple(ordered), notes=(*linked.notes, note), chosen=chosen)
 
 
 def by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
@@ -273,6 +288,7 @@ def review_of(linked: LinkedDocument, likeliest: Mapping[int, list[Link]], pictu
             str(number): {
                 "caption": document.images[number].caption,
                 "alt": document.images[number].alt,
+                "position": document.images[number].position,
                 "candidates": [[link.sentence, round(link.confidence, 2)] for link in likeliest.get(number, [])],
             }
             for number in sorted(pictures)

@@ -1,16 +1,10 @@
-import { ask, calm, counted, follow, make, teller } from "/static/server.js";
+import { ask, calm, counted, follow, teller } from "/static/server.js";
 
 const drop = document.getElementById("drop");
 const status = document.getElementById("status");
 const list = document.getElementById("documents");
 
-const SAYS = {
-  finding: "looking for documents …",
-  linking: "linking …",
-  learning: "learning from corrections …",
-  done: "",
-  failed: "cannot be linked",
-};
+const STOPS = "a, button, summary"; // of the keyboard
 
 const say = teller(status);
 
@@ -20,7 +14,8 @@ const send = async (files) => {
   if (!files.length) return;
   const size = files.reduce((sum, [, file]) => sum + file.size, 0);
   if (size > +drop.dataset.bytes || files.length > +drop.dataset.files) { // the server would close the connection
-    return say(`Not taken: ${counted(files.length, "file")} of ${Math.ceil(size / 2 ** 20)} MB are more than the limit.`, true);
+    const limits = `${counted(+drop.dataset.bytes, "byte")} in ${counted(+drop.dataset.files, "file")}`;
+    return say(`Not taken: ${counted(size, "byte")} in ${counted(files.length, "file")}, and at most ${limits} are taken at once.`, true);
   }
   const form = new FormData();
   for (const [name, file] of files) form.append("files", file, name);
@@ -28,7 +23,7 @@ const send = async (files) => {
   try {
     const made = await ask("POST", "/v1/collections", form);
     say(`${made.name}: sent. What becomes of it stands below.`);
-    await show();
+    await showNew();
   } catch (error) {
     say(`Not taken: ${error.message}`, true);
   }
@@ -77,85 +72,51 @@ document.getElementById("open")?.addEventListener("submit", async (event) => {
   try {
     const made = await ask("POST", "/v1/collections/path", { path });
     say(`${made.name}: opened. Its documents appear below as they are linked.`);
-    await show();
+    await showNew();
   } catch (error) {
     say(`Not opened: ${error.message}`, true);
   }
 });
 
-// --- What is there.
+// --- What is there. The server makes the list; here it is fetched again, and stays as it was folded.
 
-const line = (one) => {
-  const title = one.title ?? one.name;
-  const numbers = `${counted(one.pictures, "picture")} · ${counted(one.links, "link")}`;
-  const name = one.state === "done" ? make("a", { href: `/documents/${one.id}` }, title) : make("span", {}, title);
-  const state = { waiting: "waiting", done: numbers, failed: one.problem }[one.state];
-  return make(
-    "li",
-    { class: one.state },
-    name,
-    make("span", { class: "quiet" }, state ?? ""),
-    one.missing ? make("span", { class: "bad" }, `${counted(one.missing, "picture")} not found or not readable`) : null,
-    one.state === "done" && one.problem ? make("span", { class: "bad" }, `not linked again: ${one.problem}`) : null,
-  );
-};
-
-const remove = async (one) => {
-  const lost = one.judged ? ` and what was said of ${counted(one.judged, "picture")}` : "";
-  if (!confirm(`Remove ${one.name}${lost}?`)) return;
+const remove = async ({ remove: id, name, judged }) => {
+  const lost = +judged ? ` and what was said of ${counted(+judged, "picture")}` : "";
+  if (!confirm(`Remove ${name}${lost}?`)) return;
   try {
-    await ask("DELETE", `/v1/collections/${one.id}`);
+    await ask("DELETE", `/v1/collections/${id}`);
   } catch (error) {
     return say(`Not removed: ${error.message}`, true);
   }
-  say(`${one.name}: removed.`);
+  say(`${name}: removed.`);
   await show();
   list.focus();
 };
-
-const card = (one) => {
-  const done = one.documents.filter((each) => each.state !== "waiting").length;
-  const of = one.documents.length;
-  const working = ["finding", "linking", "learning"].includes(one.state);
-  const name = `name-${one.id}`;
-  const said = [
-    of ? counted(of, "document") : null,
-    one.pictures ? `${one.judged} of ${counted(one.pictures, "picture")} reviewed` : null,
-    one.habit,
-    one.problem ?? SAYS[one.state],
-  ].filter(Boolean).join(" · ");
-  return make(
-    "article",
-    { class: "card", "aria-labelledby": name },
-    make("h2", { id: name }, one.name),
-    make("p", { class: one.problem ? "bad" : "quiet" }, said),
-    one.dropped && one.documents.some((each) => each.missing)
-      ? make("p", {}, "Pictures of a text come with it: drop the folder that holds both.") : null,
-    working && of ? make("progress", { max: of, value: done, "aria-label": `${done} of ${of} linked` }) : null,
-    make("ul", { class: "lines" }, ...one.documents.map(line)),
-    make(
-      "p",
-      { class: "choices" },
-      one.pictures ? make("a", { class: "button main", href: `/collections/${one.id}/review` }, "Review") : null,
-      one.pictures ? make("a", { class: "button", href: `/collections/${one.id}/alt-text` }, "Alternative texts") : null,
-      one.judged ? make("a", { class: "button", href: `/v1/collections/${one.id}/corpus` }, "Take the corpus") : null,
-      make("button", { type: "button", onclick: () => remove(one) }, "Remove"),
-    ),
-  );
-};
+list.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-remove]");
+  if (button) remove(button.dataset);
+});
+document.getElementById("sort")?.addEventListener("change", (event) => event.target.form.requestSubmit());
 
 const show = calm(async () => {
   try {
-    const found = await ask("GET", "/v1/collections");
-    const focused = document.activeElement?.closest?.(".card")?.querySelector("h2").id;
-    list.replaceChildren(
-      ...(found.length ? found.map(card) : [make("p", { class: "quiet" }, "Nothing was opened yet.")]),
-    );
-    if (focused) document.getElementById(focused)?.closest(".card").querySelector(".button, button")?.focus();
+    const answer = await fetch(location.href);
+    if (!answer.ok) throw new Error(await answer.text());
+    const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("documents");
+    for (const old of list.querySelectorAll("details")) {
+      const same = found.querySelector(`#${old.id}`);
+      if (same) same.open = old.open;
+    }
+    const focused = document.activeElement?.closest?.(".card")?.id;
+    const number = focused ? [...document.activeElement.closest(".card").querySelectorAll(STOPS)].indexOf(document.activeElement) : -1;
+    list.replaceChildren(...found.childNodes);
+    if (number >= 0) [...list.querySelectorAll(`#${focused} :is(${STOPS})`)].at(number)?.focus();
   } catch (error) {
     say(`The server does not answer: ${error.message}`, true);
   }
-}, 200);
+}, 500);
+
+// A filter, or a later page, would hide what was just added.
+const showNew = () => (location.search ? location.assign("/") : show());
 
 follow(show);
-show();

@@ -11,9 +11,13 @@ let current = null; // the picture that is looked at
 let marked = null; // the number of the marked sentence
 let picked = new Set(); // the numbers of those that are put together, where it belongs to several
 let busy = false;
+let answered = "nothing"; // what this reviewer had answered when the picture was shown: no other answer is replaced
 let shown = null; // of the document as it is shown: what is said is meant for that one
 let version = 0; // grows with what is said here: an answer that was under way meanwhile knows too little
 const later = new Set();
+const asked = new URLSearchParams(location.search);
+const first = +asked.get("document"); // the document whose pictures come first
+let at = asked.has("picture") ? `${first}/${asked.get("picture")}` : null; // the picture that somebody came to correct
 const documents = new Map();
 const key = (one) => `${one.document}/${one.picture}`;
 const percent = (share) => `${Math.round(share * 100)} %`;
@@ -53,7 +57,8 @@ const summarize = () => {
   }
   if (review.reviewers.length) {
     parts.push(make(
-      "p", {}, make("a", { href: `${home}/corpus` }, "Take the corpus"), " · ",
+      "p", {}, make("a", { href: `/collections/${collection}/answers` }, "All answers, to look at and change"), " · ",
+      make("a", { href: `${home}/corpus` }, "Take the corpus"), " · ",
       make("a", { href: `${home}/label-studio` }, "Take it for Label Studio"), " · ",
       make("a", { href: "/v1/label-studio/interface" }, "its labelling interface"),
     ));
@@ -75,8 +80,8 @@ const next = async (wanted = null) => {
   const open = left();
   const fresh = open.filter((one) => !later.has(key(one)));
   if (!fresh.length) later.clear();
-  const chosen = wanted ? open.find((one) => key(one) === wanted) : null;
-  current = chosen ?? fresh[0] ?? open[0] ?? null;
+  const chosen = wanted ? review.pictures.find((one) => key(one) === wanted) : null; // judged before or not
+  current = chosen ?? fresh.find((one) => one.document === first) ?? fresh[0] ?? open[0] ?? null;
   judge.hidden = current === null;
   byId("done").hidden = current !== null;
   if (current === null) {
@@ -88,7 +93,12 @@ const next = async (wanted = null) => {
 
 // --- One picture.
 
-const mark = (number, scroll = true) => {
+const toMiddle = (element) => { // the page itself stays where it is
+  const [box, view] = [element.getBoundingClientRect(), text.getBoundingClientRect()];
+  text.scrollTop += box.top - view.top - (view.height - box.height) / 2;
+};
+
+const mark = (number) => {
   text.querySelector(".marked")?.classList.remove("marked");
   for (const button of byId("candidates").querySelectorAll("button")) {
     button.toggleAttribute("data-marked", +button.dataset.sentence === number);
@@ -96,9 +106,7 @@ const mark = (number, scroll = true) => {
   marked = number;
   const element = number === null ? null : byId(`s${number}`);
   element?.classList.add("marked");
-  if (!element || !scroll) return;
-  const [box, view] = [element.getBoundingClientRect(), text.getBoundingClientRect()];
-  text.scrollTop += box.top - view.top - (view.height - box.height) / 2; // the page itself stays where it is
+  if (element) toMiddle(element);
 };
 
 const showPicked = () => {
@@ -125,12 +133,14 @@ const takePicked = () => decide([...picked].sort((a, b) => a - b));
 const show = async () => {
   const document_ = await known(current.document);
   shown = document_.digest;
+  answered = current.verdicts[reviewer] ?? "nothing";
   const picture = document_.pictures[current.picture];
   const digits = new Map(picture.candidates.map(([sentence], n) => [sentence, n + 1]));
   const said = picture.caption ?? picture.alt;
   byId("picture-name").replaceChildren(
-    `Picture ${current.picture + 1} of `, make("a", { href: `/documents/${current.document}` }, document_.title),
+    `Picture ${current.picture + 1} of `, make("a", { href: `/documents/${current.document}#p${current.picture}` }, document_.title),
   );
+  Object.assign(byId("back"), { href: `/documents/${current.document}#p${current.picture}`, hidden: key(current) !== at });
   Object.assign(byId("picture"), {
     src: `/v1/documents/${current.document}/pictures/${current.picture}`,
     alt: picture.alt ?? picture.caption ?? "No description",
@@ -144,10 +154,15 @@ const show = async () => {
     ),
   )));
 
+  const here = (name) => make(
+    name, { class: "here" }, make("img", { src: byId("picture").src, alt: "" }), `Picture ${current.picture + 1} stands here`,
+  );
   const blocks = [];
   let block = {};
   document_.sentences.forEach(([words, number, kind], n) => {
-    if (number === null || number !== block.number) {
+    const begins = number === null || number !== block.number;
+    if (n === picture.position) begins ? blocks.push(here("p")) : block.element.append(here("span"), " ");
+    if (begins) {
       block = { number, element: make(kind === "heading" ? "h4" : PLAIN[kind] ?? "p", { dir: "auto" }) };
       blocks.push(block.element);
     }
@@ -156,10 +171,15 @@ const show = async () => {
     if (digit) sentence.prepend(make("b", { "aria-hidden": "true" }, String(digit)));
     block.element.append(sentence, " ");
   });
+  if (picture.position === document_.sentences.length) blocks.push(here("p"));
   text.lang = document_.language;
   text.replaceChildren(...blocks);
-  picked = new Set();
-  mark(current.best);
+  byId("where").disabled = picture.position == null; // the file does not say it
+  const given = current.verdicts[reviewer];
+  const numbers = given?.map((n) => n + 1).join(", ");
+  byId("given").textContent = !given ? "" : `Your answer: ${numbers ? `sentence ${numbers}` : "none of its sentences"}.`;
+  picked = new Set(given?.length > 1 ? given : []);
+  mark(given?.length ? given[0] : current.best);
   showPicked();
   byId("picture-name").focus({ preventScroll: true });
 };
@@ -170,14 +190,17 @@ const decide = async (sentences) => {
   const one = current;
   version += 1;
   try {
-    await ask("POST", `${home}/verdicts`, { document: one.document, picture: one.picture, sentences, reviewer, digest: shown });
+    await ask("POST", `${home}/verdicts`, {
+      document: one.document, picture: one.picture, sentences, reviewer, digest: shown, replaces: answered,
+    });
     version += 1;
     review.pictures.find((each) => key(each) === key(one)).verdicts[reviewer] = sentences;
     const numbers = sentences.map((n) => n + 1).join(", ");
     say(sentences.length ? `Saved: picture ${one.picture + 1}, sentence ${numbers}.`
       : `Saved: picture ${one.picture + 1} belongs to none.`);
     summarize();
-    await next();
+    await next(key(one) === at ? at : null);
+    if (key(one) === at) byId("back").focus();
   } catch (error) {
     documents.delete(one.document); // its file may have changed: it is shown as it is now
     await load().then(() => next(key(one))).catch(() => {});
@@ -210,7 +233,13 @@ const undo = async () => {
 const skip = () => {
   if (!current) return;
   later.add(key(current));
+  at = null;
   next().catch((error) => say(`The server does not answer: ${error.message}`, true));
+};
+
+const showPlace = () => {
+  const place = text.querySelector(".here");
+  if (place) toMiddle(place);
 };
 
 const move = (step) => {
@@ -223,6 +252,7 @@ byId("none").addEventListener("click", () => decide([]));
 byId("skip").addEventListener("click", skip);
 byId("undo").addEventListener("click", undo);
 byId("take").addEventListener("click", takePicked);
+byId("where").addEventListener("click", showPlace);
 byId("several").addEventListener("click", () => byId("several").setAttribute("aria-pressed", !several()));
 text.addEventListener("click", (event) => {
   const sentence = event.target.closest("[data-n]");
@@ -231,8 +261,9 @@ text.addEventListener("click", (event) => {
 text.addEventListener("mousedown", (event) => event.shiftKey && event.preventDefault()); // it would select text
 
 addEventListener("keydown", (event) => {
-  if (!reviewer || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, a")) return;
+  if (!reviewer || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input")) return;
   const pressed = event.key.toLowerCase();
+  if (pressed === "enter" && event.target.closest("a")) return;
   if (pressed === "u") return void undo();
   if (!current) return;
   const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code)?.[1]; // with Shift the key is another sign
@@ -246,6 +277,7 @@ addEventListener("keydown", (event) => {
   } else if (pressed === "m") byId("several").click();
   else if (pressed === "0" || pressed === "n") decide([]);
   else if (pressed === "s") skip();
+  else if (pressed === "p") showPlace();
   else if (pressed === "enter" && !event.target.closest("button")) {
     if (picked.size) takePicked();
     else if (marked !== null) decide([marked]);
@@ -263,7 +295,8 @@ const begin = async () => {
   localStorage.setItem("reviewer", reviewer);
   try {
     await load();
-    await next();
+    await next(at);
+    if (at && (!current || key(current) !== at)) say("That picture cannot be judged: it is not there any more, or not linked yet.", true);
   } catch (error) {
     say(`The server does not answer: ${error.message}`, true);
   }
@@ -276,11 +309,22 @@ field.value = localStorage.getItem("reviewer") ?? "";
 if (field.value) begin();
 else field.focus();
 
+const answer = (one) => {
+  const given = one.verdicts[reviewer];
+  if (!given) return "taken back";
+  return given.length ? `sentence ${given.map((n) => n + 1).join(", ")}` : "none of its sentences";
+};
+
 const renew = calm(async () => {
-  const before = new Map(review?.pictures.map((one) => [key(one), one.best]));
+  const before = new Map(review?.pictures.map((one) => [key(one), one]));
   await load().catch((error) => say(`The server does not answer: ${error.message}`, true));
   for (const one of review?.pictures ?? []) {
-    if (before.has(key(one)) && before.get(key(one)) !== one.best) documents.delete(one.document);
+    if (before.has(key(one)) && before.get(key(one)).best !== one.best) documents.delete(one.document);
+  }
+  const elsewhere = review?.pictures.filter((one) => before.has(key(one)) && answer(before.get(key(one))) !== answer(one));
+  if (elsewhere?.length) {
+    const said = elsewhere.slice(0, 3).map((one) => `picture ${one.picture + 1}, ${answer(one)}`).join("; ");
+    say(`${reviewer} in another window: ${said}${elsewhere.length > 3 ? `; and ${elsewhere.length - 3} more` : ""}.`);
   }
 });
 follow((id) => reviewer && !busy && (id === null || id === collection) && renew());

@@ -1,0 +1,156 @@
+"""The folder below which a server opens files: finds a place in it, and shows what is there and can be opened."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from fastapi import HTTPException
+from pathspec import GitIgnoreSpec
+
+from iconotext.library.files import file_kind
+from iconotext.plain_text import counted, readable
+from iconotext.read.find import BUILT, LEFT_OUT, find_documents
+from iconotext.read.format import lacks_extra
+from iconotext.serve.page import Numbered
+
+ENTRIES = 50
+"""Most folders and documents on a page."""
+
+COUNTED = 1000
+"""Most files that are counted in a folder, with all folders in it."""
+
+OUTSIDE = "a link that leads out of the root: not followed"
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A folder, or a document, that somebody looks at.
+
+    Attributes:
+        path: Below the root, with ``/`` between its parts.
+        about: What it holds, or why it cannot be opened.
+        opens: Whether it can be opened.
+    """
+
+    name: str
+    path: str
+    folder: bool
+    about: str
+    opens: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A folder with a page of what is in it.
+
+    Attributes:
+        path: Below the root; "" is the root itself.
+        others: What else is in it, in words; "" if nothing is.
+    """
+
+    path: str
+    inside: list[Inside]
+    pages: Numbered
+    others: str
+
+    @property
+    def way(self) -> list[tuple[str, str]]:
+        """Name and path of each folder on the way to it, and of itself."""
+        parts = Path(self.path).parts
+        return [(part, "/".join(parts[: n + 1])) for n, part in enumerate(parts)]
+
+
+def below(root: Path | None, path: str) -> Path:
+    """The place of something below the root, however its path is written.
+
+    Raises:
+        HTTPException: There is nothing, or it lies elsewhere. The answer is the same, to say nothing of other folders.
+    """
+    if root is None:
+        raise HTTPException(404, "this server opens no paths: start it with a root folder")
+    try:
+        place = (root / path).resolve(strict=True)
+        if place.is_relative_to(root.resolve()):
+            return place
+    except (OSError, ValueError, RuntimeError):
+        pass
+    raise HTTPException(404, "there is no such file or folder below the root")
+
+
+def shelf(root: Path | None, path: str, number: int) -> Shelf:
+    """A page of what is in a folder below the root.
+
+    Raises:
+        HTTPException: There is no such folder below the root, or it cannot be listed.
+    """
+    folder = below(root, path)
+    assert root is not None
+    home = root.resolve()
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: (not entry.is_dir(), entry.name.casefold(), entry.name))
+    except OSError as error:
+        raise HTTPException(404, f"this folder cannot be listed: {error.strerror}") from None
+    names = {entry.name for entry in entries}
+    others: Counter[str] = Counter()
+    shown = []
+    for entry in entries:
+        kind = file_kind(Path(entry.name))
+        if kind == "document" or entry.is_dir() or entry.is_symlink():
+            shown.append(entry)
+        else:
+            others[kind if kind == "picture" else f"{Path(entry.name).suffix.lower() or 'other'} file"] += 1
+    pages = Numbered.of(len(shown), number, ENTRIES)
+    inside = [_inside(Path(entry.path), home, names) for entry in shown[pages.first : pages.first + pages.most]]
+    words = ", ".join(counted(count, kind) for kind, count in sorted(others.items()))
+    return Shelf(folder.relative_to(home).as_posix().removeprefix("."), inside, pages, words)
+
+
+def _inside(place: Path, home: Path, beside: set[str]) -> Inside:
+    name, path = readable(place.name), place.relative_to(home).as_posix()
+    real = place.resolve()
+    if not real.is_relative_to(home):
+        return Inside(name, path, folder=False, about=OUTSIDE, opens=False)
+    if place.is_dir():
+        documents, about = _contents(place, home)
+        if place.is_symlink():
+            target = real.relative_to(home).as_posix() if real != home else "the root"
+            about += f"; a link to {target}, left out where the folder around it is opened"
+        elif GitIgnoreSpec.from_lines(LEFT_OUT).match_file(f"{place.name}/") or beside & {*BUILT.get(place.name, ())}:
+            about += "; left out where the folder around it is opened"
+        return Inside(name, path, folder=True, about=about, opens=documents > 0)
+    if not place.exists():
+        return Inside(name, path, folder=False, about="a link to nothing", opens=False)
+    if not place.is_file() or file_kind(place) != "document":
+        return Inside(name, path, folder=False, about="not a document that is read", opens=False)
+    if lacks_extra(place.suffix.lower()):
+        return Inside(name, path, folder=False, about="is read with iconotext[formats] alone", opens=False)
+    return Inside(name, path, folder=False, about=_size(real), opens=True)
+
+
+def _contents(folder: Path, home: Path) -> tuple[int, str]:
+    """Number of documents in a folder, with all folders in it, and words about them."""
+    found: Counter[str] = Counter()
+    files = islice(find_documents([folder], suffixes=_Every()), COUNTED + 1)
+    number = 0
+    for number, (file, _) in enumerate(files, 1):  # noqa: B007  # the last one counts
+        if not file.is_symlink() or file.resolve().is_relative_to(home):
+            found[file_kind(file) or "other"] += 1
+    words = f"{counted(found['document'], 'document')}, {counted(found['picture'], 'picture')}"
+    return found["document"], f"{words} among its first {COUNTED:,} files" if number > COUNTED else words
+
+
+def _size(file: Path) -> str:
+    size = file.stat().st_size
+    return f"{size / 2**20:,.1f} MB" if size >= 2**20 else f"{max(1, round(size / 1024)):,} kB"
+
+
+class _Every:
+    """Contains every suffix, so that pictures are found as documents are."""
+
+    def __contains__(self, suffix: object) -> bool:
+        return True

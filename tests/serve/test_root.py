@@ -1,0 +1,82 @@
+"""What is below the root is shown with what can be opened, and nothing of elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi import HTTPException
+
+from iconotext.serve import root as module
+from iconotext.serve.root import ENTRIES, OUTSIDE, below, shelf
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A folder with documents, pictures and links, and a secret beside it."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "secret.md").write_text("# Secret\n")
+    made = tmp_path / "home"
+    for name in ("guide/a.md", "guide/deep/b.html", "guide/node_modules/c.md", ".git/d.md", "e.md", "f.py", "g.py"):
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text("# A boat\n\nIt is red.\n")
+    (made / "guide" / "red.png").write_bytes(b"x")
+    (made / "blue.JPG").write_bytes(b"x")
+    (made / "out").symlink_to(tmp_path / "secret")
+    (made / "out.md").symlink_to(tmp_path / "secret" / "secret.md")
+    (made / "gone.md").symlink_to(made / "nothing.md")
+    (made / "round").symlink_to(made)
+    (made / "twice").symlink_to(made / "guide" / "deep")
+    (made / "guide" / "out.md").symlink_to(tmp_path / "secret" / "secret.md")
+    return made
+
+
+def test_all_that_is_in_a_folder_is_shown_or_counted(home):
+    found = shelf(home, "", 1)
+    left_out = "left out where the folder around it is opened"
+    assert {each.name: (each.about, each.opens) for each in found.inside} == {
+        ".git": (f"1 document, 0 pictures; {left_out}", True),
+        "guide": ("2 documents, 1 picture", True),
+        "out": (OUTSIDE, False),
+        "round": (f"4 documents, 2 pictures; a link to the root, {left_out}", True),
+        "twice": (f"1 document, 0 pictures; a link to guide/deep, {left_out}", True),
+        "e.md": ("1 kB", True),
+        "gone.md": ("a link to nothing", False),
+        "out.md": (OUTSIDE, False),
+    }
+    assert found.others == "2 .py files, 1 picture"
+    assert shelf(home, "guide/deep", 1).way == [("guide", "guide"), ("deep", "guide/deep")]
+
+
+def test_the_files_that_are_counted_are_those_that_opening_finds(home):
+    from iconotext.serve.work import documents_in
+
+    (guide,) = [each for each in shelf(home, "", 1).inside if each.name == "guide"]
+    assert guide.about.startswith(f"{len(documents_in(str(home / 'guide'), str(home), 99))} documents")
+
+
+@pytest.mark.parametrize("path", ["..", "../secret", "/", "out", "out/secret.md", "nothing", "a\0b", "guide/../.."])
+def test_nothing_outside_is_shown(home, path):
+    with pytest.raises(HTTPException, match="404"):
+        shelf(home, path, 1)
+    with pytest.raises(HTTPException, match="404"):
+        below(None, path)
+
+
+def test_a_long_folder_has_pages(home):
+    (home / "many").mkdir()
+    for n in range(ENTRIES + 5):
+        (home / "many" / f"{n:03}.md").write_text("# A\n")
+    found = shelf(home, "many", 2)
+    assert [each.name for each in found.inside] == [f"{n:03}.md" for n in range(ENTRIES, ENTRIES + 5)]
+    assert (found.pages.last, found.pages.total) == (2, ENTRIES + 5)
+
+
+def test_a_folder_with_very_many_files_is_not_counted_to_its_end(home, monkeypatch):
+    monkeypatch.setattr(module, "COUNTED", 2)
+    (guide,) = [each for each in shelf(home, "", 1).inside if each.name == "guide"]
+    assert guide.about.endswith("among its first 2 files")
+
+
+def test_a_format_that_needs_an_extra_says_so(home, monkeypatch):
+    monkeypatch.setattr(module, "lacks_extra", lambda suffix: suffix == ".md")
+    (one,) = [each for each in shelf(home, "", 1).inside if each.name == "e.md"]
+    assert (one.about, one.opens) == ("is read with iconotext[formats] alone", False)
