@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import json
-import random
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from iconotext.train.prepared import open_prepared
 from iconotext.train.run import CORPUS, finished, interrupted
 from iconotext.train.validate import Validation, evaluate_split, scored_documents, validate
 from iconotext.write import locked
+from tests.counted import calls
 from tests.train.synthetic import small_recipe, write_synthetic
 
 CPU = torch.device("cpu")
@@ -178,7 +178,7 @@ def test_a_run_goes_on_within_the_epoch(corpus, trained, tmp_path, monkeypatch, 
 
 
 KILLED = """
-    import json, os, random, signal, sys, time
+    import json, os, random, signal, sys
     from pathlib import Path
     import torch, lap, pyarrow.parquet
     torch.set_num_threads(1)
@@ -187,21 +187,28 @@ KILLED = """
     from iconotext.recipe import make_recipe
     from iconotext.train import train
 
-    corpus, folder, recipe, seed = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]), int(sys.argv[4])
-    loop.SAVE_EVERY = 0.03
-    rng = random.Random(seed)
+    corpus, folder, recipe, calls = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]), int(sys.argv[4])
+    loop.SAVE_EVERY = 0
+    rng = random.Random(0)
     killed = 0
+
+    def die_after(left):  # so many calls of functions, wherever the process is then
+        def called(frame, event, argument):
+            nonlocal left
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.setprofile(called)
+
     while True:
         child = os.fork()
         if not child:
+            if killed < 12:
+                die_after(rng.randrange(calls // 20, calls // 3))
             train(make_recipe(recipe, source="test"), [corpus], folder)
             os._exit(0)
-        patience = rng.uniform(0.02, 0.2)
-        end = time.monotonic() + patience
-        while killed < 12 and time.monotonic() < end:
-            time.sleep(0.003)
-        if killed < 12:
-            os.kill(child, signal.SIGKILL)
+        rng.random()
         _, status = os.waitpid(child, 0)
         if status == 0:
             print(killed)
@@ -220,12 +227,12 @@ def test_killed_at_any_moment_it_ends_with_the_same_model(corpus, tmp_path):
 
 def ends_the_same_when_killed(recipe, corpus, tmp_path):
     """Train undisturbed, and killed up to twelve times; compare."""
-    train(recipe, [corpus], tmp_path / "whole")
+    number = calls(train, recipe, [corpus], tmp_path / "whole")
     script = tmp_path / "killed.py"
     script.write_text(textwrap.dedent(KILLED))
     values = recipe.model_dump(mode="json", exclude_none=True)
-    command = [sys.executable, script, corpus, tmp_path / "killed", json.dumps(values), str(random.randrange(10**6))]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, script, corpus, tmp_path / "killed", json.dumps(values), str(number)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
     assert ended.returncode == 0, ended.stderr
     assert int(ended.stdout) >= 2, (ended.stdout, "it was hardly ever killed")
     assert weights_of(tmp_path / "killed") == weights_of(tmp_path / "whole")

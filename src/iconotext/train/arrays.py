@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError, FeatureError
+from iconotext.strict_json import parse_json
 from iconotext.write import open_atomic, write_text
 
 
@@ -83,7 +84,7 @@ def pack(folder: Path, path: Path) -> None:
 
 def open_array(files: Files, name: str) -> NDArray[Any]:
     """Map an array from ``ArrayWriter``; ``ValueError`` or a similar error if it is missing or cut short."""
-    head = json.loads(files(f"{name}.json").tobytes())
+    head = parse_json(files(f"{name}.json").tobytes())
     found: NDArray[Any] = files(f"{name}.bin").view(head["dtype"]).reshape(head["shape"])
     return found
 

@@ -1,30 +1,100 @@
-"""Counts how many links change when a model is trained further."""
+"""Shows how links change when a model is trained further: counts, both side by side on a page, and the held-out AUC."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Set as AbstractSet
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from iconotext.corpus.store import read_corpus
 from iconotext.encoder import load_encoder
+from iconotext.evaluate.results import Scored, evaluate
+from iconotext.evaluate.significance import compare
 from iconotext.pipeline import Linker, LinkSettings
-from iconotext.types import Document
+from iconotext.plain_text import percent, readable, shortened
+from iconotext.report.embedded import embed
+from iconotext.report.page import filled
+from iconotext.types import Document, Image, LinkedDocument
+from iconotext.write import write_text
 
 DOCUMENTS = 200
-"""Number of documents that are linked by both models, the first of the corpora."""
+"""Number of documents that are linked by both models: those that were not trained on, then the others."""
+
+PAGE = "changes.html"
+"""Name of the page in the folder of the model."""
+
+SHOWN = 100
+"""Changed links that the page shows of each kind."""
+
+LONGER_SIDE, LONGEST = 480, 400
+"""Longer side of a picture on the page, in pixels, and longest sentence, in characters."""
+
+
+class Choice(NamedTuple):
+    """The best sentence of an image, and the confidence of the link, 0 to 1."""
+
+    sentence: str
+    confidence: float
+
+
+class ChangedLink(NamedTuple):
+    """An image that has another best sentence than before.
+
+    Attributes:
+        document: Name of the document.
+        evidence: Whether the link is by the picture alone, or with all evidence.
+    """
+
+    document: str
+    image: Image
+    evidence: Literal["picture", "all"]
+    before: Choice
+    after: Choice
+
+
+class Gain(NamedTuple):
+    """AUC of the gold links by the picture alone, in documents that were not trained on.
+
+    Attributes:
+        low: Lower end of the 95 % interval of the difference, over documents.
+        high: Upper end.
+    """
+
+    documents: int
+    before: float
+    after: float
+    low: float
+    high: float
 
 
 class Changes(NamedTuple):
-    """How many images get another best sentence than before, by the picture alone, and with all evidence."""
+    """What training changed: the links of ``images`` images in ``documents`` documents were compared.
 
+    Attributes:
+        gain: None if no document that was not trained on has gold links.
+    """
+
+    documents: int
     images: int
-    picture: int
-    all: int
+    links: tuple[ChangedLink, ...]
+    gain: Gain | None
+
+    def count(self, evidence: str) -> int:
+        """How many links changed, with this evidence."""
+        return sum(link.evidence == evidence for link in self.links)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures for ``metrics.json``."""
+        counts = {"picture": self.count("picture"), "all": self.count("all")}
+        gain = None if self.gain is None else self.gain._asdict()
+        return {"documents": self.documents, "images": self.images, **counts, "held_out": gain}
 
 
-def changed_links(before: str, after: Path, corpora: Sequence[Path]) -> Changes:
+def changed_links(
+    before: str, after: Path, corpora: Sequence[Path], held_out: AbstractSet[tuple[int, str]] = frozenset()
+) -> Changes:
     """Link documents with two models.
 
     Args:
@@ -32,32 +102,118 @@ def changed_links(before: str, after: Path, corpora: Sequence[Path]) -> Changes:
         after: Folder of the other model.
         corpora: Corpora of documents. A picture with only its captions has no choice of links: documents without layout
             and with a single image are skipped.
+        held_out: Number of the corpus and id of each document that was not trained on.
 
     Raises:
         CorpusError, FeatureError: A corpus or a model cannot be read.
     """
     encoders = [load_encoder(name) for name in (before, str(after))]
     best = LinkSettings(select="best", min_confidence=0, relations="none")
-    alone, all_kinds = (
+    alone, every = (
         [Linker(encoder, best.model_copy(update={"evidence": kinds})) for encoder in encoders]
         for kinds in (("picture",), best.evidence)
     )
-    images = picture = every = 0
-    for document in islice(_with_a_choice(corpora), DOCUMENTS):
-        old, new = (_best_sentences(linker, document) for linker in alone)
-        images += len(old)
-        picture += sum(new[image] != sentence for image, sentence in old.items())
-        old, new = (_best_sentences(linker, document) for linker in all_kinds)
-        every += sum(new[image] != sentence for image, sentence in old.items())
-    return Changes(images, picture, every)
+    documents = images = 0
+    links: list[ChangedLink] = []
+    scored: tuple[list[Scored], list[Scored]] = ([], [])
+    for number, document in islice(_with_a_choice(corpora, held_out), DOCUMENTS):
+        documents += 1
+        by_picture = [linker.link(document) for linker in alone]
+        images += len(by_picture[0].links)
+        links += _changed(*by_picture, "picture")
+        links += _changed(*(linker.link(document) for linker in every), "all")
+        if (number, document.id) in held_out and document.links:
+            for linked, some in zip(by_picture, scored, strict=True):
+                some.append(Scored(f"{documents}: {document.id}", linked.similarity, document.links))
+    return Changes(documents, images, tuple(links), _gain(*scored))
 
 
-def _with_a_choice(corpora: Sequence[Path]) -> Iterator[Document]:
-    for document in chain.from_iterable(map(read_corpus, corpora)):
-        if document.sentences and (document.has_layout or len(document.images) > 1):
-            yield document
+def write_changes(changes: Changes, folder: Path) -> None:
+    """Write the page of changed links into the folder of a model.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    kinds = [
+        ("With all evidence", "all", "These links change when documents are linked as usual."),
+        ("By the picture alone", "picture", "Captions, layout and references may decide otherwise."),
+    ]
+    write_text(
+        folder / PAGE,
+        filled(
+            "iconotext.train",
+            "changes.html",
+            title=f"Links before and after training: {readable(folder.resolve().name)}",
+            styles=["changes.css"],
+            changes=changes,
+            gain=None if changes.gain is None else describe_gain(changes.gain._asdict()),
+            sections=[_section(changes, *kind) for kind in kinds],
+        ),
+        force=True,
+    )
 
 
-def _best_sentences(linker: Linker, document: Document) -> dict[int, int]:
-    """Image number to the number of its best sentence, for images that can be read."""
-    return {link.image: link.sentence for link in linker.link(document).links}
+def describe_gain(gain: dict[str, Any]) -> str:
+    """The held-out AUC of both models, from the fields of a ``Gain``, with the difference and its interval."""
+    difference, low, high = (100 * each for each in (gain["after"] - gain["before"], gain["low"], gain["high"]))
+    of = "1 document that was" if gain["documents"] == 1 else f"{gain['documents']:,} documents that were"
+    surely = "better" if low > 0 else "worse" if high < 0 else "which may be chance"
+    return (
+        f"AUC of the known links by the picture alone in {of} not trained on: "
+        f"{100 * gain['before']:.1f} before, {100 * gain['after']:.1f} now "
+        f"({difference:+.1f}, 95 % interval {low:+.1f} to {high:+.1f}: {surely})"
+    )
+
+
+def _with_a_choice(corpora: Sequence[Path], held_out: AbstractSet[tuple[int, str]]) -> Iterator[tuple[int, Document]]:
+    """Documents that leave a choice of links, with their corpora; those that were not trained on come first."""
+    for first in (True, False) if held_out else (False,):
+        for number, corpus in enumerate(corpora):
+            for document in read_corpus(corpus):
+                choice = document.sentences and (document.has_layout or len(document.images) > 1)
+                if choice and ((number, document.id) in held_out) == first:
+                    yield number, document
+
+
+def _changed(old: LinkedDocument, new: LinkedDocument, evidence: Literal["picture", "all"]) -> Iterator[ChangedLink]:
+    """The images with another best sentence; those that cannot be read have none."""
+    document, after = old.document, {link.image: link for link in new.links}
+    for link in old.links:
+        other = after[link.image]
+        if other.sentence != link.sentence:
+            before, now = (
+                Choice(document.sentences[each.sentence].text, float(each.confidence)) for each in (link, other)
+            )
+            yield ChangedLink(document.title or document.id, document.images[link.image], evidence, before, now)
+
+
+def _gain(before: Sequence[Scored], after: Sequence[Scored]) -> Gain | None:
+    old, new = evaluate(before), evaluate(after)
+    if not new.defined:
+        return None
+    found = compare(new, old)["auc"]
+    aucs = [float(each.means["auc"] or 0) for each in (old, new)]
+    return Gain(len(new.defined), *aucs, *found.interval)
+
+
+def _section(changes: Changes, title: str, evidence: str, about: str) -> dict[str, Any]:
+    """The changed links of one kind for the template, those that the new model is surest of first."""
+    links = sorted(
+        (link for link in changes.links if link.evidence == evidence),
+        key=lambda link: (-link.after.confidence, -link.before.confidence),
+    )
+    shown = links[:SHOWN]
+    pictures = embed([link.image for link in shown], range(len(shown)), longer_side=LONGER_SIDE)
+    rows = [
+        {
+            "picture": pictures[number],
+            "document": readable(link.document),
+            "source": readable("" if link.image.source.startswith("data:") else link.image.source),
+            "choices": [
+                (name, percent(choice.confidence), shortened(readable(choice.sentence), LONGEST))
+                for name, choice in (("Before", link.before), ("Now", link.after))
+            ],
+        }
+        for number, link in enumerate(shown)
+    ]
+    return {"title": title, "about": about, "rows": rows, "count": len(links)}

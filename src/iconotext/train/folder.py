@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from iconotext.errors import IconotextError, SettingError, TrainingError
+from iconotext.strict_json import parse_toml
 
 LOCK = ".lock"
 """File in the model's folder that one process at a time locks."""
@@ -45,7 +45,7 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
     """
     if old == new:
         return
-    old_values, new_values = (flat(tomllib.loads(each)) for each in (old, new))
+    old_values, new_values = (flat(parse_toml(each)) for each in (old, new))
     keys = [key for key in {**old_values, **new_values} if old_values.get(key) != new_values.get(key)]
     raise SettingError(
         f"{folder}: holds a model of another recipe, which differs in {', '.join(keys)}; name another folder, "

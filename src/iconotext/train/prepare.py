@@ -19,6 +19,7 @@ from iconotext.embed.folder import VOCABULARY
 from iconotext.errors import CorpusError, OutputError, TrainingError
 from iconotext.features.regions.files import files_beside
 from iconotext.recipe import Recipe
+from iconotext.strict_json import parse_json
 from iconotext.train.checks import check_concepts
 from iconotext.train.init import start_vocabulary
 from iconotext.train.prepare_documents import DocumentTable
@@ -132,7 +133,7 @@ def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
 def _key_of(folder: Path, recipe: Recipe) -> str | None:
     """The key of complete arrays; None also if splits were drawn in another way than the recipe wants."""
     try:
-        meta = json.loads((folder / META).read_text(encoding="utf-8"))
+        meta = parse_json((folder / META).read_text(encoding="utf-8"))
         return str(meta["key"]) if meta["drawn"] in (None, drawing(recipe)) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -26,6 +26,7 @@ from iconotext.features.cores import in_threads
 from iconotext.features.vocabulary import load_vocabulary, most_frequent
 from iconotext.scale.manifest import MANIFESTS, SETUP, Manifest, differences
 from iconotext.scale.store import at_hand, entries, joined, read_bytes
+from iconotext.strict_json import parse_json
 from iconotext.train.arrays import ArrayWriter, damaged, files_in
 from iconotext.train.feature_shards import OWN_WORDS, check_recipe
 from iconotext.train.init import start_vocabulary
@@ -79,9 +80,10 @@ def is_feature_folder(corpus: Path | str) -> bool:
     """Whether a corpus is a folder of feature shards."""
     data = read_bytes(joined(str(corpus), SETUP))
     try:
-        return data is not None and "features" in json.loads(data)
-    except (ValueError, TypeError):
+        setup = {} if data is None else parse_json(data)
+    except ValueError:
         return False
+    return isinstance(setup, dict) and {"features", "from"} <= setup.keys()
 
 
 def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[FeatureShard], Counter[str]]:
@@ -97,7 +99,7 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
     sources: dict[str, str] = {}
     for number, folder in enumerate(folders):
         said = read_bytes(joined(folder, SETUP)) or b""
-        setup = json.loads(said)
+        setup = parse_json(said)
         other = list(differences(setup["features"], feature_settings(recipe)))
         if other:
             raise SettingError(
@@ -237,7 +239,7 @@ def own_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
 
 def _own_words(path: Path) -> list[str]:
     with damaged(path):
-        found: list[str] = json.loads(files_in(path)(OWN_WORDS).tobytes())["words"]
+        found: list[str] = parse_json(files_in(path)(OWN_WORDS).tobytes())["words"]
         return found
 
 

@@ -6,7 +6,6 @@ each; a batch reads only its own rows of the features, so that memory does not g
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ import numpy as np
 
 from iconotext.errors import CorpusError
 from iconotext.relations import in_order
+from iconotext.strict_json import parse_json
 from iconotext.train.arrays import damaged, files_in, open_array
 
 if TYPE_CHECKING:
@@ -216,7 +216,8 @@ class Prepared:
     @cached_property
     def image_files(self) -> tuple[str, ...]:
         """The file of each different image; for networks that read pixels."""
-        return tuple(json.loads((self.folder / FILES).read_text(encoding="utf-8")))
+        with damaged(self.folder):
+            return tuple(map(str, parse_json((self.folder / FILES).read_bytes())))
 
     def _single(self, documents: NDArray[np.int64]) -> NDArray[np.bool_]:
         sentences, images = (span_counts(each, documents) for each in (self.sentence_offsets, self.image_offsets))
@@ -248,8 +249,8 @@ def open_prepared(path: Path) -> Prepared:
     """Map the arrays of ``prepare``, or of a shard of features; ``CorpusError`` if they are damaged."""
     with damaged(path):
         files = files_in(path)
-        meta = json.loads(files(META).tobytes())
-        ids = json.loads(files(IDS).tobytes())
+        meta = parse_json(files(META).tobytes())
+        ids = parse_json(files(IDS).tobytes())
         with np.load(BytesIO(files(DOCUMENTS).tobytes()), allow_pickle=False) as stored:
             documents: dict[str, Any] = dict(stored)
         opened: dict[str, Any] = {name: open_array(files, name) for name in meta["arrays"]}

@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from iconotext.embed.folder import METRICS, RECIPE, is_model_folder
+from iconotext.embed.folder import METRICS, RECIPE, is_model_folder, read_metrics
 from iconotext.errors import SettingError, TrainingError
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.recipe.settings import REGION_FILES
-from iconotext.train.changes import changed_links
+from iconotext.train.changes import changed_links, write_changes
 from iconotext.train.checkpoint import CHECKPOINT
 from iconotext.train.checks import check_start
 from iconotext.train.collapse import raise_if_dead
@@ -21,7 +21,7 @@ from iconotext.train.init import with_init
 from iconotext.train.parallel import Watcher, launch
 from iconotext.train.prepare import Report, lock_of, prepare
 from iconotext.train.prepare_shards import is_feature_folder, prepare_shards
-from iconotext.train.prepared import Prepared
+from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.write import locked, reporting_full_disk, write_text
 
 CORPUS = "corpus"
@@ -64,19 +64,20 @@ def train(
         begun = is_model_folder(folder) or (folder / CHECKPOINT).is_file()
         if begun and (folder / RECIPE).is_file():
             same_recipe(folder, (folder / RECIPE).read_text(encoding="utf-8"), text)
+        arrays = prepared or folder / CORPUS
         if not finished(folder):
-            arrays = _prepared(recipe, corpora, prepared or folder / CORPUS, report).folder
+            _prepared(recipe, corpora, arrays, report)
             write_text(folder / RECIPE, text, force=True)
             from iconotext.train.loop import train_in_process
 
             launch(train_in_process, recipe.training, watcher, recipe, arrays, folder)
-        _count_changes(recipe, corpora, folder)
+        _compare_links(recipe, corpora, folder, arrays)
         (folder / CHECKPOINT).unlink(missing_ok=True)  # left over if finishing was interrupted
         shutil.rmtree(folder / CORPUS, ignore_errors=True)
         for lock in (lock_of(folder / CORPUS), folder / LOCK):
             with contextlib.suppress(OSError):  # Windows cannot delete open files
                 lock.unlink(missing_ok=True)
-    raise_if_dead(folder, json.loads((folder / METRICS).read_text(encoding="utf-8")))
+    raise_if_dead(folder, read_metrics(folder))
     return folder
 
 
@@ -90,20 +91,31 @@ def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, repor
     return prepare(recipe, [Path(corpus) for corpus in corpora], folder, report=report)
 
 
-def _count_changes(recipe: Recipe, corpora: Sequence[Path | str], folder: Path) -> None:
-    """Write into the figures how many links differ from those of the model that training started from.
+def _compare_links(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, arrays: Path) -> None:
+    """Compare the links with those of the model that training started from: a page, and counts in the figures.
 
-    Nothing is counted for a model that reads images from a file, or that is trained only on single pairs; features have
-    no texts that could be linked (null in the figures).
+    Nothing is compared for a model that reads images from a file, or that is trained only on single pairs; features
+    have no texts that could be linked (null in the figures).
     """
-    metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+    metrics = read_metrics(folder)
     looks_up = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
     start = recipe.starts_from
     if start is None or "before" not in metrics or "changed" in metrics or looks_up:
         return
     texts = not any(map(is_feature_folder, corpora))
-    metrics["changed"] = changed_links(start, folder, [Path(e) for e in corpora])._asdict() if texts else None
+    metrics["changed"] = None
+    if texts:
+        held_out = _held_out(open_prepared(arrays)) if arrays.is_dir() else frozenset()
+        changes = changed_links(start, folder, [Path(each) for each in corpora], held_out)
+        write_changes(changes, folder)
+        metrics["changed"] = changes.as_dict()
     write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
+
+
+def _held_out(prepared: Prepared) -> frozenset[tuple[int, str]]:
+    """Number of the corpus and id of each document that was not trained on."""
+    documents = [*prepared.documents("validation"), *prepared.documents("test")]
+    return frozenset((int(prepared.corpora[number]), prepared.ids[number]) for number in documents)
 
 
 def finished(folder: Path) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.embed.folder import METRICS, VOCABULARY
+from iconotext.embed.folder import VOCABULARY, read_metrics
 from iconotext.evaluate.results import LABELS
 from iconotext.features.vocabulary import load_vocabulary, words_of
 from iconotext.plain_text import counted
+from iconotext.train.changes import PAGE, describe_gain
 
 if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
@@ -27,7 +27,7 @@ LITTLE = 0.01
 
 def model_summary(folder: Path) -> Iterator[str]:
     """Lines about a linking model: its best epoch, then its figures on each split that it was not trained on."""
-    metrics = _metrics(folder)
+    metrics = read_metrics(folder)
     chosen_by = metrics.get("validation_median_rank")
     yield (
         f"{folder}: best epoch {metrics['best_epoch']} of {metrics['epochs']}, "
@@ -37,6 +37,8 @@ def model_summary(folder: Path) -> Iterator[str]:
     if "concepts" in metrics:
         yield describe_shares(metrics["concepts"])
     yield from notes(metrics)
+    if (folder / PAGE).is_file():
+        yield f"links before and after, side by side: {folder / PAGE}"
     for split in ("validation", "test"):
         found = metrics.get(split, {})
         if "median_rank" in found:
@@ -94,15 +96,25 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
         )
     elif changed and changed["images"]:
         pictures = counted(changed["images"], "picture")
-        yield (
-            f"links changed: of {pictures}, {changed['picture']:,} have another best sentence by the picture alone, "
-            f"{changed['all']:,} with all evidence"
-        )
+        if changed["picture"] or changed["all"]:
+            yield (
+                f"links changed: of {pictures}, {changed['picture']:,} have another best sentence by the picture "
+                f"alone, {changed['all']:,} with all evidence"
+            )
+        else:
+            yield f"links changed: none; of {pictures}, each has the same best sentence as before"
+        if changed.get("held_out"):
+            yield describe_gain(changed["held_out"])
+        elif "held_out" in changed:  # models of earlier versions lack it
+            yield (
+                "not measured: whether the new links are better, since no document that was not trained on has known "
+                "links; look at some of them, or write known links by hand and run `iconotext evaluate --compare`"
+            )
 
 
 def relation_summary(folder: Path) -> Iterator[str]:
     """Lines about a relation model: how well it predicts each relation, and its training data."""
-    metrics = _metrics(folder)
+    metrics = read_metrics(folder)
     for name, found in metrics["relations"].items():
         yield (
             f"{name}: average precision {_precision(found['average_precision'])} "
@@ -117,11 +129,6 @@ def relation_summary(folder: Path) -> Iterator[str]:
     if "splits" in metrics:  # older models lack it
         of = " and ".join(f"{metrics['splits'].get(name, 0)} of {name}" for name in ("validation", "test"))
         yield f"trained on {metrics['pairs']} labelled pairs, {of} splits"
-
-
-def _metrics(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / METRICS).read_text(encoding="utf-8"))
-    return found
 
 
 def _precision(value: float | None) -> str:
