@@ -1,6 +1,10 @@
 """What somebody waits for who has nothing yet: the install, the demo's page, the first links; and what it takes.
 
     python benchmarks/install.py [CHECKOUT ...] [--runs 5] [--json]
+    python benchmarks/install.py --size
+
+``--size`` prints only how large an environment is in which ``pip install`` has put the wheel of this checkout and
+nothing else, in MiB on the disk, as ``du -sm`` counts them: the number in README.
 
 Each checkout (this one by default; name an older one too, and they take turns) is cloned into an empty folder and
 ``scripts/demo`` runs there with an empty home: seconds until the page is there, packages downloaded included, and the
@@ -31,7 +35,12 @@ def main() -> None:
     parser.add_argument("checkouts", nargs="*", type=Path, default=[Path(__file__).parents[1]])
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--size", action="store_true")
     arguments = parser.parse_args()
+    if arguments.size:
+        with tempfile.TemporaryDirectory() as name:
+            print(f"{size_alone(Path(__file__).parents[1], Path(name)):.0f} MiB")
+        return
     with tempfile.TemporaryDirectory() as name:
         clones = [Path(name) / str(number) for number in range(len(arguments.checkouts))]
         found = [installed(each.resolve(), clone) for each, clone in zip(arguments.checkouts, clones, strict=True)]
@@ -43,6 +52,17 @@ def main() -> None:
         return
     for what in found[0]:
         print(f"{what:34}", *(f"{values[what]:10.2f}" for values in found))
+
+
+def size_alone(checkout: Path, folder: Path) -> float:
+    """MiB on the disk of a new environment with the wheel of a checkout and what it always needs."""
+    build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder / "dist"), str(checkout)]
+    subprocess.run(build, stdout=subprocess.DEVNULL, check=True)
+    (wheel,) = (folder / "dist").glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(folder / "alone")], check=True)
+    subprocess.run([str(folder / "alone/bin/python"), "-m", "pip", "install", "--quiet", str(wheel)], check=True)
+    files = {(found.st_dev, found.st_ino): found.st_blocks for found in map(Path.lstat, (folder / "alone").rglob("*"))}
+    return sum(files.values()) * 512 / 2**20
 
 
 def installed(checkout: Path, clone: Path) -> dict[str, float]:

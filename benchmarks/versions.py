@@ -31,7 +31,7 @@ from lxml import html as lxml_html
 from iconotext.errors import IconotextError, ImageError
 from iconotext.images import decode
 from iconotext.read import ReadSettings, read
-from iconotext.read.address import open_address
+from iconotext.read.address import Addresses
 from iconotext.read.html import image_sources
 from iconotext.read.markdown import split_front_matter
 from iconotext.read.site_tags import expand_site_tags
@@ -139,10 +139,11 @@ def as_page(path: Path, root: Path, target: Path) -> str:
         )
         body = f"<html lang='en'><head><title></title></head><body>{done.stdout}</body></html>"
     tree = lxml_html.document_fromstring(body)
+    addresses = Addresses(path, root, ReadSettings(root=root))
     for image in list(tree.iter("img")):
         for source in image_sources(image):
             try:
-                found = open_address(source, path, root, ReadSettings(root=root))
+                found = addresses.open(source)
                 if isinstance(found, Path):
                     name = names.setdefault(found, f"picture-{len(names) + 1}{found.suffix}")
                     shutil.copyfile(found, target / name)

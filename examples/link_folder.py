@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 from iconotext import Linker, read_all
 from iconotext.read import Failure
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 rows = []
 for linked in Linker.load().link_all(read_all([sys.argv[1]])):
     if isinstance(linked, Failure):

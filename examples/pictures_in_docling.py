@@ -8,6 +8,8 @@ from docling_core.types.doc import DoclingDocument
 from iconotext import Linker
 from iconotext.adapters.docling import add_links, document
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 path = Path(sys.argv[1])
 given = DoclingDocument.load_from_json(path)
 add_links(given, Linker.load().link(document(given, path)))

@@ -1,4 +1,4 @@
-"""Chunks with their pictures in a pipeline of Haystack: pictures_in_haystack.py FOLDER..."""
+"""Chunks with their pictures in a pipeline of Haystack: pictures_in_haystack.py PATH..."""
 
 import sys
 
@@ -8,6 +8,8 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 
 from iconotext.adapters.haystack import PictureConverter
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
 store = InMemoryDocumentStore()
 pipeline = Pipeline()
 pipeline.add_component("convert", PictureConverter(words=200))

@@ -7,6 +7,8 @@ from iconotext.library.search import Query
 from iconotext.library.searcher import find_images
 from iconotext.library.update import add_paths
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 report = add_paths(Path("library"), [Path(sys.argv[1])])
 print(report.added, "added")
 found = find_images(Path("library"), Query(sys.argv[2], top=3, anyway=True))

@@ -5,7 +5,6 @@ python scripts/drawn_garden.py FOLDER
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable
@@ -97,47 +96,6 @@ part.
 
 ![](loaf.png "The loaf cools on its rack")
 """
-
-
-SAID = {
-    "seedlings": """Three clay pots stand on the window sill.
-The first green loops break the soil.
-The seedlings lean towards the glass.""",
-    "can": """The blue watering can pours over the beans.
-Water runs down between the rows of lettuce.
-Behind the bed stands the white fence.""",
-    "bee": """A bee flies to the sunflower.
-The sunflower is a landing place.
-Black and yellow stripes, and two wings like glass.""",
-    "tomatoes": """The tomatoes ripen from the bottom up.
-Green, orange and red hang on one truss.
-The vines climb up their stakes.""",
-    "pot": """The large red pot stands on the stove.
-Soup simmers, and a wooden spoon leans in it.
-Steam rises over the tiles of the kitchen.""",
-    "table": """We ate soup from a white bowl on the wooden table.
-Two spoons lie beside the bowl.
-There is bread with the soup.""",
-    "dough": """A checked cloth covers the blue bowl.
-The dough rises under its cloth.
-The bowl stays on the board until the morning.""",
-    "oven": """Two loaves bake behind the glass of the oven.
-The oven has to be as hot as it will go.
-Its four knobs are turned as far as they go.""",
-    "loaf": """The loaf cools on a rack.
-Its crust is brown, with five pale cuts.
-Flour lies on the bread.""",
-}
-"""What the notes say of each picture."""
-
-ASIDES = [
-    "Nobody had told me that.",
-    "My neighbour laughed.",
-    "It was late by then.",
-    "I would do it again.",
-    "The radio played all day.",
-    "Next year we will know better.",
-]
 
 
 class Sheet:
@@ -400,30 +358,6 @@ def write_garden(folder: Path) -> None:
         image.quantize(128, dither=Image.Dither.NONE).save(folder / f"{draw.__name__}.png", optimize=True)
     (folder / "soup.md").write_text(GARDEN, encoding="utf-8")
     (folder / "bread.md").write_text(BREAD, encoding="utf-8")
-
-
-def write_notes(folder: Path, documents: int = 120) -> Path:
-    """Write a corpus of notes, each of four of the pictures and what the articles say of them, into their folder."""
-    said = {name: [line for line in lines.split("\n") if line] for name, lines in SAID.items()}
-    rows = []
-    for number in range(documents):
-        chance = Random(number)
-        chosen = chance.sample(sorted(said), 4)
-        told = [(chance.choice(said[name]), image) for image, name in enumerate(chosen)]
-        told += [(line, None) for line in chance.sample(ASIDES, 2)]
-        chance.shuffle(told)
-        rows.append(
-            {
-                "id": f"note-{number + 1}",
-                "split": ("train", "train", "train", "validation", "test")[number % 5],
-                "sentences": [line for line, _ in told],
-                "images": [f"{name}.png" for name in chosen],
-                "links": [[sentence, image] for sentence, (_, image) in enumerate(told) if image is not None],
-                "meta": {"title": f"Note {number + 1}"},
-            }
-        )
-    (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return folder / "notes.jsonl"
 
 
 if __name__ == "__main__":

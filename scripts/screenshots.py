@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -29,9 +28,9 @@ from iconotext.library.update import add_paths
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from drawn_garden import write_garden, write_notes  # noqa: E402  # both lie beside this file
+from drawn_garden import write_garden  # noqa: E402  # both lie beside this file
 from tests.browser.visit import Visit  # noqa: E402
-from tests.serve.conftest import Running, wait_for  # noqa: E402
+from tests.serve.conftest import Running  # noqa: E402
 
 from iconotext.papers.studies import Contenders, create_study, next_pair, vote  # noqa: E402
 
@@ -175,38 +174,6 @@ def write_studies(garden: Path, folder: Path) -> None:
             vote(folder / "judged.sqlite", pair.number, rater, answer)
 
 
-def models_page(camera: Camera) -> None:
-    """Models that are trained here on notes about the drawings: all of them, one, and two beside each other."""
-    models = camera.folder / "models"
-    small = ["--set", "features.text=minilm", "--set", "text.kind=projection"]
-    train(camera, "adapted", "--init", "default", "--set", "training.epochs=12")
-    train(camera, "assignment", "hessel2019/assignment", *small, "--set", "training.epochs=12")
-    still = [*small, "--set", "training.epochs=3", "--set", "training.learning_rate=1e-9"]
-    train(camera, "no rate", "hessel2019/dense", *still)
-    shutil.copytree(models / "assignment", models / "top-k", ignore=shutil.ignore_patterns("metrics.json", "*.md"))
-    log = (models / "top-k" / "log.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    (models / "top-k" / "log.csv").write_text("".join(log[:6]), encoding="utf-8")
-    for name in ("adapted", "assignment"):
-        address = f"/v1/models/{name}/evaluation"
-        camera.server.ask("POST", address)
-        rows = wait_for(lambda address=address: camera.server.ask("GET", address).json["documents"])
-    hardest = min(range(len(rows)), key=lambda number: rows[number]["auc"])
-    camera.take("models", "/models", lambda page: page.wait_for_selector(".model"))
-    camera.take("model", "/models/assignment", lambda page: page.wait_for_selector("#measured"))
-    measured = "/models/assignment#measured"
-    camera.take("model-measured", measured, lambda page: page.wait_for_selector("text=Easiest documents"))
-    camera.take("model-pair", "/models/assignment/with/adapted", lambda page: page.wait_for_selector("table"))
-    address = f"/models/assignment/with/adapted/documents/{hardest}"
-    camera.take("model-document", address, lambda page: page.wait_for_selector(".compared"))
-
-
-def train(camera: Camera, name: str, *options: str) -> None:
-    """Train a model on the notes."""
-    corpus = ["--corpus", str(camera.folder / "root" / "garden" / "notes.jsonl")]
-    command = [sys.executable, "-m", "iconotext", "train", *options, *corpus, "--output", name]
-    subprocess.run(command, check=True, cwd=camera.folder / "models")
-
-
 def search_page(camera: Camera) -> None:
     """Pictures that fit a sentence, those first of which a story is told."""
     path = "/search?sentence=The+watering+can+goes+to+the+beans+every+evening&relation=story"
@@ -216,7 +183,6 @@ def search_page(camera: Camera) -> None:
 PAGES = {
     "alt-text": alt_text_page,
     "list": list_page,
-    "models": models_page,
     "reading": reading_view,
     "review": review_page,
     "search": search_page,
@@ -230,11 +196,10 @@ def started(folder: Path) -> Iterator[Running]:
     """A server with everything that its pages need, in a folder."""
     write_garden(folder / "root" / "garden")
     write_studies(folder / "root" / "garden", folder / "studies")
-    (folder / "models").mkdir()
     add_paths(folder / "pictures", [folder / "root" / "garden"])
-    places = {"--root": "root", "--study": "studies", "--models": "models", "--library": "pictures"}
+    places = {"--root": "root", "--study": "studies", "--library": "pictures"}
     options = [each for option, name in places.items() for each in (option, str(folder / name))]
-    server = Running(folder / "data", *options, "--corpus", str(write_notes(folder / "root" / "garden")))
+    server = Running(folder / "data", *options)
     try:
         yield server
     finally:

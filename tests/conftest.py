@@ -85,6 +85,19 @@ QUIET = [
 ]
 
 
+PATIENCE = 300_000
+"""Milliseconds that a browser is waited for: to end a hang, on however slow a machine."""
+
+
+def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    def made(*arguments: Any, **options: Any) -> Any:
+        new = make(*arguments, **options)
+        new.set_default_timeout(PATIENCE)
+        return new
+
+    return made
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium for all tests that look at pages: Playwright cannot be started a second time in a process."""
@@ -93,6 +106,8 @@ def browser() -> Iterator[Any]:
     if found is None:
         pytest.skip("no browser: install chromium or google-chrome")
     with sync_api.sync_playwright() as play:
-        running = play.chromium.launch(executable_path=found, args=QUIET)
+        running = play.chromium.launch(executable_path=found, args=QUIET, timeout=PATIENCE)
+        for name in ("new_context", "new_page"):
+            setattr(running, name, _patient(getattr(running, name)))
         yield running
         running.close()

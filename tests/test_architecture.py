@@ -159,7 +159,7 @@ def test_modules_stay_small():
     lengths = {
         path.relative_to(SOURCE): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")
     }
-    assert {path: n for path, n in lengths.items() if n > 350} == {}
+    assert {path: n for path, n in lengths.items() if n > 600} == {}
 
 
 def returns_unasserted(body: list[ast.stmt], asserted: bool = False) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""The commands that README and guides show are commands that there are."""
+"""What README, guides and docstrings name is there: commands, modules, constructs that are read."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 import typer
 
 from iconotext.cli.app import app
+from iconotext.links.reference import EXPLICIT, reference_evidence
+from iconotext.read import SUFFIXES, read
 
 ROOT = Path(__file__).parents[1]
 PROGRAM: Any = typer.main.get_command(app)
@@ -42,6 +44,99 @@ def test_the_picture_of_the_architecture_has_every_folder():
     folders = [path.parent.name for path in (ROOT / "src/iconotext").glob("*/__init__.py")]
     missing = [name for name in folders if f"{name}/<" not in drawn]
     assert missing == [], "python scripts/draw_architecture.py"
+
+
+SOURCE = ROOT / "src/iconotext"
+NOT_OURS = {"conf.py"}
+"""Files of others that the guides name: of Sphinx."""
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def is_there(name: str, *homes: Path) -> bool:
+    return name in NOT_OURS or any((home / name).exists() for home in (ROOT, SOURCE, *homes))
+
+
+def leads_somewhere(dotted: str) -> bool:
+    """Whether ``folder.module``, or a name within one, is part of the package."""
+    parts = dotted.removeprefix("iconotext.").split(".")
+    for number in range(len(parts), 0, -1):
+        place = SOURCE.joinpath(*parts[:number])
+        module = place.with_suffix(".py") if place.with_suffix(".py").is_file() else place / "__init__.py"
+        if module.is_file():
+            rest = parts[number:]
+            return not rest or re.search(rf"\b{rest[0]}\b", text_of(module)) is not None
+    return False
+
+
+GUIDES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+OF_EARLIER = {ROOT / "CHANGELOG.md"}
+"""Which names modules as they were then."""
+
+
+@pytest.mark.parametrize("path", [g for g in GUIDES if g not in OF_EARLIER], ids=lambda path: path.name)
+def test_modules_that_a_guide_names_are_there(path):
+    text = text_of(path)
+    files = set(re.findall(r"`([\w./-]+\.py)(?:::\w+|: \w+)?`", text))
+    dotted = set(re.findall(r"(?<![\w./-])iconotext\.[a-z_]+(?:\.\w+)*(?![\w/])", text)) - {"iconotext.toml"}
+    names = {name for name in dotted if (SOURCE / name.split(".")[1]).exists() or name.count(".") > 1}
+    assert sorted(name for name in files if not is_there(name, ROOT / "docs")) == []
+    assert sorted(name for name in names if not leads_somewhere(name)) == []
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_modules_that_docstrings_and_comments_name_are_there(path):
+    text = text_of(path)
+    files = {name for name in re.findall(r"`([\w/-]+\.py)`", text) if not is_there(name, path.parent)}
+    folders = {each.name for each in SOURCE.iterdir() if each.is_dir()}
+    named = re.findall(r"``((?:iconotext\.)?[a-z_]+(?:\.[a-z_]+)+)``", text)
+    modules = {name for name in named if name.removeprefix("iconotext.").split(".")[0] in folders}
+    assert sorted(files) == []
+    assert sorted(name for name in modules - VALUES if not leads_somewhere(name)) == []
+
+
+VALUES = {
+    "features.npy",
+    "corpus.jsonl",
+    "features.image",
+    "library.json",
+    "recipe.linking.centre",
+    "library.add.model",
+    "similarity.directions",
+}
+"""Files of users, values of objects and settings that look like modules."""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "construct", "text"),
+    [
+        (".qmd", "@fig-x", "![A tram](a.png){#fig-x}\n\nA red tram waits in @fig-x.\n"),
+        (".qmd", "::: {#fig-x}", "::: {#fig-x}\n![](a.png)\n\nA tram\n:::\n\nA red tram waits in @fig-x.\n"),
+        (".md", "{figure}", "```{figure} a.png\n:name: x\n\nA tram\n```\n\nA red tram waits in {numref}`x`.\n"),
+        (".adoc", "<<id>>", "[#id]\n.A tram\nimage::a.png[]\n\nA red tram waits in <<id>>.\n"),
+        (".rst", ":numref:", ".. _x:\n\n.. figure:: a.png\n\n   A tram\n\nA red tram waits in :numref:`x`.\n"),
+    ],
+)
+def test_what_the_guides_say_of_a_construct_is_so(tmp_path, picture, suffix, construct, text):
+    picture("a.png")
+    (tmp_path / f"a{suffix}").write_text(f"# Trams\n\n{text}" if suffix not in (".rst", ".adoc") else text)
+    document = read(tmp_path / f"a{suffix}")
+    (image,) = document.images
+    assert "A tram" in (image.caption or "")
+    assert reference_evidence(document).max() == EXPLICIT
+    assert f"`{construct}" in text_of(ROOT / "docs/formats.md")
+    for guide in GUIDES:
+        for clause in re.split(r"[;.|\n]", text_of(guide)):
+            assert not ("not understood" in clause and construct.split("-")[0].split(" ")[0] in clause), guide
+
+
+def test_kinds_of_files_that_the_guides_say_are_not_documentare_not():
+    (shown,) = re.findall(r"`Not read: ([^`]+)`", text_of(ROOT / "docs/link.md"))
+    kinds = set(re.findall(r"\.\w+", shown))
+    assert kinds
+    assert kinds.isdisjoint(SUFFIXES)
 
 
 def test_files_that_the_guides_for_contributors_name_are_there():

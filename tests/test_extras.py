@@ -86,7 +86,7 @@ def test_a_missing_import_deep_inside_is_one_line(monkeypatch, capsys):
 NEEDY = {
     "serve --no-browser": "web",
     "demo": "demo",
-    "link a.rst": "formats",
+    "link a.org": "formats",
     "library add lib docs": "library",
     "mcp docs": "mcp",
     "library add lib docs --evidence text": "library",
@@ -117,6 +117,7 @@ CORE = [
     "evaluate default gold.jsonl",
     "evaluate default gold.jsonl --evidence picture,caption,layout --compare no-training",
     "evaluate default gold.jsonl --protocol reorder",
+    "link a.rst",
     "corpus build folder -s a.md -o built.jsonl",
     "corpus check corpus.jsonl",
     "corpus split corpus.jsonl -o parts.jsonl",
@@ -161,7 +162,7 @@ def bare_runs(tmp_path_factory):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

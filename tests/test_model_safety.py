@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 
 import iconotext
+from iconotext.embed.folder import WEIGHTS, load_model, shipped_folder
 from iconotext.errors import CorpusError, FeatureError, TrainingError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_regions, load_text_backbone
 from iconotext.features.feature_table import load_feature_table
+from iconotext.features.hub import may_try_every_way
+from iconotext.features.runtime import open_graph
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
 from tests.features.conftest import models, write_tokenizer  # noqa: F401 - a fixture
 
@@ -376,3 +379,221 @@ def test_a_checkpoint_of_a_stranger_is_damaged(tmp_path):
         load_checkpoint(tmp_path)
     assert not trap.mark.exists()
     assert os.listdir(tmp_path) == [CHECKPOINT]
+
+
+def number(**values):
+    """An attack by one setting of ``config.json``."""
+
+    def write(folder, trap):
+        change(folder / "config.json", **values)
+
+    write.__name__ = " ".join(f"{name}={value}" for name, value in values.items())
+    return write
+
+
+def tokens(**values):
+    """An attack by parts of ``tokenizer.json``."""
+
+    def write(folder, trap):
+        change(folder / "tokenizer.json", **values)
+
+    write.__name__ = f"tokenizer {next(iter(values))} {str(values)[:40]}"
+    return write
+
+
+def split_by(expression):
+    return tokens(
+        pre_tokenizer={"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated", "invert": False}
+    )
+
+
+def weights_elsewhere(folder, trap):
+    (folder / "model.safetensors").rename(folder.parent / "outside.safetensors")
+    index = {"metadata": {}, "weight_map": {"embeddings.word_embeddings.weight": "../outside.safetensors"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def header(change):
+    """An attack by the header of the weights."""
+
+    def write(folder, trap):
+        data = (folder / "model.safetensors").read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        entries = json.loads(data[8 : 8 + size])
+        change([entry for name, entry in entries.items() if name != "__metadata__"])
+        text = json.dumps(entries).encode()
+        (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :])
+
+    return write
+
+
+def overlapping(entries):
+    for entry in entries:
+        entry["data_offsets"] = entries[0]["data_offsets"]
+
+
+def longer_than_the_file(folder, trap):
+    (folder / "model.safetensors").write_bytes((2**62).to_bytes(8, "little") + b"{}")
+
+
+def huge_dense_layer(folder, trap):
+    dense_layer(folder, trap)
+    change(folder / "1_Dense" / "config.json", in_features=10**6, out_features=10**6)
+
+
+def weights_that_are_none(value):
+    def write(folder, trap):
+        from safetensors.torch import load_file, save_file
+
+        weights = load_file(folder / "model.safetensors")
+        next(each for each in weights.values() if each.is_floating_point()).view(-1)[-1] = value
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+
+    write.__name__ = f"a weight of {value}"
+    return write
+
+
+EXPENSIVE = [
+    (number(hidden_size=10**9), "settings ask for"),
+    (number(hidden_size=10**4), "settings ask for"),
+    (number(vocab_size=10**10), "settings ask for"),
+    (number(max_position_embeddings=10**10), "settings ask for"),
+    (number(num_hidden_layers=10**9), "more than a model can have"),
+    (number(num_labels=10**9), "more than a model can have"),
+    (number(layer_norm_eps=float("nan")), "NaN is not a number"),
+    (split_by("(a|aa)+$"), "may take endless time"),
+    (split_by(r"(?:[ab]*\d)*c"), "may take endless time"),
+    (
+        tokens(
+            normalizer={
+                "type": "Sequence",
+                "normalizers": [{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}] * 40,
+            }
+        ),
+        "short texts endless",
+    ),
+    (tokens(normalizer={"type": "Prepend", "prepend": "a" * 10_000}), "short texts endless"),
+    (
+        tokens(
+            post_processor={
+                "type": "TemplateProcessing",
+                "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}] * 100,
+                "pair": [],
+                "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}},
+            }
+        ),
+        "short texts endless",
+    ),
+    (weights_elsewhere, "weights that lie elsewhere"),
+    (header(overlapping), "offset"),
+    (header(lambda entries: entries[0].update(shape=[2**40, 2**40])), "overflow"),
+    (longer_than_the_file, "too large"),
+    (huge_dense_layer, "settings ask for 1,000,000,000,000"),
+    (weights_that_are_none(float("nan")), "not finite"),
+    (weights_that_are_none(float("inf")), "not finite"),
+]
+
+
+@pytest.mark.parametrize(("attack", "said"), EXPENSIVE, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.filterwarnings("ignore")  # of libraries, about what they find
+def test_a_small_model_cannot_cost_much(tmp_path, watched, attack, said):
+    folder = tmp_path / "model"
+    make_bert(folder)
+    attack(folder, Trap(tmp_path))
+    with pytest.raises(FeatureError) as error:
+        load_text_backbone(str(folder))
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["clip", "siglip", "vit", "resnet"])
+@pytest.mark.parametrize(
+    "attack", [number(num_labels=10**9), weights_that_are_none(float("nan"))], ids=lambda a: a.__name__
+)
+@pytest.mark.filterwarnings("ignore")
+def test_so_for_models_of_pictures(models, tmp_path, attack, kind):  # noqa: F811 - the fixture
+    shutil.copytree(models / kind, tmp_path / "model")
+    attack(tmp_path / "model", Trap(tmp_path))
+    with pytest.raises(FeatureError, match=r"not finite|more than a model can have"):
+        (load_dual_encoder if kind in ("clip", "siglip") else load_image_backbone)(str(tmp_path / "model"))
+
+
+def test_a_processor_that_makes_numbers_infinite(models, tmp_path):  # noqa: F811 - the fixture
+    shutil.copytree(models / "vit", tmp_path / "model")
+    change(tmp_path / "model" / "preprocessor_config.json", image_std=[float("nan")] * 3)
+    with pytest.raises(FeatureError, match="not finite"):
+        load_image_backbone(str(tmp_path / "model"))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_trained_model_with_a_weight_that_is_none(tmp_path, value):
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    shutil.copytree(shipped_folder(), tmp_path / "model")
+    with safe_open(tmp_path / "model" / WEIGHTS, framework="numpy") as file:
+        weights = {name: file.get_tensor(name).copy() for name in file.keys()}  # noqa: SIM118 - no mapping
+        about = file.metadata()
+    weights["text.weight" if "text.weight" in weights else min(weights)].flat[-1] = value
+    save_file(weights, tmp_path / "model" / WEIGHTS, about)
+    with pytest.raises(FeatureError, match=r"weights\.safetensors: has numbers that are not finite"):
+        load_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("expression", "dangerous"),
+    [
+        (r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+", False),  # GPT-2
+        (r"(?i:'s|'t|'re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+", False),  # Llama 3
+        (r" ?[^(\s|[.,!?…])]+", False),  # BLOOM
+        (r"\p{N}{1,3}(?=(?:\p{N}{3})*\b)", False),
+        (r"[(a+)+]+\)+", False),
+        (r"(?:'s|'t)?", False),
+        (r"(a+)+", True),
+        (r"(?:a|aa)*b", True),
+        (r"((a+))*", True),
+        (r"(?:x(?:a*))+", True),
+        (r"(a{2,}){3,}", True),
+    ],
+)
+def test_expressions_that_may_try_every_way(expression, dangerous):
+    assert may_try_every_way(expression) is dangerous
+
+
+@pytest.mark.parametrize("place", ["in.bin", "../out.bin", "/etc/passwd", "../../../../etc/passwd", "link.bin"])
+def test_a_graph_takes_weights_only_from_its_own_folder(tmp_path, place):
+    onnx = pytest.importorskip("onnx")
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    for file in (tmp_path / "out.bin", folder / "in.bin"):
+        file.write_bytes(np.ones(4, np.float32).tobytes())
+    (folder / "link.bin").symlink_to(tmp_path / "out.bin")
+    weight = onnx.TensorProto(name="w", data_type=1, dims=[4], data_location=onnx.TensorProto.EXTERNAL)
+    for key, value in {"location": place, "offset": "0", "length": "16"}.items():
+        weight.external_data.add(key=key, value=value)
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, [4]) for name in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "w"], ["y"])], "g", [x], [y], [weight])
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    (folder / "g.onnx").write_bytes(made.SerializeToString())
+    if place == "in.bin":
+        assert open_graph(folder / "g.onnx")(x=np.zeros(4, np.float32)).tolist() == [1, 1, 1, 1]
+    else:
+        with pytest.raises(FeatureError, match=r"g\.onnx: cannot be opened") as error:
+            open_graph(folder / "g.onnx")
+        assert "\n" not in str(error.value)
+
+
+def test_only_graphs_of_the_package_are_opened():
+    opened = {
+        (path.relative_to(SOURCE).as_posix(), ast.unparse(node.args[0]))
+        for path in SOURCE.rglob("*.py")
+        for name, node in calls(path)
+        if name.endswith(("open_graph", "InferenceSession"))
+    }
+    assert opened == {
+        ("features/runtime.py", "os.fspath(path)"),
+        ("features/minilm.py", "FOLDER / 'network.onnx'"),
+        ("features/efficientnet.py", "FOLDER / 'network.onnx'"),
+        ("features/efficientnet.py", "FOLDER / 'classifier.onnx'"),
+        ("embed/rounded.py", "GRAPH"),
+    }

@@ -102,7 +102,7 @@ def cut(tmp_path):
         alone = isolated()
         command = [*(ISOLATED if alone else []), sys.executable, "-c", RUN + COUNT if alone else RUN]
         command.append(json.dumps([line.split() for line in commands]))
-        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=1800)
         assert done.returncode == 0, done.stderr
         tried = attempts.read_text().splitlines() if attempts.exists() else []
         return done.stdout + done.stderr, tried, int(done.stdout.split("REFUSED")[-1]) if alone else 0

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.plain_text import cell, counted, percent, readable
+from iconotext.plain_text import cell, counted, data_size, percent, readable
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1+cmd|' /C calc'!A0", "@SUM(A1)", "\t=1", "\r=1", "＝1", "\x1b=1"])
@@ -35,4 +35,10 @@ def test_shares_are_rounded_one_way(share, digits, shown):
 def test_things_are_counted():
     assert [counted(n, "document") for n in (0, 1, 2, 2000)] == [
         "0 documents", "1 document", "2 documents", "2,000 documents",
+    ]  # fmt: skip
+
+
+def test_sizes_have_the_unit_that_fits_them():
+    assert [data_size(n) for n in (0, 1, 1023, 1024, 300_000, 2**20 - 1, 3 * 2**29, 2**50)] == [
+        "0 bytes", "1 byte", "1,023 bytes", "1 KiB", "293 KiB", "1,024 KiB", "1.5 GiB", "1,024 TiB",
     ]  # fmt: skip

@@ -140,9 +140,9 @@ MADE = (
 def test_promises_in_words():
     assert [line.replace("\u00a0", " ") for line in promise_lines(MADE)] == [
         "Right document: no promise, no decoys: link several documents",
-        "Right paragraph: 3 of 12 pictures linked together, at most 10 % of them lead to a wrong paragraph "
-        "(promise from 412 calibration figures)",
-        "Right sentence: 0 of 12 pictures linked together, none is sure enough (promise from 412 calibration figures); "
+        "Right paragraph: 3 of 12 pictures have a link that is sure enough; of such links, at most 10 % lead to a wrong "
+        "paragraph (tested on 412 figures whose paragraph is known)",
+        "Right sentence: 0 of 12 pictures have a link that is sure enough (tested on 412 figures whose sentence is known); "
         "2 not tested, not enough calibration data of this kind (fr)",
     ]
 
@@ -150,8 +150,8 @@ def test_promises_in_words():
 def test_a_promise_of_several_collections_says_so():
     (line,) = promise_lines([Promise("document", 0.1, 30, 20, 30, collections=2)])
     assert line.replace("\u00a0", " ") == (
-        "Right document: 20 of 30 pictures linked together, at most 10 % of them belong to another document, "
-        "all collections together (promise from 30 decoys)"
+        "Right document: 20 of 30 pictures have a link that is sure enough; of such links, at most 10 % show a picture of "
+        "another document, counted over all collections (tested on 30 pictures of another document)"
     )
 
 

@@ -10,7 +10,7 @@ EXTRAS = {
     "demo": ("skimage",),
     "docling": ("docling_core",),
     "haystack": ("haystack",),
-    "formats": ("docutils", "pypandoc"),
+    "formats": ("pypandoc",),
     "langchain": ("langchain_core",),
     "library": ("lancedb",),
     "llama-index": ("llama_index",),

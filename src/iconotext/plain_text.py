@@ -13,6 +13,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # ("Trojan source"), which honest text does not need: right-to-left scripts work without them.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 """Beginnings that a spreadsheet takes for a formula."""
 
@@ -57,6 +59,15 @@ def json_list(values: Iterable[object]) -> Iterator[str]:
 def counted(number: int, thing: str) -> str:
     """``1 document``, ``2,000 documents``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def data_size(size: int) -> str:
+    """``300 bytes``, ``293 KiB``, ``1.5 GiB``: a number of bytes in the largest unit of which it has one."""
+    if size < 2**10:
+        return counted(size, "byte")
+    power = min((size.bit_length() - 1) // 10, 4)
+    value = size / 2 ** (10 * power)
+    return f"{value:,.0f} {_UNITS[power]}" if value >= 100 else f"{value:.3g} {_UNITS[power]}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

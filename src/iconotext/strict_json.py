@@ -1,13 +1,18 @@
-"""JSON as in its standard, without NaN and Infinity, and with one type of error for every fault."""
+"""JSON as in its standard, without NaN and Infinity, and TOML, both with one type of error for every fault."""
 
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from typing import Any, NoReturn
 
+_LONG_NAME = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""")
+"""A name of so many parts, for which ``tomllib`` takes time that grows with their square."""
 
-def parse_json(text: str) -> Any:
-    """Parse a text.
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse a text, or bytes in UTF-8.
 
     Raises:
         ValueError: Not JSON, or JSON that Python cannot hold; the message says what and, if known, where.
@@ -20,6 +25,22 @@ def parse_json(text: str) -> Any:
         raise ValueError("not JSON that can be read: nested too deeply") from error
     except ValueError as error:  # NaN or Infinity, or an integer of thousands of digits
         raise ValueError(f"not JSON ({error})") from error
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse a text.
+
+    Raises:
+        ValueError: Not TOML, or TOML that takes more depth or time than any real file; the message says what.
+    """
+    if _LONG_NAME.search(text):
+        raise ValueError("not TOML that can be read: a name has too many parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("not TOML that can be read: nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"not TOML: {' '.join(str(error).split())}") from error
 
 
 def dump_json(value: object) -> str:

@@ -274,6 +274,7 @@ class LinkedDocument:
         notes: What a user should know about all links, a sentence each, such as a language that the model does not
             know.
         habit: Where the pictures of its collection stand, in words; None if unknown.
+        chosen: Image to the names of the people who chose its links, of which there may be none.
     """
 
     document: Document
@@ -283,6 +284,7 @@ class LinkedDocument:
     promises: tuple[Promise, ...] = ()
     notes: tuple[str, ...] = ()
     habit: str | None = None
+    chosen: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         links, images = counted(len(self.links), "link"), counted(len(self.document.images), "image")

@@ -26,6 +26,10 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SQLITE_NO_SPACE = (13, 778)  # SQLITE_FULL and SQLITE_IOERR_WRITE
 
 
+written: dict[Path, None] = {}
+"""The files that this process has written, in order, for the message of an interruption."""
+
+
 @contextmanager
 def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     """Open a file for writing; it appears under its name only when the block ends without an error.
@@ -60,6 +64,7 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
                 if sys.platform == "win32":  # where only closed files can be renamed, and no open file removed
                     file.close()
                 _publish(temporary, path, force)
+                written[path] = None
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
@@ -107,6 +112,7 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
         with contextlib.suppress(FileNotFoundError):
             finished.chmod(stat.S_IMODE(path.stat().st_mode))
         _publish(finished, path, force)
+        written[path] = None
         _sync_folder(path.parent)
     except OSError as error:
         raise write_error(path, error) from error

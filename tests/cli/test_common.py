@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -11,8 +13,10 @@ from iconotext.cli import common
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.output import WIDE, output_console
 from iconotext.errors import DocumentError, SettingError
+from iconotext.features.cache_place import cache_folder
 from iconotext.read import ReadSettings
 from iconotext.recipe.wrong_value import make_settings
+from iconotext.write import write_text
 
 
 def test_known_errors_end_with_one_line(capsys):
@@ -59,11 +63,63 @@ def test_who_ends_a_command_from_outside_gets_the_same_line(capsys):
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_a_command_that_begins_anew_does_not_promise_to_go_on(capsys):
-    for goes_on in (False, True):
-        with pytest.raises(SystemExit), known_errors(goes_on=goes_on):
-            raise KeyboardInterrupt
-        assert ("goes on" in capsys.readouterr().err) is goes_on
+@pytest.mark.parametrize(
+    ("files", "options", "message"),
+    [
+        (0, {"goes_on": True}, "nothing was written"),
+        (1, {}, "1 file was written, and is complete"),
+        (2, {"goes_on": True}, "2 files were written, and are complete, and the same command goes on from there"),
+        (0, {"elsewhere": True}, "whatever was written is complete"),
+    ],
+)
+def test_an_interrupted_command_says_what_it_has_written(capsys, tmp_path, files, options, message):
+    write_text(tmp_path / "before", "not of this command")
+
+    def work():
+        write_text(cache_folder() / "a", "not for the user")
+        for number in range(files):
+            write_text(tmp_path / str(number), "a")
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit), known_errors(**options):
+        work()
+    assert capsys.readouterr().err == f"iconotext: stopped; {message}\n"
+
+
+BUSY = """
+import hashlib, os, sys, time
+from concurrent.futures import ThreadPoolExecutor
+from iconotext.cli import common
+from iconotext.worker import run_isolated
+
+def work():
+    hashlib.pbkdf2_hmac("sha256", b"a", b"a", 2**31 - 1)  # native code, for an hour
+
+common.GRACE = 0.1
+common.end_soon_when_interrupted()
+with common.known_errors():
+    print("ready", flush=True)
+    if sys.argv[1] == "native":
+        work()
+    if sys.argv[1] == "thread":
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(work).result()
+    run_isolated(time.sleep, 2**30, 3600, 3600)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.parametrize("where", ["native", "thread", "worker"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_program_ends_whatever_is_at_work(where, number):
+    process = subprocess.Popen(
+        [sys.executable, "-c", BUSY, where], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    _, said = process.communicate(timeout=600)
+    assert (process.returncode, said) == (128 + number, "iconotext: stopped; nothing was written\n")
 
 
 def test_a_full_disk_that_a_library_meets_is_one_line(capsys):

@@ -129,7 +129,7 @@ def test_several_documents(article, tmp_path):
     import pyarrow.parquet as pq
 
     assert set(pq.read_table(tmp_path / "out.parquet").column("document").to_pylist()) == {"article", "plain"}
-    output = run("link", tmp_path, "--output", tmp_path / "pages")
+    output = run("link", tmp_path, "--output", tmp_path / "pages", "--all-pages")
     assert {p.name for p in (tmp_path / "pages").glob("*.*ml")} == {"article.html", "plain.html", "index.html"}
     assert "2 documents" in output
     for to in ("jsonl", "json", "markdown", "parquet"):
@@ -161,20 +161,22 @@ def test_the_status_says_whether_what_was_asked_for_is_there(tmp_path, monkeypat
 
 
 @pytest.mark.slow
-def test_problems_are_listed(tmp_path, monkeypatch):
+def test_problems_are_listed(tmp_path, monkeypatch, picture):
     monkeypatch.chdir(tmp_path)
-    Path("docs").mkdir()
+    picture("docs/good.png")
     pictures = "".join(f"![](gone{n}.png)\n\n" for n in range(30))
     Path("docs/=a.md").write_text(f"A sentence.\n\n{pictures}![](=1+2.png)\n\n<img src='\x1b[31mx.png'>")
     Path("docs/b.md").write_text("")
-    Path("docs/c.md").write_text("Nothing wrong here.")
+    Path("docs/c.md").write_text("Nothing wrong here.\n\n![](good.png)")
+    Path("docs/d.md").write_text("No picture here.")
     told = program.run("link", "docs", "-o", "out")
     lines = told.stderr.splitlines()
-    assert lines[1] == "iconotext: docs/b.md: the file is empty"
-    assert lines[2] == "iconotext: docs/=a.md: gone0.png: not found beside the document"
-    assert lines[21:] == [
+    assert lines[1] == "1 of 4 documents has no picture and so no page: --all-pages makes one of each"
+    assert lines[2] == "iconotext: docs/b.md: the file is empty"
+    assert lines[3] == "iconotext: docs/=a.md: gone0.png: not found beside the document"
+    assert lines[22:] == [
         "iconotext: ... and 13 more problems; out/problems.tsv lists all",
-        "iconotext: 1 of 3 documents failed",
+        "iconotext: 1 of 4 documents failed",
     ]
     table = [line.split("\t") for line in Path("out/problems.tsv").read_text().splitlines()]
     assert table[0] == ["path", "what", "why"]

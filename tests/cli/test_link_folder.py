@@ -202,8 +202,8 @@ def test_no_page_replaces_a_document(quick, tmp_path):
 def test_documents_of_another_folder_come_beside_the_first(quick, docs, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
-    (other / "a.md").write_text("Another a.")
-    (other / "index.md").write_text("A document with the name of the index.")
+    (other / "a.md").write_text("Another a.\n\n![](gone.png)")
+    (other / "index.md").write_text("A document with the name of the index.\n\n![](gone.png)")
     out = tmp_path / "out"
     quick.again(docs, "-o", out)
     assert quick.again(other, "-o", out) == ["a", "index"]
@@ -255,6 +255,28 @@ def test_chapters_of_a_book(quick, tmp_path):
     assert len(listed(tmp_path / "out")) == 2
     assert len(quick.again(*command[:-2])) == 1
     assert listed(tmp_path / "out") == ["book.html"]
+
+
+def test_documents_of_a_folder_without_pictures_get_no_page_and_the_terminal_says_so(quick, docs, tmp_path):
+    for name in ("plain", "words"):
+        (docs / f"{name}.md").write_text("# Words\n\nNo picture here.\n")
+    out = tmp_path / "out"
+    told = program.run("link", docs, "-o", out)
+    assert "2 of 5 documents have no picture and so no page: --all-pages makes one of each\n" in told.stderr
+    assert listed(out) == ["a.html", "b.html", "c.html"]
+    assert program.run("link", docs, "-o", out, "--quiet").stderr == ""
+    assert quick.again(docs, "-o", out, "--all-pages") == ["plain", "words"]
+    assert len(listed(out)) == 5
+    told = program.run("link", docs, "-o", out)
+    assert "2 pages removed: of documents that are gone or have no picture\n" in told.stderr
+    assert listed(out) == ["a.html", "b.html", "c.html"]
+    assert quick.again(docs / "plain.md", "-o", tmp_path / "named") == ["plain"]  # asked for by its name
+    for name in "abc":
+        (docs / f"{name}.md").unlink()
+    told = program.run("link", docs, "-o", tmp_path / "none")
+    assert told.stderr == "2 of 2 documents have no picture and so no page: --all-pages makes one of each\n"
+    assert not (tmp_path / "none").exists()
+    assert "--all-pages is for a folder of pages" in run("link", docs, "--all-pages", "--to", "json", status=1)
 
 
 def test_a_single_page_is_replaced_while_it_is_as_we_wrote_it(quick, docs, tmp_path):
@@ -359,7 +381,7 @@ def test_a_file_for_pages_is_refused_and_the_place_of_data_told(quick, docs, tmp
 
 def stopped(docs: Path, out: Path, how: signal.Signals) -> str:
     """Stop a run as soon as it has written some pages, and begin anew where it was quicker; what it said on stderr."""
-    command = [sys.executable, "-m", "iconotext", "link", str(docs), "-o", str(out)]
+    command = [sys.executable, "-m", "iconotext", "link", str(docs), "-o", str(out), "--all-pages"]
     while True:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while len(list(out.glob("*.html"))) < 2 and process.poll() is None:
@@ -383,17 +405,19 @@ def many(tmp_path_factory):
 @pytest.mark.kill
 def test_killed_and_interrupted_runs_go_on(many, tmp_path):
     whole, out = tmp_path / "whole", tmp_path / "out"
-    run("link", many, "-o", whole)
+    run("link", many, "-o", whole, "--all-pages")
     stopped(many, out, signal.SIGKILL)
     done = pages(out)
     assert len(done) >= 2
     assert all(page.endswith(b"</html>\n") for page in done.values())
     said = stopped(many, tmp_path / "other", signal.SIGINT)
-    assert said.endswith("iconotext: stopped; what was written is complete, and the same command goes on from there\n")
+    assert re.search(
+        r"^iconotext: stopped; \d+ files were written, and are complete, and the same command goes", said, re.M
+    )
     assert "Traceback" not in said
     for folder in (out, tmp_path / "other"):
         there = times(folder)
-        result = program.run("link", many, "-o", folder)
+        result = program.run("link", many, "-o", folder, "--all-pages")
         (unchanged,) = re.findall(r"(\d+) of 12 unchanged", result.stderr)
         assert int(unchanged) >= len(there) - 1  # the last page may not have come into the manifest
         assert sum(times(folder)[name] == before for name, before in there.items()) >= int(unchanged)
@@ -413,7 +437,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, picture):
     for n in range(4):
         (big / f"d0{n}.md").write_text("This is the first of the documents." + "\n\n![](large.png)" * (n == 2))
     # The cache would meet the limit, too.
-    arguments = ["link", str(big), "-o", str(out), "--no-cache", "--quiet"]
+    arguments = ["link", str(big), "-o", str(out), "--all-pages", "--no-cache", "--quiet"]
     environment = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}  # it writes files, too
     command = [sys.executable, "-c", limited, *arguments]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -424,7 +448,7 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on(tmp_path, picture):
     )
     assert sorted(pages(out)) == ["d00.html", "d01.html"]
     assert all(page.endswith(b"</html>\n") for page in pages(out).values())
-    again = run("link", big, "-o", out, "--no-cache", "--quiet")
+    again = run(*arguments)
     assert again == ""
     assert len(pages(out)) == 5
 

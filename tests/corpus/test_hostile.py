@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 import zipfile
+from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
@@ -191,6 +192,71 @@ def test_parquet_that_is_damaged(tmp_path):
             list(read_corpus(path))
     with pytest.raises(CorpusError, match="no such file"):
         list(read_corpus(tmp_path / "gone.parquet"))
+
+
+ROW = {"id": ["a"], "sentences": [["A."]], "images": [["x"]]}
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"blocks": pa.ListArray.from_arrays(pa.array([0, 3_000_000]), pa.array(np.zeros(3_000_000, np.int32)))},
+        {"captions": pa.array([["x"] * 3_000_000])},
+        {"sentences": pa.array([["x" * 1_000_000] * 200])},
+        {"sentences": pa.array([["x" * 1_000_000] * 200], pa.list_(pa.dictionary(pa.int32(), pa.string())))},
+        {"relations": pa.array([[("x", True)] * 1_500_000], pa.map_(pa.string(), pa.bool_()))},
+        {"meta": pa.array([[{"x": None}] * 1_500_000])},
+    ],
+)
+def test_parquet_of_a_kilobyte_that_unpacks_to_gigabytes(tmp_path, column):
+    path = tmp_path / "c.parquet"
+    pq.write_table(pa.table(ROW | column), path, compression="zstd")
+    assert path.stat().st_size < 200_000
+    message = (
+        "row group 1: a row unpacks to more than 128 MiB or 2,000,000 values, or takes 768 MiB of memory: split it"
+    )
+    with pytest.raises(CorpusError, match=message):
+        list(read_corpus(path))
+
+
+def varint(number: int, length: int = 0) -> bytes:
+    """A number as Thrift writes it in a footer, in at least so many bytes."""
+    number, out = number * 2, list[int]()
+    while number >= 128 or len(out) < length - 1:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def test_parquet_that_lies_about_its_values(tmp_path):
+    path, count = tmp_path / "c.parquet", 3_000_000
+    blocks = pa.ListArray.from_arrays(pa.array([0, count]), pa.array(np.zeros(count, np.int32)))
+    pq.write_table(pa.table(ROW | {"blocks": blocks}), path, compression="zstd")
+    data = path.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    said = varint(count)
+    assert said in data[footer:]
+    path.write_bytes(data[:footer] + data[footer:].replace(said, varint(40, len(said))))
+    with pq.ParquetFile(path) as table:
+        assert max(table.metadata.row_group(0).column(n).num_values for n in range(4)) == 40
+    with pytest.raises(CorpusError, match="a row unpacks to more than"):
+        list(read_corpus(path))
+
+
+def test_rows_of_parquet_that_are_too_large_together_are_read_by_fewer(tmp_path, monkeypatch):
+    module = import_module("iconotext.corpus.formats.table")
+    tried: list[tuple[int, bool]] = []
+
+    def here(function, _memory, _seconds, *given):
+        tried.append((given[-1], function(*given)))
+        return tried[-1][1]
+
+    monkeypatch.setattr(module, "run_isolated", here)
+    monkeypatch.setattr(module, "MAX_BATCH", 100_000)
+    many = {"id": [str(n) for n in range(300)], "sentences": [["x" * 3_000]] * 300, "images": [["x"]] * 300}
+    path = parquet(tmp_path / "c.parquet", many)
+    assert len(list(read_corpus(path))) == 300
+    assert set(tried) == {(256, False), (16, True)}
 
 
 def released(tmp_path, value):

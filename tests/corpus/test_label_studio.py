@@ -153,14 +153,13 @@ def test_a_corpus_of_them(linked, tmp_path):
     )
     (document,) = read_corpus(tmp_path / "gold.jsonl")
     assert document.links == ((1, 0), (2, 0), (3, 1))
-    tram, inside, gone = document.images
+    tram, inside = document.images
     assert (tram.file, tram.caption) == (tmp_path / "docs" / "tram.jpg", "Figure 1")
     assert Pillow.open(io.BytesIO(inside.file.read_bytes())).size == (96, 64)
     assert inside.file.parent.name == "gold_images"
-    assert gone.problem is not None
     assert (document.title, document.sentences[0].level) == ("Trams", 1)
-    assert report.dropped["task without annotations"] == 1
-    assert not [each for each in check_corpus(tmp_path / "gold.jsonl").problems if each.field == "links"]
+    assert report.dropped == {"picture that is not there": 1, "task without annotations": 1}
+    assert check_corpus(tmp_path / "gold.jsonl").problems == ()
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def test_shares_by_hand(claim, said):
     realised.see(LinkedDocument(document, links, np.zeros((6, 5), np.float32), "m", (Promise(claim, 0.1, 5, 4, 20),)))
     lines: list[str] = []
     realised.finish(lines.append)
-    assert lines[0].startswith(f"Right {claim}: 4 of 5 pictures linked together")
+    assert lines[0].startswith(f"Right {claim}: 4 of 5 pictures have a link that is sure enough")
     assert [said in line for line in lines[1:]] == [True] if said else len(lines) == 1
 
 

@@ -46,9 +46,11 @@ def expressions(source: Path, *folders: str) -> Iterator[Found]:
         source: Folder of the package.
         folders: Those within it that are looked through.
     """
-    every = "\n".join(path.read_text(encoding="utf-8") for path in sorted(source.rglob("*.py")))
+    every = [path.read_text(encoding="utf-8") for path in sorted(source.rglob("*.py"))]
     for path in sorted(path for folder in folders for path in (source / folder).rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        own = path.read_text(encoding="utf-8")
+        tree = ast.parse(own)
+        module = ".".join((source.name, *path.relative_to(source).with_suffix("").parts)).removesuffix(".__init__")
         names = {id(node.value): node.targets[0] for node in ast.walk(tree) if isinstance(node, ast.Assign)}
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args):
             if not (isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "re"):
@@ -56,8 +58,9 @@ def expressions(source: Path, *folders: str) -> Iterator[Found]:
             used, called = {call.func.attr}, ""
             if call.func.attr == "compile" and isinstance(name := names.get(id(call)), ast.Name):
                 called = name.id
-                used = set(re.findall(rf"\b{called}\.(\w+)\(", every))
-            module = ".".join((source.name, *path.relative_to(source).with_suffix("").parts)).removesuffix(".__init__")
+                imported = re.compile(rf"from {re.escape(module)} import [^)]*?\b{called}\b")
+                users = [text for text in every if text == own or imported.search(text)]
+                used = set(re.findall(rf"\b{called}\.(\w+)\(", "\n".join(users)))
             # The names in an expression put together from others are those of its module.
             known = {} if isinstance(call.args[0], ast.Constant) else vars(importlib.import_module(module))
             with contextlib.suppress(NameError):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import iconotext
 from tests.fuzz.expressions import attacks, expressions
+from tests.fuzz.steps import Steps, grows_faster_than_linear
 
 SOURCE = Path(iconotext.__file__).parent
 FOLDERS = ("read", "links", "report")
@@ -19,38 +21,21 @@ EXCEPTIONS = {
     "links/labels.py": ("_ELSEWHERE_BEFORE", "is looked for in 100 characters"),
 }
 """Expressions that may take longer: module, name, reason."""
-SIZE = 30_000
-SECONDS = 0.25
-"""Of this process's own time: hundreds of times what a linear search takes, a tenth of what a quadratic one does."""
+SIZE = 200
+"""Characters of the shorter of two texts; the other one is twice as long."""
 
-
-class Slow(Exception):
-    pass
-
-
-def is_slow(expression: re.Pattern[Any], text: str, *, searches: bool) -> bool:
-    def stop(*_):
-        raise Slow
-
-    subject = text if isinstance(expression.pattern, str) else text.encode("utf-8")
-    before = signal.signal(signal.SIGVTALRM, stop)
-    try:
-        try:
-            signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
-            for _ in expression.finditer(subject) if searches else [expression.match(subject)]:
-                pass
-        finally:
-            signal.setitimer(signal.ITIMER_VIRTUAL, 0)  # the signal may come here, too: the search has just ended
-    except Slow:
-        return True
-    finally:
-        signal.signal(signal.SIGVTALRM, before)
-    return False
+LONGEST = 10
+"""To which repetitions that have an end are cut down."""
 
 
 def slow_text(expression: re.Pattern[Any], *, searches: bool = True) -> str | None:
-    texts = attacks(expression, SIZE)
-    return next((text for text in texts if is_slow(expression, text, searches=searches)), None)
+    """A text on which it takes more than linear time; which one that is does not depend on how fast a machine is."""
+    steps = Steps(expression, LONGEST)
+    for short, long in zip(attacks(expression, SIZE), attacks(expression, 2 * SIZE), strict=True):
+        texts = (short, long) if isinstance(expression.pattern, str) else (short.encode(), long.encode())
+        if grows_faster_than_linear(steps, *texts, searches=searches):
+            return short
+    return None
 
 
 @pytest.mark.parametrize(
@@ -58,6 +43,40 @@ def slow_text(expression: re.Pattern[Any], *, searches: bool = True) -> str | No
 )
 def test_what_takes_long_is_found(text):
     assert slow_text(re.compile(text)) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\s*+x?",
+        r"(?:ab)*c",
+        r"^\s*x",
+        r"<b[^<>]*c",
+        r"x[^xz]*z",
+        r"\s{0,50}x",
+        r"(?<!\s)\s+$",
+        r"(?<![ab])(a|b)*+c",
+        r"\bword\b",
+    ],
+)
+def test_what_takes_linear_time_is_not(text):
+    assert slow_text(re.compile(text)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"(a|ab)(c|bcd)(d*)", r"(a*)*b", r"(a|b)*?c", r"(?i)[^a-c]+B?", r"(?i:a(?-i:B))+", r"(.)\1+", r"(?<=a)b+(?!c)", r"(?<!ab)(?=a.c)\w",
+        r"(?:a|b){2,3}?c", r"a{2}|(?P<x>b)(?P=x)?", r"\bab\b|^c$", r"(?>a+|b)c", r"(?s:.)*+|x", r"(?m)^a.*?$", r"(?:a?){3}b*",
+    ],
+)  # fmt: skip
+@given(st.text("abcdB \n", max_size=12))
+def test_steps_are_counted_on_the_way_that_re_goes(text, subject):
+    expression = re.compile(text)
+    steps = Steps(expression)
+    for place in range(len(subject) + 1):
+        found = expression.match(subject, place)
+        assert steps.match(subject, place) == (None if found is None else found.end())
 
 
 @pytest.mark.slow

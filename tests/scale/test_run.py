@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -254,17 +256,23 @@ def outlives(process: int) -> bool:
 def test_ctrl_c_ends_all_with_one_line_and_the_next_run_goes_on(tmp_path, engine):
     pytest.importorskip("ray", reason="ray is not installed")
     make(tmp_path / "in", shards=6, documents=60)
-    process = start(tmp_path, engine=engine, start_new_session=True)
-    while process.poll() is None and not list((tmp_path / "out/_manifests").glob("*.json")):
-        time.sleep(0.02)
-    began = descendants(process.pid)
-    assert process.poll() is None
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
-    assert process.wait() == 130
+    for _ in range(20):  # begun anew where it was quicker
+        process = start(tmp_path, engine=engine, start_new_session=True)
+        while process.poll() is None and not list((tmp_path / "out/_manifests").glob("*.json")):
+            time.sleep(0.02)
+        began = descendants(process.pid)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
+        if process.wait() == 130 and len(list((tmp_path / "out/_manifests").glob("*.json"))) < 6:
+            break
+        shutil.rmtree(tmp_path / "out")
+        (tmp_path / "log").unlink()
+    else:
+        raise AssertionError("it is not interrupted")
     while any(Path(f"/proc/{each}").exists() for each in began):
         time.sleep(0.02)
     assert (tmp_path / "log").read_text().splitlines() == [
-        "iconotext: stopped; what was written is complete, and the same command goes on from there"
+        "iconotext: stopped; whatever was written is complete, and the same command goes on from there"
     ]
     there = contents(tmp_path / "out")
     assert start(tmp_path).wait() == 0  # any engine goes on where another was
@@ -284,11 +292,13 @@ def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, eng
     shards, documents = 8, 40 if engine == "local" else 100  # Ray's tasks go on for a while
     make(tmp_path / "in", shards=shards, documents=documents)
     pytest.importorskip("ray", reason="ray is not installed")
-    assert start(tmp_path).wait(300) == 0
+    assert start(tmp_path).wait(900) == 0
     undisturbed = contents(tmp_path / "out")
     shutil.rmtree(tmp_path / "out")
     chance, killed = random.Random(0), {"worker": 0, "program": 0}
-    for number in range(kills):
+    for number in count():
+        if number >= kills and number % 2 == 0 and min(killed.values()) > 0:  # more where it was quicker
+            break
         process = start(tmp_path, engine=engine)
         wanted = chance.randrange(shards // 2)  # results that are there when something is killed
         while process.poll() is None and (
@@ -301,9 +311,10 @@ def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, eng
             killed["program"] += process.poll() is None
             process.kill()
         elif found:
-            os.kill(chance.choice(found), signal.SIGKILL)
-            killed["worker"] += 1
-        ended = process.wait(300)
+            with suppress(ProcessLookupError):  # it has ended just now
+                os.kill(chance.choice(found), signal.SIGKILL)
+                killed["worker"] += 1
+        ended = process.wait(900)
         while any(map(outlives, started)):
             time.sleep(0.05)
         there = contents(tmp_path / "out") if (tmp_path / "out").exists() else {}
@@ -315,4 +326,3 @@ def test_kills_at_any_moment_leave_the_bytes_of_an_undisturbed_run(tmp_path, eng
             assert said["documents"]["written"] == said["documents"]["read"] == shards * documents
             assert whole == undisturbed
             shutil.rmtree(tmp_path / "out")
-    assert min(killed.values()) > 0

@@ -166,7 +166,7 @@ def test_a_store_that_is_away_is_asked_again_and_then_the_same_goes_on(server, t
     monkeypatch.setattr(store, "PATIENCE", 1.0)
     with pytest.raises(StoreError, match=r"did not answer for 1 seconds .* the same command goes on from there"):
         stage.run(shards[1])
-    monkeypatch.setattr(store, "PATIENCE", 60.0)
+    monkeypatch.setattr(store, "PATIENCE", 600.0)
     back = threading.Timer(2, server.start)
     back.start()
     stage.run(shards[1])
@@ -180,16 +180,20 @@ def test_a_store_that_is_away_for_a_while_stops_nothing(server, tmp_path):
     for shard in range(6):
         write_jsonl(tmp_path / f"in/{shard}.jsonl", [row(n + 100 * shard, []) for n in range(50)])
     send(tmp_path / "in", "s3://bucket/in")
-    assert start(tmp_path, "s3://bucket/in", "s3://bucket/whole").wait(300) == 0
-    process = start(tmp_path, "s3://bucket/in", "s3://bucket/out")
-    until = time.monotonic() + 120
-    while not store.entries("s3://bucket/out") and time.monotonic() < until:
-        time.sleep(0.1)
-    server.stop()
-    while process.poll() is None and "the store did not answer" not in (tmp_path / "log").read_text():
-        time.sleep(0.1)
-    assert process.poll() is None, (tmp_path / "log").read_text()
-    server.start()
-    assert process.wait(300) == 0
-    assert fetch("s3://bucket/out") == fetch("s3://bucket/whole")
-    assert len(fetch("s3://bucket/out")) == 6 + 6 + 1
+    assert start(tmp_path, "s3://bucket/in", "s3://bucket/whole").wait(900) == 0
+    for attempt in range(20):  # begun anew where it was quicker
+        out = f"s3://bucket/out{attempt}"
+        process = start(tmp_path, "s3://bucket/in", out)
+        while process.poll() is None and not store.entries(out):
+            time.sleep(0.1)
+        server.stop()
+        while process.poll() is None and "the store did not answer" not in (tmp_path / "log").read_text():
+            time.sleep(0.1)
+        server.start()
+        assert process.wait(900) == 0, (tmp_path / "log").read_text()
+        assert fetch(out) == fetch("s3://bucket/whole")
+        assert len(fetch(out)) == 6 + 6 + 1
+        if "the store did not answer" in (tmp_path / "log").read_text():
+            break
+    else:
+        raise AssertionError("the store was never missed")

@@ -11,7 +11,7 @@ from iconotext.adapters.stable_id import stable_id
 from iconotext.excerpts import CHUNK_WORDS
 from iconotext.extras import require
 from iconotext.pipeline import Linker
-from iconotext.read import Failure, ReadSettings, read_all
+from iconotext.read import Failure, ReadSettings, find_documents, read_found
 from iconotext.read.find import no_documents
 from iconotext.report.as_excerpts import row
 from iconotext.types import LinkedDocument
@@ -65,7 +65,9 @@ class PictureLoader(BaseLoader):
         self.failures = []
         self._linker = self._linker or Linker.load()
         some = False
-        for linked in self._linker.link_all(read_all(self._paths, self._settings)):
+        settings, skipped = self._settings or ReadSettings(), Counter[str]()
+        found = list(find_documents(self._paths, settings, skipped=skipped))
+        for linked in self._linker.link_all(read_found(found, settings)):
             if isinstance(linked, Failure):
                 self.failures.append(linked)
                 logger.warning("left out: %s", linked.error)
@@ -73,5 +75,5 @@ class PictureLoader(BaseLoader):
                 some = True
                 yield from documents(linked, self._words)
         if not some:
-            none = no_documents(self._paths, self._settings or ReadSettings(), Counter())
+            none = no_documents(self._paths, settings, skipped)
             raise self.failures[0].error if self.failures else none

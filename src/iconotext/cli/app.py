@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from iconotext import __version__
-from iconotext.cli.common import known_errors
+from iconotext.cli.common import end_soon_when_interrupted, known_errors
 from iconotext.cli.config import configured
 from iconotext.cli.lazy_group import HELP, LazyCommand, lazy_group
 from iconotext.cli.output import say
@@ -47,6 +47,9 @@ COMMANDS = {
     "cache": LazyCommand("cache:cache", "Say where the cache is, how large, and what is in it."),
 }
 
+ENDS_OTHERS = ("serve", "train", "reproduce", "scale", "mcp")
+"""Commands that answer others or lead other processes, and take the time to end these."""
+
 app = typer.Typer(
     name="iconotext",
     cls=lazy_group(COMMANDS),
@@ -81,6 +84,8 @@ def options(
 def main() -> None:
     """Run the program."""
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # not even with --download
+    if sys.argv[1:2] and sys.argv[1] not in ENDS_OTHERS:
+        end_soon_when_interrupted()
     command = COMMANDS.get(sys.argv[1]) if len(sys.argv) > 2 else None
     if command and command.reads and not set(HELP) & set(sys.argv):
         with known_errors():

@@ -10,14 +10,14 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from time import monotonic
+from time import monotonic, sleep
 from typing import TypeVar
 
 from iconotext.cli.output import complain, output_console
 from iconotext.errors import IconotextError, SettingError
 from iconotext.extras import missing_package
 from iconotext.plain_text import readable
-from iconotext.write import reporting_full_disk
+from iconotext.write import reporting_full_disk, written
 
 EVERY = 15.0
 """Seconds between two lines of progress."""
@@ -25,15 +25,36 @@ EVERY = 15.0
 Item = TypeVar("Item")
 
 
+GRACE = 2.0
+"""Seconds after Ctrl-C in which the program ends by itself."""
+
+_telling = threading.Lock()
+
+
 @contextmanager
-def known_errors(*, download: bool = False, goes_on: bool = False, status: int = 1) -> Iterator[None]:
+def known_errors(
+    *, download: bool = False, goes_on: bool = False, elsewhere: bool = False, status: int = 1
+) -> Iterator[None]:
     """For every error that iconotext raises on purpose, end the program with a status and one line on stderr.
 
     Args:
         download: Whether missing models may be downloaded in the block.
         goes_on: Whether the same command continues where it was stopped.
+        elsewhere: Whether other processes write, or a database, so that nobody counts the files.
         status: Exit status, if 1 has another meaning.
     """
+    global _stopped
+    before, outer = len(written), _stopped
+
+    def stopped() -> str:
+        new = [] if elsewhere else list(written)[before:]
+        if new:
+            from iconotext.features.cache_place import cache_folder
+
+            new = [path for path in new if cache_folder() not in path.parents]
+        return f"stopped; {_what_is_there(len(new), elsewhere=elsewhere, goes_on=goes_on)}"
+
+    _stopped = stopped
     try:
         with ExitStack() as stack:
             stack.enter_context(_ends_when_terminated())
@@ -56,8 +77,53 @@ def known_errors(*, download: bool = False, goes_on: bool = False, status: int =
         _give_up_stdout()
         sys.exit(status)
     except KeyboardInterrupt as error:
-        complain(f"stopped; what was written is complete{', and the same command goes on from there' * goes_on}")
+        _tell_of_interruption()
         sys.exit(143 if isinstance(error, _Terminated) else 130)
+    finally:
+        if _stopped is stopped:  # no interruption was told of
+            _stopped = outer
+
+
+def _what_is_there(number: int, *, elsewhere: bool, goes_on: bool) -> str:
+    """What an interrupted command leaves behind."""
+    if not number and not elsewhere:
+        return "nothing was written"
+    files = "1 file was written, and is complete" if number == 1 else f"{number:,} files were written, and are complete"
+    said = "whatever was written is complete" if elsewhere else files
+    return f"{said}, and the same command goes on from there" if goes_on else said
+
+
+def _stopped() -> str:
+    return "stopped; nothing was written"
+
+
+def end_soon_when_interrupted() -> None:
+    """From now on, end the program ``GRACE`` seconds after Ctrl-C, even amid native code or while threads work.
+
+    Python's own handler waits for both. The files are whole whenever the program ends: they are written atomically.
+    """
+    if os.name != "posix":  # where only a socket can wake a thread
+        return
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    threading.Thread(target=_end_soon, args=(heard,), daemon=True).start()
+
+
+def _end_soon(heard: int) -> None:
+    while (number := os.read(heard, 1)[0]) not in (signal.SIGINT, signal.SIGTERM):
+        pass
+    sleep(GRACE)
+    _tell_of_interruption()
+    os._exit(128 + number)
+
+
+def _tell_of_interruption() -> None:
+    global _stopped
+    with _telling:
+        if line := _stopped():
+            complain(line)
+        _stopped = str  # once is enough
 
 
 class _Terminated(KeyboardInterrupt):

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import reprlib
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ import typer
 
 from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean
+from iconotext.strict_json import parse_toml
 
 OF_A_PROJECT = frozenset(
     {f"link.{name}" for name in ("to", "select", "evidence", "min-confidence", "explain", "include", "exclude")}
@@ -124,9 +124,9 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
         raise SettingError(f"{path}: more than {MAX_CHARACTERS:,} characters, which no settings need")
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingError(f"{path}: not TOML: {str(error).splitlines()[0]}") from error
+        return parse_toml(text)
+    except ValueError as error:
+        raise SettingError(f"{path}: {error}") from error
 
 
 def _of_command(table: Mapping[str, Any], command: str, commands: list[str], path: Path) -> dict[str, Any]:

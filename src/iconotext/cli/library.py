@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from iconotext.cli.common import known_errors, progress
 from iconotext.cli.options import LINKING, Download, Json, Reading, Runtime, Threads, argument, option, settings_options
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.pipeline import LinkSettings
-from iconotext.plain_text import counted, percent
+from iconotext.plain_text import counted, data_size, percent
 from iconotext.read import ReadSettings
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ def add(
     model: Annotated[
         str | None,
         option(
-            help="Model of a new library: default, no-training, the folder of a trained one, or a dual encoder such "
-            "as CLIP. A library keeps its model; if that was moved, say where it is now.",
+            help="Model of a new library: default, photographs (better at everyday photographs; for research only), "
+            "no-training, the folder of a trained one, or a dual encoder such as CLIP. A library keeps its model; if "
+            "that was moved, say where it is now.",
             autocompletion=complete.models,
         ),
     ] = None,
@@ -74,7 +76,7 @@ def add(
     - `iconotext library add lib s3://bucket/linked`
     - `iconotext library add lib`
     """
-    with known_errors(download=download, goes_on=True):
+    with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.library.update import add_paths
 
         def watch(files: Iterator[Found], total: int) -> Iterable[Found]:
@@ -149,13 +151,18 @@ def _report_json(path: Path, report: Report) -> dict[str, Any]:
 
 
 def _show_report(path: Path, report: Report) -> None:
+    from iconotext.images import is_harmless, kind_of
     from iconotext.library.files import file_kind
     from iconotext.plain_text import readable
 
-    for where, why in report.left_out[:SHOWN]:
+    named = [(where, why) for where, why in report.left_out if not is_harmless(why)]
+    for where, why in named[:SHOWN]:
         complain(f"{readable(where)}: {readable(why)}")
-    if len(report.left_out) > SHOWN:
-        complain(f"... and {len(report.left_out) - SHOWN} more left out; --json names them all")
+    if len(named) > SHOWN:
+        complain(f"... and {len(named) - SHOWN} more left out; --json names them all")
+    if harmless := Counter(kind_of(why) for _, why in report.left_out if is_harmless(why)):
+        kinds = "; ".join(f"{number:,} {kind}" for kind, number in harmless.most_common())
+        complain(f"left out as icons or copies: {kinds} (--json names them; --min-side 1 keeps all of them)")
     for reason, number in report.reasons.most_common(SHOWN):
         complain(f"{number:,} × {readable(reason)}")
     for where, why in report.failures:
@@ -174,7 +181,9 @@ def _show_report(path: Path, report: Report) -> None:
     for thing, number in (("picture", len(report.left_out) - of_shards), ("shard", of_shards)):
         parts += [f"{counted(number, thing)} left out"] if number else []
     parts += [f"{len(report.failures):,} failed"] if report.failures else []
-    say(f"{path}: {', '.join(parts)}")
+    nothing = report.documents and not (report.added or report.encoded or report.unchanged or report.removed)
+    said = f"; no pictures in {counted(report.documents, 'document')}: add documents that show some, or pictures"
+    say(f"{path}: {', '.join(parts)}{said if nothing and not report.left_out else ''}")
 
 
 def _show_list(found: dict[str, Any]) -> None:
@@ -193,7 +202,7 @@ def _show_list(found: dict[str, Any]) -> None:
         *[("", counted(found["single_pictures"], "single picture"))][: found["single_pictures"]],
         ("model", found["model"]),
         ("relations", ", ".join(found["relations"]) or "none"),
-        ("size", f"{found['bytes'] / 2**20:,.1f} MiB"),
+        ("size", data_size(found["bytes"])),
         (
             "search",
             "exact"

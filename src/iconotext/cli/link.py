@@ -82,13 +82,17 @@ def link(
     force: Annotated[
         bool, typer.Option("--force", help="Make every page anew, and replace files that are not ours.")
     ] = False,
+    all_pages: Annotated[
+        bool, typer.Option("--all-pages", help="Make a page of each document of a folder, also without pictures.")
+    ] = False,
     quiet: Quiet = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell of every file.")] = False,
 ) -> None:
     """Find which sentences each picture belongs to.
 
     Pages are brought up to date: what has not changed is not linked again, and pages of documents that are gone are
-    removed. Stop it when you like: the same command goes on from there.
+    removed. Documents of a folder that have no picture get no page. Stop it when you like: the same command goes on
+    from there.
 
     **Examples**
 
@@ -103,6 +107,9 @@ def link(
     with known_errors(download=download, goes_on=to is Format.HTML and not is_page(output)):
         if quiet and verbose:
             raise SettingError("--quiet and --verbose contradict each other: give one of them")
+        in_folder = to is Format.HTML and not is_page(output)
+        if all_pages and not in_folder:
+            raise SettingError("--all-pages is for a folder of pages: leave it out")
         from iconotext.features.cache_place import cache_folder
         from iconotext.read import fetch_pages
 
@@ -111,8 +118,8 @@ def link(
         files, reading = fetch_pages(paths, reading, cache_folder() / "pages")
         if calibration is not None and linking.max_false is None:
             raise SettingError("--calibration is for promises: add --max-false 0.1")
-        settings = RunSettings(model, reading, linking, force, quiet, calibration)
-        if to is Format.HTML and not is_page(output):
+        settings = RunSettings(model, reading, linking, force, quiet, calibration, all_pages)
+        if in_folder:
             link_folder(files, output or Path("linked"), settings)
         else:
             link_file(files, output, to, settings)
@@ -124,6 +131,7 @@ class RunSettings:
 
     Attributes:
         calibration: Corpus that promises are made from, None for what ships.
+        all_pages: Whether documents of folders get a page without pictures, too.
     """
 
     model: str = "default"
@@ -132,6 +140,7 @@ class RunSettings:
     force: bool = False
     quiet: bool = False
     calibration: Path | None = None
+    all_pages: bool = False
 
     def linker(self) -> Linker:
         """The linker, with the calibration figures."""
@@ -160,7 +169,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     """Bring a folder of pages up to date; ``Run.finish`` says with which status it ends."""
     from iconotext.cli.link_run import Run
     from iconotext.read import Failure
-    from iconotext.report.page_folder import INDEX, PageFolder, Source
+    from iconotext.report.page_folder import INDEX, PageFolder, Source, WithoutPictures
     from iconotext.report.problems import NAME
 
     if folder.suffix.lower() in OF_FILES and not folder.is_dir():
@@ -188,20 +197,22 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
 
     pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.found])
     sources = (
-        Source(path, name, partial(_read, path, settings.reading, within, name))
+        Source(path, name, partial(_read, path, settings.reading, within, name), settings.all_pages or within is None)
         for (path, within), name in zip(run.found, run.names, strict=True)
     )
     last = INDEX
     for made in run.watched(pages.update(sources, link_all)):
         if isinstance(made, Failure):
             run.failed(made)
+        elif isinstance(made, WithoutPictures):
+            run.without_pictures(made.file)
         else:
             path, record, linked = made
             run.made(path, record.counts, linked)
             last = record.page
     removed = pages.finish([path for path in paths if path.is_dir()], run.problems)
     run.show_table()
-    if run.linked and not settings.quiet:
+    if run.shows_pictures and not settings.quiet:
         say(f"Open {folder / (last if run.linked == 1 else INDEX)}", err=True)
     run.finish(all_in=folder / NAME, removed=removed)
 
@@ -245,7 +256,7 @@ def link_file(paths: list[Path], output: Path | None, to: Format, settings: RunS
         write_text(interface, labelling_config(), force=force)
         written += f", and the labelling interface of the project: {interface}"
     run.show_table()
-    if not settings.quiet and (run.linked or to is not Format.HTML):
+    if not settings.quiet and (run.shows_pictures or to is not Format.HTML):
         say(written, err=True)
     run.finish()
 

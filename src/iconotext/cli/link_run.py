@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from iconotext.cli.common import progress
 from iconotext.cli.output import complain, output_console, say
 from iconotext.errors import OutputError
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.read import Failure, ReadSettings
@@ -60,7 +61,6 @@ class Run:
         self.found = [(path, folder) for path, folder in found if folder is None or path.resolve() != own]
         self.names = unique_names([path for path, _ in self.found])
         if not self.found:
-            self._tell_unread()
             raise no_documents(paths, reading, self._skipped)
         self.promises: tuple[Promise, ...] = ()
         self.habits: set[str] = set()
@@ -69,6 +69,7 @@ class Run:
         self._failures: list[Failure] = []
         self._images: list[Problem] = []
         self._unchanged = 0
+        self._without_pictures = 0
         self._problems_shown = False
         self._only: LinkedDocument | None = None
         self._foreign: Counter[str] = Counter()
@@ -77,6 +78,15 @@ class Run:
     def linked(self) -> int:
         """How many documents are linked so far."""
         return len(self._counts)
+
+    @property
+    def _documents(self) -> int:
+        return len(self._counts) + len(self._failures) + self._without_pictures
+
+    @property
+    def shows_pictures(self) -> bool:
+        """Whether any of the linked documents has a picture."""
+        return any(counts.pictures for counts in self._counts)
 
     @property
     def problems(self) -> list[Problem]:
@@ -96,6 +106,11 @@ class Run:
         """Remember a document that could not be read or linked, or whose page could not be written."""
         self._failures.append(failure)
         logger.info("%s: failed", failure.path)
+
+    def without_pictures(self, path: Path) -> None:
+        """Remember a document that gets no page, since it has no picture."""
+        self._without_pictures += 1
+        logger.info("%s: no picture, no page", path)
 
     def made(self, path: Path | None, counts: Counts, linked: LinkedDocument | None) -> None:
         """Remember a document that is linked; ``linked`` is None where it was already, and nothing has changed."""
@@ -152,15 +167,32 @@ class Run:
         if self._foreign.total() > len(self._foreign) and not self._quiet:
             counts = ", ".join(f"{number:,} {language}" for language, number in self._foreign.most_common())
             say(f"In languages that the model does not know: {counts}", err=True)
+        bare, total = self._without_pictures, self._documents
+        if bare and not self._quiet:
+            say(
+                f"{bare:,} of {counted(total, 'document')} {'has' if bare == 1 else 'have'} no picture and so no page: "
+                "--all-pages makes one of each",
+                err=True,
+            )
         if removed and not self._quiet:
-            say(f"{removed:,} {'page' if removed == 1 else 'pages'} removed, as their documents are gone", err=True)
+            say(
+                f"{counted(removed, 'page')} removed: of documents that are gone"
+                + (" or have no picture" if bare else ""),
+                err=True,
+            )
+        if (self._counts or bare) and not self.shows_pictures and not self._quiet:
+            say(
+                f"No pictures in {counted(self.linked + bare, 'document')}, so there is nothing to link: name documents"
+                " that show some; pictures without a document are for iconotext library add",
+                err=True,
+            )
         self._tell_problems(all_in)
         hard = any(failure.path in self._given or isinstance(failure.error, OutputError) for failure in self._failures)
-        if hard or not self._counts:
+        if hard or not (self._counts or bare):
             sys.exit(1)
 
     def _tell_problems(self, all_in: Path | None) -> None:
-        failed, total = len(self._failures), len(self._counts) + len(self._failures)
+        failed, total = len(self._failures), self._documents
         problems = self.problems[: failed if self._quiet or self._problems_shown else None]
         for problem in problems[:SHOWN]:
             complain(str(problem))

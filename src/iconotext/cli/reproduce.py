@@ -112,7 +112,7 @@ def reproduce(
     - `iconotext reproduce li2021/bias --corpus dii.jsonl`
     - `iconotext reproduce alikhani2021/5 --corpus clue.jsonl --seeds 3`
     """
-    with known_errors(download=download, goes_on=True):
+    with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.extras import require
 
         require("papers", purpose="reproducing a table")

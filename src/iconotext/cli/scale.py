@@ -83,7 +83,7 @@ def link(
     - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --workers 32 --sample 0.01`
     - `iconotext scale link s3://bucket/obelics -o s3://bucket/linked --engine ray --address 10.0.0.1:6379`
     """
-    with known_errors(download=download, goes_on=True):
+    with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.scale.run import link_shards
 
         done = link_shards(
@@ -125,7 +125,7 @@ def duplicates(
     - `iconotext scale duplicates shards/ -o hashes/`
     - `iconotext scale link shards/ -o linked/ --without hashes/_duplicates.parquet`
     """
-    with known_errors(goes_on=True):
+    with known_errors(goes_on=True, elsewhere=True):
         from iconotext.scale.duplicates import find_duplicates
 
         done = find_duplicates(shards, output, distance=distance, settings=settings, engine=work, watch=_watch)
@@ -162,7 +162,7 @@ def features(
     - `iconotext train hessel2019/dense --corpus features/ --output my-model`
     - `iconotext scale features s3://bucket/obelics --recipe adapt -o s3://bucket/features --engine ray`
     """
-    with known_errors(download=download, goes_on=True):
+    with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.recipe import load_recipe
         from iconotext.train.feature_shards import write_features
 

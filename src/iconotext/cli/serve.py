@@ -40,11 +40,10 @@ def serve(
     - `iconotext serve --root docs/ --data reviews/`
     - `iconotext serve --library lib --root photos/`
     - `iconotext serve --study study.sqlite`
-    - `iconotext serve --models models/ --corpus articles.jsonl`
     - `iconotext serve --port 0 --no-browser`
     - `iconotext serve --host 0.0.0.0 --allow docs.example.org`
     """
-    with known_errors(goes_on=True):
+    with known_errors(goes_on=True, elsewhere=True):
         from iconotext.extras import require
 
         require("web", purpose="iconotext serve")

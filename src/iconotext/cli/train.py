@@ -59,7 +59,7 @@ def train(
     - `iconotext train my-recipe.toml -c first.jsonl -c second.jsonl`
     - `iconotext train relations -c clue.jsonl -c cite.jsonl` learns how texts and pictures relate, from labels
     """
-    with known_errors(download=download, goes_on=True):
+    with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.recipe import load_recipe, shipped_recipes
         from iconotext.recipe.relation_recipe import is_relation_recipe
         from iconotext.scale.store import is_remote

@@ -19,6 +19,7 @@ from iconotext.extras import require
 from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
 from iconotext.recipe.encoders import IdentitySettings, ProjectionSettings, TowerSettings
+from iconotext.strict_json import parse_json
 from iconotext.write import write_bytes, write_text
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def load_model(folder: Path) -> StoredModel:
         raise FeatureError(f"{folder}: no model is in this folder: {missing} is missing (has training ended?)")
     from safetensors import SafetensorError, safe_open
 
+    from iconotext.features.hub import check_finite
     from iconotext.features.vocabulary import load_vocabulary
 
     try:
@@ -186,7 +188,8 @@ def load_model(folder: Path) -> StoredModel:
         with safe_open(os.fspath(folder / WEIGHTS), framework="numpy") as file:
             metadata = file.metadata() or {}
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-        about: dict[str, Any] = json.loads(metadata[ABOUT])
+        check_finite(str(folder / WEIGHTS), weights)
+        about: dict[str, Any] = parse_json(metadata[ABOUT])
         inputs, backbones = Inputs(**about["inputs"]), dict[str, str](about["backbones"])
         # The default model was written before these existed.
         concepts, relations = list[str](about.get("concepts", [])), list[str](about.get("relations", []))
@@ -196,6 +199,19 @@ def load_model(folder: Path) -> StoredModel:
     except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FeatureError(f"{folder / WEIGHTS}: damaged, or of another recipe: {error}") from error
     return stored
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """The figures of a model from its training; ``FeatureError`` if they are missing or damaged."""
+    path = folder / METRICS
+    try:
+        found = parse_json(path.read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("not figures by name")
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise FeatureError(f"{path}: damaged or missing ({said}); remove it, and train again") from error
+    return found
 
 
 def _in_torch(stored: StoredModel, side: str) -> bool:

@@ -26,6 +26,7 @@ from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import TextBackbone, cached_text
 from iconotext.features.cached import keep_texts
 from iconotext.features.model_folder import no_such_model
+from iconotext.strict_json import parse_json
 from iconotext.write import write_bytes
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
         raise FeatureError(f"{folder}: there is no relation model in this folder: {WEIGHTS} is missing")
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
-            about: dict[str, Any] = json.loads((file.metadata() or {})[ABOUT])
+            about: dict[str, Any] = parse_json((file.metadata() or {})[ABOUT])
             arrays = {name: file.get_tensor(name).astype(np.float32) for name in ARRAYS}
         weights = RelationWeights(tuple(map(str, about["relations"])), arrays, dict(about["backbones"]))
         if weights.backbones["text"] != layers.name:

@@ -14,6 +14,7 @@ import numpy as np
 from iconotext.errors import CorpusError, ShapeError
 from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
 from iconotext.evaluate.metrics import auc, checked_scores, gold_matrix, image_hits, precision_at
+from iconotext.strict_json import parse_json
 from iconotext.write import open_atomic
 
 if TYPE_CHECKING:
@@ -252,7 +253,10 @@ def read_results(path: Path, *, resamplings: int = RESAMPLINGS, seed: int = 0) -
     except pa.ArrowException as error:
         raise CorpusError(f"{path}: not a results file: a column has another type: {error}") from error
     documents = tuple(DocumentScores(**{_FIELDS.get(name, name): value for name, value in row.items()}) for row in rows)
-    about = json.loads((table.schema.metadata or {}).get(_ABOUT, b"{}"))
+    try:
+        about = parse_json((table.schema.metadata or {}).get(_ABOUT, b"{}"))
+    except ValueError as error:
+        raise CorpusError(f"{path}: not a results file: what it says of itself is {error}") from error
     return Results(Evaluation(documents, resamplings, seed), about)
 
 

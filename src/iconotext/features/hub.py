@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from iconotext.errors import FeatureError, IconotextError
 from iconotext.extras import require
 from iconotext.features.device import best_device
+from iconotext.strict_json import parse_json
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import NDArray
 
 Foreign = Any
 """An object of a library without useful types."""
@@ -18,16 +28,46 @@ Foreign = Any
 SIDE = 512
 """Shorter side in pixels to which a picture may be reduced when it is decoded, before the model's own processing."""
 
+MAX_COUNT = 1000
+"""Layers or classes that a model's settings may ask for, if its files have fewer weights; each takes time to make."""
+
+SPARE = 2**24
+"""Numbers that a model may have beside four times those in its files: buffers, and parts that were never trained."""
+
+MAX_GROWTH, MAX_AROUND = 4096, 64
+"""How many times longer a tokenizer may make a text, and how many tokens it may put around it."""
+
+_AROUND = ("single", "pair", "ids")
+
+_COUNTED = re.compile(r"(?:^|_)(?:layers?|depths?|blocks?|stages?|groups?|labels|classes|experts)$|^n_layer|_layers_")
+"""Names of settings that say how many layers or classes there are."""
+
+_SIDE = re.compile(r"^(?:in_features|out_features|hidden_dim|out_channels|dimension|\w*word_embedding_dimension)$")
+"""Names of the sides of matrices for which sentence-transformers makes room before it looks at the weights."""
+
+_REPEATED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]|[*+]|\{\d*,\d*\}|[(|)]", re.DOTALL)
+"""The parts of a regular expression that decide whether it may try every way to divide a text."""
+
 
 def pretrained(kind: Literal["AutoConfig", "AutoImageProcessor", "AutoTokenizer"], folder: Path) -> Foreign:
-    """Load a part of a model with transformers; nothing is downloaded, and no code in the folder is run."""
+    """Load a part of a model with transformers; nothing is downloaded, and no code in the folder is run.
+
+    Raises:
+        FeatureError: The folder's settings ask for what no model needs.
+    """
+    check_settings(folder)
     companion: Foreign = getattr(import_module("transformers"), kind)
     return companion.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
-    """A model of transformers, ready for inference, and the names of weights that its folder lacks."""
+    """A model of transformers, ready for inference, and the names of weights that its folder lacks.
+
+    Raises:
+        FeatureError: Its settings ask for far more than its files hold, or a weight is not finite.
+    """
     made: Foreign = getattr(import_module("transformers"), kind)
+    check_size(made, folder)
     model, info = made.from_pretrained(
         folder,
         local_files_only=True,
@@ -36,6 +76,7 @@ def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
         output_loading_info=True,
         dtype="float32",
     )
+    check_finite(str(folder), model.state_dict())
     return model.to(best_device()).eval(), sorted(info["missing_keys"])
 
 
@@ -43,6 +84,159 @@ def check_weights(name: str, missing: list[str]) -> None:
     """Raise ``FeatureError`` if weights are missing that the model needs."""
     if missing:
         raise FeatureError(f"{name}: weights are missing ({', '.join(missing[:3])}): fetch the model again")
+
+
+def check_settings(folder: Path) -> None:
+    """Check what the settings in a folder would cost before a library follows them.
+
+    Raises:
+        FeatureError: They ask for endless layers, classes or characters, for files elsewhere, or are no JSON.
+    """
+    for pattern, check in (
+        ("config.json", _check_counts),
+        ("*.index.json", _check_shards),
+        ("tokenizer.json", _check_tokenizer),
+    ):
+        for file in folder.glob(pattern):
+            try:
+                check(parse_json(file.read_bytes()), file)
+            except ValueError as error:
+                raise FeatureError(f"{file}: {error}: fetch the model again") from error
+
+
+def is_of_transformers(folder: Path) -> bool:
+    """Whether a folder has settings of a model of transformers; they were checked before."""
+    path = folder / "config.json"
+    settings = parse_json(path.read_bytes()) if path.is_file() else None
+    return isinstance(settings, dict) and "model_type" in settings
+
+
+def check_size(made: Foreign, folder: Path) -> None:
+    """Check that a model of transformers has about as many numbers as its files, without making room for them.
+
+    Raises:
+        FeatureError: It has far more.
+    """
+    import torch
+
+    held = _held(folder)
+    if not held:
+        return  # without weights it is refused when it is loaded
+    with torch.device("meta"):
+        model = made.from_config(pretrained("AutoConfig", folder), trust_remote_code=False)
+    _check_fits(sum(each.numel() for each in (*model.parameters(), *model.buffers())), held, folder)
+
+
+def check_finite(name: str, arrays: Mapping[str, torch.Tensor | NDArray[Any]]) -> None:
+    """Raise ``FeatureError`` if a number of a model is not finite."""
+    for part, array in arrays.items():
+        finite = np.isfinite(array) if isinstance(array, np.ndarray) else array.isfinite()
+        if not finite.all():
+            raise FeatureError(f"{name}: has numbers that are not finite ({part}): fetch or train the model again")
+
+
+def _held(folder: Path) -> int:
+    """The number of numbers in the weights' files of a folder; only their headers are read."""
+    from safetensors import safe_open
+
+    total = 0
+    for path in folder.glob("*.safetensors"):
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            total += sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+    return total
+
+
+def _check_fits(wanted: int, held: int, where: Path) -> None:
+    if wanted > 4 * held + SPARE:
+        raise FeatureError(
+            f"{where}: its settings ask for {wanted:,} numbers, and its files hold {held:,}: fetch the model again"
+        )
+
+
+def _check_counts(settings: Any, file: Path) -> None:
+    held, sides = _held(file.parent), []
+    for name, value in _integers(settings):
+        most = max(MAX_COUNT, held) if name.endswith(("labels", "classes")) else MAX_COUNT
+        if _COUNTED.search(name) and value > most:
+            raise FeatureError(f"{file}: {name} is {value:,}, more than a model can have: fetch the model again")
+        if _SIDE.search(name):
+            sides.append(value)
+    _check_fits(math.prod(sorted(sides)[-2:]), held, file)
+
+
+def _integers(settings: Any) -> Iterator[tuple[str, int]]:
+    """The integers in settings, each with its name; those of a list count together."""
+    left = [("", settings)]
+    while left:
+        name, value = left.pop()
+        if isinstance(value, dict):
+            left += [(str(key), each) for key, each in value.items()]
+        elif isinstance(value, list) and value and all(type(each) is int for each in value):
+            yield name, sum(map(abs, value))
+        elif isinstance(value, list):
+            left += [(name, each) for each in value]
+        elif type(value) is int:
+            yield name, value
+
+
+def _check_shards(settings: Any, file: Path) -> None:
+    files = settings.get("weight_map") if isinstance(settings, dict) else None
+    for name in set(map(str, files.values())) if isinstance(files, dict) else ():
+        if Path(name).name != name:
+            raise FeatureError(f"{file}: names weights that lie elsewhere ({name}): fetch the model again")
+
+
+def _check_tokenizer(settings: Any, file: Path) -> None:
+    """Refuse a tokenizer that makes short texts endless, or that may take endless time for one."""
+    parts = list(_objects(settings))
+    growth = math.prod(map(_growth, parts))
+    around = max((len(part[name]) for part in parts for name in _AROUND if isinstance(part.get(name), list)), default=0)
+    if growth > MAX_GROWTH or around > MAX_AROUND:
+        raise FeatureError(f"{file}: makes short texts endless: use another model")
+    for part in parts:
+        if isinstance(expression := part.get("Regex"), str) and may_try_every_way(expression):
+            raise FeatureError(f"{file}: {expression[:80]!r} may take endless time for a text: use another model")
+
+
+def _growth(part: dict[str, Any]) -> int:
+    """How many times longer a part of a tokenizer may make a text of one character or more."""
+    pattern = part.get("pattern")
+    said = str(part.get("prepend", part.get("content", "") if part.get("type") == "Replace" else ""))
+    replaced = str(pattern.get("String", "")) if isinstance(pattern, dict) else ""
+    return max(1, len(said) // max(1, len(replaced)) + ("prepend" in part))
+
+
+def _objects(settings: Any) -> Iterator[dict[str, Any]]:
+    """All objects in a tokenizer's file but its vocabulary."""
+    left = [settings]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            yield value
+            left += [each for name, each in value.items() if name not in ("vocab", "merges", "added_tokens")]
+        elif isinstance(value, list):
+            left += value
+
+
+def may_try_every_way(expression: str) -> bool:
+    """Whether a regular expression repeats a group in which something is repeated or has alternatives."""
+    groups: list[bool] = []
+    closed = False  # whether such a group has just ended
+    end = -1
+    for found in _REPEATED.finditer(expression):
+        sign = found[0]
+        if sign == "(":
+            groups.append(False)
+        elif sign == ")":
+            closed, end = (groups.pop() if groups else False), found.end()
+            if groups and closed:
+                groups[-1] = True
+        elif sign == "|" or sign[0] in "*+{":
+            if sign != "|" and closed and found.start() == end:
+                return True
+            if groups:
+                groups[-1] = True
+    return False
 
 
 @contextmanager

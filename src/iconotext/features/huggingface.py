@@ -16,7 +16,7 @@ from iconotext.extras import require
 from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
 from iconotext.features.decoding import network_backbone
 from iconotext.features.device import best_device, looking
-from iconotext.features.hub import SIDE, Foreign, check_weights, loading, pretrained, pretrained_model
+from iconotext.features.hub import SIDE, Foreign, check_finite, check_weights, loading, pretrained, pretrained_model
 from iconotext.features.model_folder import revised_name
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
 
         image = _image_backbone(network, processor, revised_name(name, folder), None)
         vectors = partial(_text_vectors, model, tokens, image.dim)
+        check_finite(name, {"the vector of a word": vectors(["a"])})
         return DualEncoder(TextBackbone(image.name, image.dim, vectors), image)
 
 
@@ -139,6 +140,7 @@ def _image_backbone(network: Network, processor: Foreign, name: str, classes: tu
 
     prepare = partial(prepared, processor)
     probe = forward([prepare(Pillow.new("RGB", (SIDE, SIDE), "grey"))], True)
+    check_finite(name, {f"{part} of a grey picture": array for part, array in probe.items()})
     dim, has_regions = probe["pooled"].shape[1], "regions" in probe
     return network_backbone(name, dim, prepare, forward, at_least=SIDE, classes=classes, has_regions=has_regions)
 

@@ -6,7 +6,6 @@ Models are downloaded only here, and only if allowed. The code that loads a mode
 from __future__ import annotations
 
 import difflib
-import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from iconotext.errors import FeatureError
+from iconotext.strict_json import parse_json
 
 TEXT_BACKBONES = ("minilm",)
 IMAGE_BACKBONES = ("efficientnet-lite0",)
@@ -155,7 +155,7 @@ def _fetched(name: str, ours: Sequence[str]) -> Path:
 def is_dual_encoder(folder: Path) -> bool:
     """Whether a folder has a transformers model with a text and an image side; nothing is loaded."""
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return not (folder / "modules.json").is_file() and {"text_config", "vision_config"} <= config.keys()

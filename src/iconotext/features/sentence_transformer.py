@@ -14,7 +14,7 @@ from iconotext.errors import FeatureError
 from iconotext.features.backbone import DualEncoder, TextBackbone
 from iconotext.features.decoding import network_backbone
 from iconotext.features.device import best_device
-from iconotext.features.hub import SIDE, loading
+from iconotext.features.hub import SIDE, check_finite, check_settings, check_size, is_of_transformers, loading
 from iconotext.features.model_folder import revised_name
 
 if TYPE_CHECKING:
@@ -59,7 +59,12 @@ def load_clip_like(name: str, folder: Path) -> DualEncoder:
 def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
     with loading(name):
         from sentence_transformers import SentenceTransformer
+        from transformers import AutoModel
 
+        for place in (folder, *(each for each in folder.iterdir() if each.is_dir())):
+            check_settings(place)
+            if is_of_transformers(place):  # else a layer of sentence-transformers itself
+                check_size(AutoModel, place)
         model = SentenceTransformer(
             str(folder),
             device=str(best_device()),
@@ -67,8 +72,10 @@ def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
             trust_remote_code=False,
             model_kwargs={"use_safetensors": True},
         ).eval()
-        dim = model.encode(["probe"], show_progress_bar=False).shape[1]  # not every model knows its dimension
-        return model, revised_name(name, folder), int(dim)
+        check_finite(name, model.state_dict())
+        probe = model.encode(["probe"], show_progress_bar=False)  # not every model knows its dimension
+        check_finite(name, {"the vector of a word": probe})
+        return model, revised_name(name, folder), int(probe.shape[1])
 
 
 def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> FloatMatrix:

@@ -12,7 +12,8 @@ def intra_document(likely: Tensor, unlikely: Tensor, *, margin: float) -> Tensor
 
     Args:
         likely: (P,) float, similarity of each document with itself, TK(M) or another one.
-        unlikely: (P,) float, of the least likely links of the same matrix; see ``similarity.negative_similarities``.
+        unlikely: (P,) float, of the least likely links of the same matrix; see
+            ``similarity.sets.negative_similarities``.
         margin: 0 or more; half of that of the cross-document objective in the paper.
 
     Returns:

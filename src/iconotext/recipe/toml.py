@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -14,6 +13,7 @@ from iconotext.plain_text import did_you_mean, there_are
 from iconotext.recipe.base import Settings
 from iconotext.recipe.recipe import Recipe
 from iconotext.recipe.wrong_value import wrong_value
+from iconotext.strict_json import parse_toml
 
 Tables = Sequence[type[Settings]]
 
@@ -132,11 +132,13 @@ def shipped_recipes() -> dict[str, Path]:
 def read_toml(path: Path) -> dict[str, Any]:
     """The contents of a TOML file; ``SettingError`` if it cannot be read, or is not TOML."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise SettingError(f"{path}: not TOML: {error}") from error
+    except ValueError as error:
+        raise SettingError(f"{path}: {error}") from error
 
 
 def _recipes_folder() -> Path:
@@ -159,8 +161,8 @@ def _value(text: str, annotation: Any) -> Any:
     if text == "none" and type(None) in get_args(annotation):
         return None
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        value = parse_toml(f"value = {text}")["value"]
+    except ValueError:
         return text
     if isinstance(value, str) or _fits(value, annotation) or not _fits(text, annotation):
         return value

@@ -14,6 +14,7 @@ from iconotext.corpus.image_files import content_key
 from iconotext.errors import OutputError
 from iconotext.scale.shards import Shard
 from iconotext.scale.store import Entry, entries, entry, is_remote, joined, read_bytes, remove, write
+from iconotext.strict_json import parse_json
 
 SETUP, MANIFESTS = "_run.json", "_manifests"
 """In the output folder: the file with the setup of all shards, and the folder of manifests. Programs that read folders
@@ -143,10 +144,10 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
         write(address, f"{said}\n".encode())
     else:
         try:
-            there = json.loads(data)
+            there = parse_json(data)
         except ValueError as error:
             raise OutputError(f"{address}: damaged; name another folder") from error
-        different = list(differences(there, json.loads(said)))
+        different = list(differences(there, parse_json(said)))
         if different and (anew or not others(output, ())):  # of a run that wrote no result
             write(address, f"{said}\n".encode())
         elif different:

@@ -33,6 +33,7 @@ from iconotext.scale.manifest import Manifest, forget, is_done, sha256_of, write
 from iconotext.scale.shards import Shard, result_address
 from iconotext.scale.stage import Counts, Stage
 from iconotext.scale.store import at_hand, joined, target
+from iconotext.strict_json import parse_json
 from iconotext.types import Document, Image, TextLine
 from iconotext.write import open_atomic, write_text
 
@@ -196,7 +197,7 @@ def _images(path: Path, folder: Path, rows: Iterable[int] | None = None) -> Iter
     with pq.ParquetFile(path) as table:
         for n in range(table.num_row_groups) if rows is None else rows:
             (row,) = table.read_row_group(n).to_pylist()
-            said = json.loads(row["image"])
+            said = parse_json(row["image"])
             if said["lines"] is not None:
                 said["lines"] = tuple(TextLine(**{**line, "box": tuple(line["box"])}) for line in said["lines"])
             file = None
@@ -265,7 +266,7 @@ def _keep_lines(source: Path, path: Path, promises: Promises, counts: Counts, *,
     def lines() -> Iterator[str]:
         with source.open(encoding="utf-8", newline="\n") as file:
             for line in file:
-                said = json.loads(line)
+                said = parse_json(line)
                 passed = {claim: images.get(said["id"], frozenset()) for claim, images in promises.passed.items()}
                 if promises.required != "none":
                     said["links"] = [each for each in said["links"] if each["image"] in passed[promises.required]]

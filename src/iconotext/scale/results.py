@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import Shard
 from iconotext.scale.stage import Counts, Stage
 from iconotext.scale.store import address_of, at_hand, entry, is_remote, read_bytes
+from iconotext.strict_json import parse_json
 from iconotext.types import Document, Link, LinkedDocument
 
 COLUMNS = ["document", "image", "problem", "sentence", "score", "confidence"]
@@ -55,7 +55,7 @@ class Result:
 def has_no_links(folder: Path) -> bool:
     """Whether a folder holds other results of shards than links: features, or hashes of pictures."""
     try:
-        setup = json.loads(read_bytes(address_of(folder / SETUP)) or b"{}")
+        setup = parse_json(read_bytes(address_of(folder / SETUP)) or b"{}")
     except (OSError, ValueError):
         return False
     return isinstance(setup, dict) and {"iconotext", "shards"} <= setup.keys() and "linking" not in setup
@@ -73,7 +73,7 @@ def find_result(file: Path) -> Result | None:
         return None
     name = file.relative_to(folder).as_posix()
     try:
-        setup = json.loads(_held(folder / SETUP))
+        setup = parse_json(_held(folder / SETUP))
         manifest = Manifest.model_validate_json(_held((folder / MANIFESTS / name).with_suffix(".json")))
         there = entry(address_of(file))
         if manifest.output != name or there is None or manifest.size != there.size:

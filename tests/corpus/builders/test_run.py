@@ -167,7 +167,7 @@ from pathlib import Path
 from iconotext.corpus.builders.run import work_folder
 with work_folder(Path(sys.argv[1])):
     print("held", flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.corpus.builders.fetched import saved_image
 from iconotext.corpus.builders.folder import images_folder
 from iconotext.corpus.builders.settings import BuilderSettings
+from iconotext.corpus.builders.shards import with_images
 from iconotext.corpus.label_studio import annotated_row
 from iconotext.corpus.row import Row, UniqueIds
 from iconotext.errors import CorpusError
@@ -48,10 +49,11 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
             if made is None:
                 continue
             row, pictures = made
-            taken += _place_images(build, row, pictures, settings.images or path.parent)
+            there, copied = _place_images(build, row, pictures, settings.images or path.parent)
+            taken += copied
             row.id = ids.take(row.id)
             found, links = found + 1, links + len(row.links or ())
-            yield row.model_dump(exclude_none=True)
+            yield with_images(row.model_dump(exclude_none=True), there)
     if not found:
         raise CorpusError(f"{', '.join(map(str, settings.source))}: nobody has annotated any task")
     build.report.count("gold links", links)
@@ -70,9 +72,13 @@ def _tasks(path: Path) -> list[Any]:
     return tasks
 
 
-def _place_images(build: Build, row: Row, pictures: dict[int, str], home: Path) -> int:
-    """Name each picture from where the corpus lies; return how many were taken from the task."""
-    taken = 0
+def _place_images(build: Build, row: Row, pictures: dict[int, str], home: Path) -> tuple[list[int], int]:
+    """Name each picture from where the corpus lies.
+
+    Returns:
+        The numbers of the pictures that are there, and how many of them were taken from the task.
+    """
+    there, taken = [], 0
     for number, name in enumerate(row.images):
         file = home / name
         if file.is_file():
@@ -83,7 +89,9 @@ def _place_images(build: Build, row: Row, pictures: dict[int, str], home: Path) 
             taken += 1
         else:
             build.report.drop("picture that is not there", f"{row.id}: {name}")
-    return taken
+            continue
+        there.append(number)
+    return there, taken
 
 
 def _bytes(address: str, document: str) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate, islice
@@ -13,6 +13,7 @@ from typing import Any
 from iconotext.corpus.row import Part, Record
 from iconotext.errors import CorpusError
 from iconotext.extras import require
+from iconotext.worker import LimitError, run_isolated
 from iconotext.write import open_atomic
 
 ROWS_AT_ONCE = 256
@@ -20,6 +21,15 @@ ROWS_AT_ONCE = 256
 
 ROWS_IN_GROUP = 4096
 """Rows in a row group, about 50 MB: the least that another program has to read."""
+
+MAX_BATCH = 128 * 2**20
+"""Bytes of the columns of the rows that are in memory together; as Python objects they take several times as much."""
+
+MAX_VALUES = 2_000_000
+"""Values of the rows that are in memory together."""
+
+MAX_MEMORY, MAX_SECONDS = 768 * 2**20, 600.0
+"""Limits, in bytes and seconds, for unpacking a row group in the worker process, which shows how many rows fit."""
 
 RecordOf = Callable[[dict[str, Any], str], Record]
 """Makes a record of a row's columns and its place."""
@@ -99,8 +109,9 @@ def _columns(rows: list[tuple[str, dict[str, Any]]], schema: Any) -> Any:
 
 def _records(path: Path, group: int, before: int, record: RecordOf, columns: Sequence[str] | None) -> Iterator[Record]:
     number = before
+    size = _rows_at_once(path, group, columns)
     with _opened(path) as table:
-        for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, row_groups=[group], columns=columns):
+        for batch in table.iter_batches(batch_size=size, row_groups=[group], columns=columns):
             try:
                 rows = batch.to_pylist()
             except (ValueError, OverflowError) as error:  # texts that are not UTF-8, dates out of range
@@ -116,8 +127,69 @@ def _records(path: Path, group: int, before: int, record: RecordOf, columns: Seq
 def table_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Some columns of all rows; ``CorpusError`` if the file cannot be read."""
     with _opened(path) as table:
-        for batch in table.iter_batches(batch_size=ROWS_IN_GROUP, columns=columns):
-            yield from batch.to_pylist()
+        for group in range(table.num_row_groups):
+            size = _rows_at_once(path, group, columns)
+            for batch in table.iter_batches(batch_size=size, row_groups=[group], columns=columns):
+                yield from batch.to_pylist()
+
+
+def _rows_at_once(path: Path, group: int, columns: Sequence[str] | None) -> int:
+    """How many rows of a row group are read together, at most ``ROWS_AT_ONCE``.
+
+    A file of a kilobyte can unpack to gigabytes, in one column or by many values that are one, and what it says about
+    its sizes may be wrong. So a process with a limit on its memory unpacks the group first.
+
+    Raises:
+        CorpusError: One row alone is too large.
+    """
+    for size in (ROWS_AT_ONCE, ROWS_AT_ONCE // 16, 1):
+        with suppress(LimitError):
+            if run_isolated(batches_fit, MAX_MEMORY, MAX_SECONDS, path, group, columns, size):
+                return size
+    raise CorpusError(
+        f"{path}, row group {group + 1}: a row unpacks to more than {MAX_BATCH / 2**20:.0f} MiB or"
+        f" {MAX_VALUES:,} values, or takes {MAX_MEMORY / 2**20:.0f} MiB of memory: split it"
+    )
+
+
+def batches_fit(path: Path, group: int, columns: Sequence[str] | None, size: int) -> bool:
+    """Whether all batches of so many rows of a row group keep to the limits; takes any memory to find out."""
+    import pyarrow as pa
+
+    with _opened(path) as table:
+        try:
+            for batch in table.iter_batches(batch_size=size, row_groups=[group], columns=columns):
+                unpacked = [array for column in batch for array in _unpacked(column)]
+                leaves = [array for array in unpacked if not pa.types.is_nested(array.type)]
+                if sum(each.nbytes for each in leaves) > MAX_BATCH or sum(map(len, unpacked)) > MAX_VALUES:
+                    return False
+        except pa.ArrowMemoryError:
+            return False
+    return True
+
+
+def _unpacked(array: Any) -> Iterator[Any]:
+    """An array and those within it, without what stands for several values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if isinstance(array, pa.DictionaryArray):
+        array = array.dictionary_decode()
+    elif isinstance(array, pa.RunEndEncodedArray):
+        array = pc.run_end_decode(array)
+    if isinstance(array, pa.MapArray):
+        within = [array.keys, array.items]
+    elif isinstance(array, pa.StructArray):
+        within = array.flatten()
+    elif pa.types.is_nested(array.type) and hasattr(array, "flatten"):
+        within = [array.flatten()]
+    else:
+        within = []
+    yield array
+    for each in within:
+        yield from _unpacked(each)
 
 
 def files_of_row(file: Any, row: int) -> tuple[bytes | None, ...]:
