@@ -24,10 +24,10 @@ from html import escape
 from pathlib import Path
 
 from iconotext.alt_text.check import read_pictures
+from iconotext.alt_text.language import sentences
 from iconotext.alt_text.picture import Picture
 from iconotext.alt_text.rules import Gallery, broken_rules
 from iconotext.alt_text.settings import AltTextSettings
-from iconotext.alt_text.words import sentences
 from iconotext.read import ReadSettings
 from iconotext.read.text_file import decode_text
 

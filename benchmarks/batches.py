@@ -157,7 +157,7 @@ def _busy(stop: float) -> None:
 def load(seconds: float) -> None:
     """Throughput alone and beside busy processes; the share of the processor is what a fair scheduler would leave."""
     from iconotext.features import load_image_backbone, load_text_backbone
-    from iconotext.features.cores import usable_cores
+    from iconotext.system.threads import usable_cores
 
     with tempfile.TemporaryDirectory() as folder:
         made_up(Path(folder), 1, 1, 1, different=256)

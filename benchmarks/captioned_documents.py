@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal, documents_of
-from iconotext.corpus.builders.captioned.photos import Photo
+from iconotext.corpus.builders.captions import CaptionSettings, deal, documents_of
+from iconotext.corpus.builders.photos import Photo
 from iconotext.errors import SettingError
 from iconotext.types import Document, Image, Sentence
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.embed.bridge import centred
+from iconotext.encoders.bridge import centred
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from iconotext.corpus.builders.captioned.photos import read_photos
+from iconotext.corpus.builders.photos import read_photos
 from iconotext.corpus.store import write_corpus
-from iconotext.embed.relation_model import load_relation_model
+from iconotext.encoders.relation_model import load_relation_model
 from iconotext.features import FeatureCache, cached_image, load_image_backbone
 from iconotext.relations import CLUE
 from iconotext.types import Document, Image, Sentence

@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from promise import ALL, cross_fitted, link_sources, sources, text_encoder
 
 from iconotext.corpus.store import read_corpus
+from iconotext.decide.choose import MIN_CONFIDENCE
+from iconotext.evidence.words import stems
 from iconotext.excerpts import Chunk
-from iconotext.links.choose_links import MIN_CONFIDENCE
-from iconotext.links.words import stems
 from iconotext.pipeline import Linker
 from iconotext.report.chunks import chunks
 from iconotext.report.context import Excerpts, contexts, fitting

@@ -37,18 +37,16 @@ from numpy.typing import NDArray
 from promise import BLIND, Learned, Source, false_share, group, value
 
 from iconotext.corpus.store import read_corpus
+from iconotext.decide.calibration import Calibration, Figure, calibration_of, kind_of
+from iconotext.decide.choose import choose_links
+from iconotext.decide.combine import gathered_places, subset_name, weigh_gathered
+from iconotext.decide.promise import conformal_p_values
+from iconotext.evidence.caption import PROBE, Encode, Reading, texts_of
+from iconotext.evidence.gather import Gathered, gather_evidence
+from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
-from iconotext.links.calibration import Calibration, Figure, calibration_of, kind_of
-from iconotext.links.caption import Encode, Reading, texts_of
-from iconotext.links.choose_links import choose_links
-from iconotext.links.combine import subset_name
-from iconotext.links.evidence import Gathered, gather_evidence
-from iconotext.links.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
-from iconotext.links.matcher import PROBE
-from iconotext.links.promise import conformal_p_values
-from iconotext.links.weighing import gathered_places, weigh_gathered
 from iconotext.serve.doubt import CANDIDATES, doubts, worths
-from iconotext.serve.records import Picture
+from iconotext.serve.store import Picture
 from iconotext.types import Claim, Document, LinkedDocument
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -24,13 +24,12 @@ from typing import Any
 from captioned_documents import build_captions
 from default_model import GENRES, ROOT, SOURCES, figures, looked_at, pairs_of
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings
-from iconotext.corpus.builders.captioned.photos import Photo, read_photos
-from iconotext.corpus.builders.captions import RULES, validation_as_test
+from iconotext.corpus.builders.captions import RULES, CaptionSettings, validation_as_test
+from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.embed.folder import load_model
-from iconotext.embed.trained import trained_encoder
+from iconotext.encoders.folder import load_model
+from iconotext.encoders.trained import trained_encoder
 from iconotext.evaluate import Evaluation, Scored, evaluate
 from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.pipeline import Linker, LinkSettings

@@ -30,21 +30,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from captioned_documents import build_captions
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings
-from iconotext.corpus.builders.captioned.photos import Photo, read_photos
-from iconotext.corpus.builders.captions import RULES
+from iconotext.corpus.builders.captions import RULES, CaptionSettings
 from iconotext.corpus.builders.pairs import build_pairs
+from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.embed.folder import load_model, save_model, shipped_folder
-from iconotext.embed.inputs import Inputs
+from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.folder import load_model, save_model, shipped_folder
 from iconotext.evaluate import Evaluation, Scored, compare, evaluate
 from iconotext.features import FeatureCache, cached_image, load_image_backbone
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.read import Failure
 from iconotext.recipe import load_recipe
+from iconotext.system.files import write_text
 from iconotext.train import train
 from iconotext.types import Document
-from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix

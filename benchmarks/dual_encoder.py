@@ -28,10 +28,10 @@ from captioned_documents import build_captions
 from default_model import ROOT, SOURCES, figures, measured
 from PIL import Image as Pillow
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings
-from iconotext.corpus.builders.captioned.photos import Photo, read_photos
+from iconotext.corpus.builders.captions import CaptionSettings
+from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.store import write_corpus
-from iconotext.embed.folder import DUAL
+from iconotext.encoders.folder import DUAL
 from iconotext.evaluate import compare
 from iconotext.recipe import load_recipe
 from iconotext.train import train

@@ -36,14 +36,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iconotext.embed.rounded import GRAPH
-from iconotext.features.bert import Bert
-from iconotext.features.efficientnet import SIDE, prepare
-from iconotext.features.efficientnet_network import EfficientNetLite0, Rounding, SameConv, network_of
-from iconotext.features.eight_bits import load_weights, rounded
-from iconotext.features.imagenet import imagenet_classes
+from iconotext.encoders.rounded import GRAPH
+from iconotext.features.efficientnet import SIDE, imagenet_classes, prepare
 from iconotext.features.minilm import CLASS_VECTORS, MiniLM, load_tokenizer
 from iconotext.images import decode
+from iconotext.networks.eight_bits import Bert, EfficientNetLite0, Rounding, SameConv, load_weights, network_of, rounded
 
 DATA = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 MODELS = Path(__file__).resolve().parents[1] / "src" / "iconotext" / "models"
@@ -170,7 +167,7 @@ def picture_files(names: Sequence[str]) -> list[Path]:
 
 def pixels_of(files: Sequence[Path]) -> Tensor:
     from iconotext.errors import ImageError
-    from iconotext.features.cores import in_threads
+    from iconotext.system.threads import in_threads
 
     def one(file: Path) -> NDArray[np.uint8] | None:
         try:

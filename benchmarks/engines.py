@@ -14,9 +14,8 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 
-from iconotext.scale.engine import worked
+from iconotext.scale.engine import Processes, worked
 from iconotext.scale.on_ray import OnRay
-from iconotext.scale.processes import Processes
 
 SHARDS, SECONDS, WORKERS, MEMORY = 200, 0.1, 2, 4 * 10**9
 

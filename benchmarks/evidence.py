@@ -41,7 +41,11 @@ from safetensors.numpy import save_file
 from scipy.stats import rankdata
 
 from iconotext.corpus.store import read_corpus
-from iconotext.embed.trained import trained_encoder
+from iconotext.decide.combine import Coefficients, Weighable, combine, load_coefficients
+from iconotext.encoders.trained import trained_encoder
+from iconotext.evidence.caption import PROBE, Encode, Matcher, texts_of
+from iconotext.evidence.layout import PLACES
+from iconotext.evidence.words import stems
 from iconotext.features import (
     FeatureCache,
     ImageFeatures,
@@ -51,13 +55,8 @@ from iconotext.features import (
     load_text_backbone,
 )
 from iconotext.features.backbone import Picture
-from iconotext.links.caption import Encode, texts_of
-from iconotext.links.combine import Coefficients, Weighable, combine, load_coefficients
-from iconotext.links.layout import PLACES
-from iconotext.links.matcher import PROBE, Matcher
-from iconotext.links.words import stems
+from iconotext.system.files import write_text
 from iconotext.types import Document, Evidence
-from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.corpus.builders.captioned.photos import Photo, read_photos
-from iconotext.embed.backbone_encoder import EncodedDocument
-from iconotext.evaluate.intervals import bootstrap_intervals
-from iconotext.links.explanation import Coverable, explain_links, trials
-from iconotext.links.word_spans import without
+from iconotext.corpus.builders.photos import Photo, read_photos
+from iconotext.decide.explanation import Coverable, explain_links, trials
+from iconotext.encoders.backbone_encoder import EncodedDocument
+from iconotext.evaluate.statistics import bootstrap_intervals
+from iconotext.evidence.words import without
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.types import Document, Image, Link, Sentence
 

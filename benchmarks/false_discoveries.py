@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.links.competition import Competition
-from iconotext.links.promise import largest_p_value
+from iconotext.decide.competition import Competition
+from iconotext.decide.promise import largest_p_value
 
 
 def competition(

@@ -12,21 +12,29 @@ import numpy as np
 from cited_documents import Cited
 from fit_logit import Added, fit_added, fit_logit
 
+from iconotext.decide.calibration import Calibration, Figure
+from iconotext.decide.combine import (
+    FITTED,
+    Coefficients,
+    Weighable,
+    combine,
+    gathered_places,
+    has_places,
+    images_with_text,
+    layouts,
+    subset_name,
+)
 from iconotext.errors import ShapeError
-from iconotext.links.calibration import Calibration, Figure
-from iconotext.links.caption import Reading
-from iconotext.links.combine import FITTED, Coefficients, Weighable, combine, subset_name
-from iconotext.links.evidence import Gathered, gather_evidence
-from iconotext.links.habit import Habit, PlaceEvidence, infer_habit
-from iconotext.links.layout import PLACES, place_numbers
-from iconotext.links.weighing import gathered_places, has_places, images_with_text, layouts
+from iconotext.evidence.caption import Reading
+from iconotext.evidence.gather import Gathered, gather_evidence
+from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit
+from iconotext.evidence.layout import PLACES, place_numbers
 from iconotext.types import EVIDENCE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.links.caption import Encode
-    from iconotext.links.matcher import Matcher
+    from iconotext.evidence.caption import Encode, Matcher
     from iconotext.types import Document, Evidence, FloatMatrix
 
 

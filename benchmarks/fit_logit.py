@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from iconotext.decide.combine import Coefficients
 from iconotext.errors import ShapeError
-from iconotext.links.combine import Coefficients
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.errors import ShapeError
-from iconotext.links.matcher import WEIGHTS, Matcher
+from iconotext.evidence.caption import WEIGHTS, Matcher
 
 if TYPE_CHECKING:
     import torch

@@ -34,17 +34,14 @@ import torch
 from PIL import Image
 
 from iconotext.corpus.store import write_corpus
-from iconotext.embed.image_network import SIDE
 from iconotext.features import load_image_backbone, load_text_backbone
-from iconotext.features.bert import Bert
-from iconotext.features.device import best_device, looking
 from iconotext.features.efficientnet import FOLDER
-from iconotext.features.efficientnet_network import network_of
-from iconotext.features.eight_bits import load_weights
 from iconotext.features.feature_table import write_feature_table
 from iconotext.features.minilm import EPSILON, HEADS, LAYERS
 from iconotext.features.minilm import FOLDER as TEXT_FOLDER
-from iconotext.features.runtime import WEIGHTS
+from iconotext.features.runtime import WEIGHTS, best_device, looking
+from iconotext.networks.eight_bits import Bert, load_weights, network_of
+from iconotext.networks.image_network import SIDE
 from iconotext.recipe import load_recipe
 from iconotext.train import train
 from iconotext.types import Document, Sentence

@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from iconotext.links.reference import EXPLICIT, reference_evidence
+from iconotext.evidence.reference import EXPLICIT, reference_evidence
 from iconotext.read import read
 
 FIGURES: dict[str, str] = {

@@ -54,13 +54,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from iconotext.embed.relation_model import RelationModel
-from iconotext.encoder import Encoder, load_encoder
+from iconotext.encoders.encoder import Encoder, load_encoder
+from iconotext.encoders.relation_model import RelationModel
 from iconotext.features import imagenet_classes, load_image_backbone
-from iconotext.library.candidates import WITH_WORDS
-from iconotext.library.filters import Filters
+from iconotext.library.candidates import WITH_WORDS, Filters, asked_words
 from iconotext.library.index import ABOVE, build_index, exact_nearest, recall
-from iconotext.library.ranking import asked_words
 from iconotext.library.rows import schema
 from iconotext.library.search import Query, search
 from iconotext.library.settings import Background, IndexSettings, LibrarySettings

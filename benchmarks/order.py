@@ -28,14 +28,14 @@ from fit_evidence import Example, common_habit, example, fit_coefficients, with_
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
-from iconotext.cli.evaluate_reorder import show
+from iconotext.cli.evaluate import show_reorder
 from iconotext.corpus.store import read_corpus
+from iconotext.decide.choose import best, in_order
+from iconotext.decide.combine import Coefficients, Weighable, combine
 from iconotext.evaluate import Scored, evaluate
-from iconotext.evaluate.intervals import bootstrap_intervals
 from iconotext.evaluate.reorder import reorder
-from iconotext.links.combine import Coefficients, Weighable, combine
-from iconotext.links.matcher import PROBE
-from iconotext.links.select import best, in_order
+from iconotext.evaluate.statistics import bootstrap_intervals
+from iconotext.evidence.caption import PROBE
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.recipe import load_recipe
 from iconotext.train import train
@@ -135,11 +135,11 @@ def report_reorder(documents: list[Document]) -> None:
     repositories = sorted({str(document.meta["repository"]) for document in documents})
     tested = [d for d in documents if repositories.index(str(d.meta["repository"])) % 2]
     linker = Linker.load("default", LinkSettings(evidence=("picture", "caption")))
-    show("default", reorder(linker, tested))
+    show_reorder("default", reorder(linker, tested))
     for old in (True, False):
         some = [d for d in tested if ("GITenberg" in str(d.meta["repository"])) == old]
         print("\nold books" if old else "\nmodern guides", flush=True)
-        show("default", reorder(linker, some))
+        show_reorder("default", reorder(linker, some))
 
 
 def report_train(data: Path, start: Path) -> None:

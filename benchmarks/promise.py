@@ -41,22 +41,19 @@ from fit_evidence import common_habit, dump_calibration, example, fit_coefficien
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
-from iconotext.corpus.document_row import row_of
 from iconotext.corpus.formats.json_lines import write_lines
+from iconotext.corpus.row import row_of
 from iconotext.corpus.store import read_corpus
+from iconotext.decide.calibration import Calibration, Figure, calibration_of
+from iconotext.decide.choose import Selection, choose_links
+from iconotext.decide.combine import Coefficients, gathered_places, weigh_evidence
+from iconotext.decide.competition import DecoyPool
+from iconotext.decide.promise import conformal_p_values
+from iconotext.decide.settings import LinkSettings
+from iconotext.evidence.caption import PROBE, Encode, Matcher, Reading
+from iconotext.evidence.gather import gather_evidence
+from iconotext.evidence.habit import PlaceEvidence, infer_habit
 from iconotext.features import load_text_backbone
-from iconotext.links.calibration import Calibration, Figure, calibration_of
-from iconotext.links.caption import Encode, Reading
-from iconotext.links.choose_links import choose_links
-from iconotext.links.combine import Coefficients
-from iconotext.links.decoys import DecoyPool
-from iconotext.links.evidence import gather_evidence
-from iconotext.links.habit import PlaceEvidence, infer_habit
-from iconotext.links.matcher import PROBE, Matcher
-from iconotext.links.promise import conformal_p_values
-from iconotext.links.select import Selection
-from iconotext.links.settings import LinkSettings
-from iconotext.links.weighing import gathered_places, weigh_evidence
 from iconotext.pipeline import Linker
 from iconotext.scale.promised import INNER
 from iconotext.scale.run import link_shards

@@ -24,18 +24,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.embed.layer_means import LayerMeans
-from iconotext.embed.relation_model import text_logits
-from iconotext.evaluate.average_precision import average_precision
+from iconotext.encoders.relation_model import LayerMeans, text_logits
+from iconotext.evaluate.metrics import average_precision
+from iconotext.evidence.words import file_words
 from iconotext.features import FeatureCache
-from iconotext.links.words import file_words
-from iconotext.papers.datasets.pair_splits import PUBLISHED
+from iconotext.papers.datasets.labelled_pairs import PUBLISHED
 from iconotext.papers.published import published_cells
-from iconotext.recipe.relation_recipe import RelationSettings, load_relation_recipe
+from iconotext.recipe.relations import RelationSettings, load_relation_recipe
 from iconotext.relations import CITE, CLUE
 from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
-from iconotext.train.relations.fit import fit_text, hashed_texts
-from iconotext.train.relations.logistic import fit_logistic
+from iconotext.train.relations.fit import fit_logistic, fit_text, hashed_texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -36,8 +36,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from iconotext.decide.settings import LinkSettings
 from iconotext.features import load_image_backbone, load_text_backbone
-from iconotext.links.settings import LinkSettings
 from iconotext.scale.run import link_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import find_shards

@@ -22,10 +22,10 @@ from typing import TypeVar
 
 from scale_run import read_captions, write_shard
 
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import ImageError
 from iconotext.features import load_image_backbone, load_text_backbone
 from iconotext.images import decode
-from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.report.as_parquet import write_parquet
 from iconotext.scale.duplicates import LOOKED_AT, hash_of

@@ -11,7 +11,7 @@ FOLDER holds the data, by default $ICONOTEXT_DATA, else shared/data beside the c
   text and the sentences that ``link`` finds, but not the question itself; and with it, where ``link`` finds it.
 
 The sources (repositories; of Flickr8k every other photograph) are divided by a hash of their names. On one half the
-weights and limits of ``iconotext.library.ranking`` are fitted: printed first, to be copied there. All tables are of
+weights and limits of ``iconotext.library.candidates`` are fitted: printed first, to be copied there. All tables are of
 the other half: share of questions whose picture comes first and among the first ten, and the mean of 1 / rank, with
 95 % intervals from 1,000 resamplings of documents; then how often the first result is called strong and good, and is
 right: for questions whose picture is there, for the same questions once it is taken away, and for questions from
@@ -36,14 +36,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
-from iconotext.encoder import Encoder, load_encoder
-from iconotext.library import ranking
+from iconotext.encoders.encoder import Encoder, load_encoder
+from iconotext.evidence.words import stems
+from iconotext.library.candidates import (
+    CLEAR,
+    GOOD,
+    IMAGE,
+    LEVELS,
+    SILENT,
+    STRONG,
+    TEXT,
+    WORDS,
+    asked_words,
+    deviations,
+    has_every_word,
+    level_of,
+    with_every_word,
+)
 from iconotext.library.index import measure_background
 from iconotext.library.items import Item, Place, Said, said_of, words_of
-from iconotext.library.ranking import CLEAR, LEVELS, asked_words, deviations, has_every_word, level_of, with_every_word
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library
-from iconotext.links.words import stems
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.types import LinkedDocument
 
@@ -127,7 +140,7 @@ def main() -> None:
     limits = [limit(told, share) for share in (0.6, 0.9)]
     print("fitted: PICTURE, TEXT, WORDS, SILENT = {:.2f}, {:.2f}, {:.2f}, {:.2f}".format(*weights))
     print("        GOOD, STRONG = {:.2f}, {:.2f}\n".format(*limits))
-    print(f"shipped: {ranking.IMAGE, ranking.TEXT, ranking.WORDS, ranking.SILENT}, {ranking.GOOD, ranking.STRONG}\n")
+    print(f"shipped: {IMAGE, TEXT, WORDS, SILENT}, {GOOD, STRONG}\n")
     fits = {
         kind: fit([a for n, a in fitting.items() if "itself" not in n and "20" not in n], kind)
         for kind in ("picture text", "picture words")

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
-from iconotext.encoder import Encoder, load_encoder
+from iconotext.encoders.encoder import Encoder, load_encoder
 from iconotext.types import Document
 
 ROOT = Path(__file__).resolve().parent.parent

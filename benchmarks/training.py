@@ -44,18 +44,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from iconotext.embed.inputs import Inputs
-from iconotext.embed.model import JointModel
-from iconotext.embed.regions import RegionBatch
+from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.model import JointModel
 from iconotext.evaluate.results import Scored, evaluate
 from iconotext.features.feature_table import write_feature_table
+from iconotext.networks.transformer import RegionBatch
 from iconotext.recipe import Recipe, make_recipe
 from iconotext.scale.settings import EngineSettings
 from iconotext.train import train
 from iconotext.train.batches import Batch
 from iconotext.train.feature_shards import write_features
+from iconotext.train.loop import make_optimizer, training_step
 from iconotext.train.parallel import OneProcess
-from iconotext.train.step import make_optimizer, training_step
 
 WORDS, FEATURES, TOKENS = 10_000, 1280, 20
 Row = dict[str, str | float]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
-from iconotext.embed.relation_model import load_relation_model
+from iconotext.encoders.relation_model import load_relation_model
 from iconotext.evaluate.metrics import gold_matrix, image_hits, precision_at
 from iconotext.features import FeatureCache
 from iconotext.pipeline import Linker, LinkSettings

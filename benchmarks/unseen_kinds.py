@@ -28,15 +28,15 @@ from scipy.stats import rankdata
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, logsigmoid
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings
-from iconotext.corpus.builders.captioned.photos import read_photos
+from iconotext.corpus.builders.captions import CaptionSettings
 from iconotext.corpus.builders.pairs import build_pairs
+from iconotext.corpus.builders.photos import read_photos
 from iconotext.corpus.store import read_corpus
-from iconotext.embed.bridge import centred, concept_vectors
-from iconotext.embed.projection import Projection
+from iconotext.decide.combine import weigh_evidence
+from iconotext.encoders.bridge import centred, concept_vectors
 from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
-from iconotext.links.weighing import weigh_evidence
-from iconotext.objectives import posterior
+from iconotext.networks.projection import Projection
+from iconotext.objectives import coherence
 from iconotext.similarity.sets import set_similarities
 from iconotext.types import Document, Evidence
 
@@ -226,7 +226,7 @@ def of_documents(
     if teacher is not None:
         blocks = [d.posteriors[teacher][s][:, v] for d, s, v in zip(batch, rows, columns, strict=True)]
         targets = torch.from_numpy(np.concatenate([block.ravel() for block in blocks]))
-        loss = loss + posterior(cosines, targets, *counts, scale=model.scale.exp()).mean()
+        loss = loss + coherence(cosines, targets, *counts, scale=model.scale.exp()).mean()
     return loss
 
 

@@ -33,8 +33,7 @@ from iconotext.images import decode
 from iconotext.read import ReadSettings, read
 from iconotext.read.address import Addresses
 from iconotext.read.html import image_sources
-from iconotext.read.markdown import split_front_matter
-from iconotext.read.site_tags import expand_site_tags
+from iconotext.read.markdown import expand_site_tags, split_front_matter
 from iconotext.types import Document, Image
 
 SECONDS = 180

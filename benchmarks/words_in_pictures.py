@@ -30,19 +30,18 @@ from fit_logit import Added, fit_added
 from numpy.typing import NDArray
 
 from iconotext.corpus.store import read_corpus
-from iconotext.encoder import Encoder, load_encoder
+from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
+from iconotext.encoders.encoder import Encoder, load_encoder
+from iconotext.evidence.caption import Reading
+from iconotext.evidence.ocr import text_in
+from iconotext.evidence.words import stems
 from iconotext.features import FeatureCache
 from iconotext.features.cached import cached_lines
 from iconotext.features.ocr import load_line_reader, with_lines
-from iconotext.links.caption import Reading
-from iconotext.links.combine import Coefficients, load_coefficients
-from iconotext.links.text import text_in
-from iconotext.links.weighing import weigh_evidence
-from iconotext.links.words import stems
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:
-    from iconotext.embed.backbone_encoder import EncodedDocument
+    from iconotext.encoders.backbone_encoder import EncodedDocument
     from iconotext.types import FloatMatrix
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -3,8 +3,7 @@
 import sys
 from pathlib import Path
 
-from iconotext.library.search import Query
-from iconotext.library.searcher import find_images
+from iconotext.library.search import Query, find_images
 from iconotext.library.update import add_paths
 
 if len(sys.argv) != 3:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from iconotext.worker import close_worker
+from iconotext.system.worker import close_worker
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of our tests
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from iconotext.embed.backbone_encoder import EncodedImages
-from iconotext.embed.image_source import ImageSource
+from iconotext.encoders.backbone_encoder import EncodedImages
+from iconotext.encoders.image_source import ImageSource
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
 from iconotext.types import Image
 

@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from iconotext.cli.app import app
-from iconotext.links.reference import EXPLICIT, reference_evidence
+from iconotext.evidence.reference import EXPLICIT, reference_evidence
 from iconotext.read import SUFFIXES, read
 
 ROOT = Path(__file__).parents[1]

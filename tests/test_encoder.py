@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from iconotext.embed.backbone_encoder import untrained_encoder
-from iconotext.embed.bridge import CONCEPTS, concept_vectors
-from iconotext.embed.folder import load_model, shipped_folder
-from iconotext.embed.joint import JointSpace
-from iconotext.encoder import load_encoder
+from iconotext.encoders.backbone_encoder import untrained_encoder
+from iconotext.encoders.bridge import CONCEPTS, concept_vectors
+from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.folder import load_model, shipped_folder
+from iconotext.encoders.space import JointSpace
 from iconotext.errors import FeatureError
 from iconotext.features import FeatureCache, load_dual_encoder, load_image_backbone, load_text_backbone
 from iconotext.library.models import library_encoder
@@ -105,7 +105,7 @@ def test_without_training_it_is_the_bridge_alone(noise):
 def test_features_are_kept_in_the_cache(tmp_path, noise, default, monkeypatch):
     monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
     first = load_encoder().encode_images([noise(5)]).vectors
-    monkeypatch.setattr("iconotext.features.decoding.look_at", None)
+    monkeypatch.setattr("iconotext.features.runtime.look_at", None)
     assert (first == load_encoder().encode_images([noise(5)]).vectors).all()
     monkeypatch.undo()
     np.testing.assert_allclose(first, default.encode_images([noise(5)]).vectors, atol=1e-3)

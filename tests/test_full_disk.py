@@ -14,14 +14,14 @@ import pytest
 
 from iconotext.corpus.builders import captions
 from iconotext.corpus.builders.run import build_corpus
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features import FeatureCache, cached_text
-from iconotext.links.settings import LinkSettings
 from iconotext.scale.run import link_shards
 from iconotext.scale.settings import ShardSettings
+from iconotext.system.files import open_atomic, reporting_full_disk
 from iconotext.train import train
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
-from iconotext.write import open_atomic, reporting_full_disk
 from tests.cli.test_build_captions import album  # noqa: F401 - a fixture
 from tests.encoders import text_backbone
 from tests.scale.test_run import contents, make

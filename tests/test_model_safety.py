@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import iconotext
-from iconotext.embed.folder import WEIGHTS, load_model, shipped_folder
+from iconotext.encoders.folder import WEIGHTS, load_model, shipped_folder
 from iconotext.errors import CorpusError, FeatureError, TrainingError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_regions, load_text_backbone
 from iconotext.features.feature_table import load_feature_table
@@ -46,8 +46,8 @@ FORBIDDEN = {
     "torch.hub.load",
 }
 OURS = {
-    "worker.py": {"pickle.load"},  # what our own process that reads documents says
-    "read/spool.py": {"pickle.load"},  # a file without a name that this process wrote itself
+    "system/worker.py": {"pickle.load"},  # what our own process that reads documents says
+    "system/spool.py": {"pickle.load"},  # a file without a name that this process wrote itself
     "scale/on_ray.py": {"pickle.loads"},  # what the program that began the tasks sends; Ray pickles them all
 }
 
@@ -595,5 +595,5 @@ def test_only_graphs_of_the_package_are_opened():
         ("features/minilm.py", "FOLDER / 'network.onnx'"),
         ("features/efficientnet.py", "FOLDER / 'network.onnx'"),
         ("features/efficientnet.py", "FOLDER / 'classifier.onnx'"),
-        ("embed/rounded.py", "GRAPH"),
+        ("encoders/rounded.py", "GRAPH"),
     }

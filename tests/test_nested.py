@@ -11,17 +11,17 @@ import iconotext
 from iconotext.alt_text.baseline import read_baseline
 from iconotext.alt_text.drafts import read_drafts
 from iconotext.cli.config import _parsed
-from iconotext.embed.folder import METRICS, read_metrics
+from iconotext.encoders.folder import METRICS, read_metrics
 from iconotext.errors import IconotextError
+from iconotext.features.detector import is_detector
 from iconotext.features.model_folder import is_dual_encoder
-from iconotext.features.regions.detector import is_detector
 from iconotext.library.refinement import SETTINGS_FILE, read_refinement
 from iconotext.library.settings import read_settings
 from iconotext.read import read
 from iconotext.recipe import load_recipe
 from iconotext.scale.results import SETUP, find_result, has_no_links
-from iconotext.strict_json import parse_json, parse_toml
-from iconotext.train.prepare_shards import is_feature_folder
+from iconotext.system.strict_json import parse_json, parse_toml
+from iconotext.train.feature_shards import is_feature_folder
 from iconotext.train.prepared import META, open_prepared
 from tests.program import run
 
@@ -105,7 +105,7 @@ def test_the_commands_say_it_in_one_line(tmp_path):
 
 
 OWN = {
-    "strict_json.py",
+    "system/strict_json.py",
     "corpus/builders/report.py",  # what was dumped in the same expression
     "papers/tables/rows.py",
     "corpus/formats/json_stream.py",  # values from the middle of a stream; it limits their depth itself

@@ -10,11 +10,12 @@ from pydantic import ValidationError
 from skimage import data as photographs
 
 from iconotext import Document, Image, Link, LinkedDocument, Linker, LinkSettings, Sentence, read, read_all, save
-from iconotext.embed.backbone_encoder import untrained_encoder
+from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.errors import FeatureError, ImageError, OutputError, SettingError
+from iconotext.evidence.words import without
 from iconotext.features import ImageFeatures
-from iconotext.links.word_spans import without
-from iconotext.read import Failure, spool
+from iconotext.read import Failure
+from iconotext.system import spool
 from tests.encoders import image_backbone
 
 
@@ -153,7 +154,7 @@ def test_save(linker, photos, tmp_path, suffix):
 
 
 def test_the_default_model_is_trained_small_and_has_a_card(linker):
-    from iconotext.embed.folder import shipped_folder
+    from iconotext.encoders.folder import shipped_folder
 
     assert linker.encoder.folder == shipped_folder()
     files = {path.name: path.stat().st_size for path in shipped_folder().iterdir()}
@@ -162,7 +163,7 @@ def test_the_default_model_is_trained_small_and_has_a_card(linker):
 
 
 def test_the_shipped_recipe_made_the_default_model():
-    from iconotext.embed.folder import load_model, shipped_folder
+    from iconotext.encoders.folder import load_model, shipped_folder
     from iconotext.recipe import load_recipe
 
     recipe = load_model(shipped_folder()).recipe

@@ -16,7 +16,7 @@ from iconotext.errors import DocumentError, SettingError
 from iconotext.read import Failure
 from iconotext.report.as_json import json_object
 from iconotext.report.as_markdown import markdown
-from iconotext.report.promised import promise_lines
+from iconotext.report.problems import promise_lines
 from iconotext.report.reading_page import reading_page
 from iconotext.types import Promise
 from tests.cli.test_link import run

@@ -6,7 +6,7 @@ import pytest
 
 from iconotext.errors import SettingError
 from iconotext.recipe import TrainingSettings, dump_recipe, load_recipe, make_recipe, shipped_recipes
-from iconotext.recipe.relation_recipe import is_relation_recipe
+from iconotext.recipe.relations import is_relation_recipe
 
 
 def written(tmp_path, text=""):

@@ -9,14 +9,14 @@ import tomllib
 import pytest
 import torch
 
-from iconotext.embed import folder as model_folder
-from iconotext.embed.folder import load_model
-from iconotext.embed.image_network import ImageNetwork
-from iconotext.encoder import load_encoder
+from iconotext.encoders import folder as model_folder
+from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.folder import load_model
 from iconotext.errors import FeatureError
 from iconotext.features.huggingface import load_resnet
+from iconotext.networks.image_network import ImageNetwork
 from iconotext.recipe import dump_recipe, load_recipe, make_recipe, shipped_recipes
-from iconotext.recipe.relation_recipe import is_relation_recipe
+from iconotext.recipe.relations import is_relation_recipe
 from iconotext.train import train
 from tests.features.conftest import models
 

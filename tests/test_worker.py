@@ -13,11 +13,11 @@ from pathlib import Path
 import docx
 import pytest
 
-from iconotext import worker
 from iconotext.errors import DocumentError, HostileDocumentError, ImageError
 from iconotext.images.file import image_kind
 from iconotext.read import read
-from iconotext.worker import LimitError, run_isolated
+from iconotext.system import worker
+from iconotext.system.worker import LimitError, run_isolated
 from tests.read.pdf_writer import Sheet, write_pdf
 from tests.read.test_epub import book
 
@@ -120,7 +120,7 @@ def ended(pid):
 
 BUSY = """
 import os, threading, time
-from iconotext.worker import run_isolated
+from iconotext.system.worker import run_isolated
 print(run_isolated(os.getpid, 2**30, 600), flush=True)
 run_isolated(time.sleep, 2**30, 3600, 3600)
 """

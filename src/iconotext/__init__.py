@@ -18,7 +18,7 @@ from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:
     from iconotext.corpus.store import read_corpus, write_corpus
-    from iconotext.encoder import load_encoder
+    from iconotext.encoders.encoder import load_encoder
     from iconotext.errors import IconotextError
     from iconotext.excerpts import Chunk
     from iconotext.pipeline import Linker, LinkSettings
@@ -86,7 +86,7 @@ def _chunks(linked: LinkedDocument, words: int) -> list[Chunk]:
 
 
 def _card_in_notebook(context: Context) -> str:
-    from iconotext.report.context_card import context_card
+    from iconotext.report.context import context_card
 
     return context_card(context)
 

@@ -20,7 +20,7 @@ EXTRAS = {
     "models": ("torch", "transformers", "sentence_transformers"),
     "ocr": ("rapidocr",),
     "pandas": ("pandas",),
-    "papers": ("gensim", "h5py", "lmdb", "matplotlib", "msgpack", "mwparserfromhell", "zstandard"),
+    "papers": ("gensim", "matplotlib", "mwparserfromhell", "zstandard"),
     "scale": ("ray",),
     "timm": ("timm", "torchvision"),
     "web": ("fastapi", "uvicorn", "python_multipart", "prometheus_client"),

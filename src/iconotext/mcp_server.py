@@ -17,20 +17,19 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from iconotext import __version__
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError, OutsideError, SettingError
 from iconotext.excerpts import CONTEXT_WORDS
 from iconotext.extras import require
 from iconotext.features.model_folder import SHIPPED
-from iconotext.library.search import Query
-from iconotext.library.searcher import Searcher
+from iconotext.library.search import Query, Searcher
 from iconotext.library.settings import is_library, read_settings
-from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.read import ReadSettings, find_documents, read
 from iconotext.report.as_excerpts import row
 from iconotext.report.as_json import plain_number
+from iconotext.report.explanation import shown_relations
 from iconotext.report.flow import links_by_image
-from iconotext.report.shown_relations import shown_relations
 from iconotext.types import LinkedDocument
 
 try:

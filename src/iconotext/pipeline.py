@@ -9,26 +9,26 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import SettingError
 from iconotext.extras import require
-from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure
-from iconotext.read.spool import Spool, given_document, given_or_failure
+from iconotext.system.spool import Spool, given_document, given_or_failure
 from iconotext.types import Document, Evidence, LinkedDocument
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from iconotext.embed.relation_model import RelationModel
-    from iconotext.encoder import Encoder
+    from iconotext.decide.calibration import Calibration
+    from iconotext.decide.competition import DecoyPool
+    from iconotext.decide.link_windows import Known
+    from iconotext.decide.promise import Candidate, Promises
+    from iconotext.encoders.encoder import Encoder
+    from iconotext.encoders.relation_model import RelationModel
+    from iconotext.evidence.habit import Habit, Judged
+    from iconotext.evidence.windows import Told
     from iconotext.features.ocr import LineReader
-    from iconotext.links.calibration import Calibration
-    from iconotext.links.decoys import DecoyPool
-    from iconotext.links.habit import Habit, Judged
-    from iconotext.links.link_windows import Known
-    from iconotext.links.promise import Candidate, Promises
-    from iconotext.links.windows import Told
 
 __all__ = ["LinkSettings", "Linker"]
 
@@ -46,7 +46,7 @@ class Linker:
     """Links the images of documents to their sentences.
 
     Attributes:
-        encoder: What compares pictures with sentences; see ``iconotext.encoder``.
+        encoder: What compares pictures with sentences; see ``iconotext.encoders.encoder``.
         settings: See ``LinkSettings``.
     """
 
@@ -68,8 +68,8 @@ class Linker:
             FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
             MissingPackageError: Words in images are evidence, and the package that reads them is not installed.
         """
-        from iconotext.embed.relation_model import relations_folder
-        from iconotext.encoder import load_encoder
+        from iconotext.encoders.encoder import load_encoder
+        from iconotext.encoders.relation_model import relations_folder
 
         chosen = settings or LinkSettings()
         if chosen.relations != "none":
@@ -118,7 +118,7 @@ class Linker:
         Raises:
             DocumentError, FeatureError, TypeError: As for ``link``.
         """
-        from iconotext.links.link_windows import know_windows
+        from iconotext.decide.link_windows import know_windows
 
         read = self._read([given_document(document)])
         (known,) = know_windows(read, self.encoder, self.settings, line_reader=lambda: self.line_reader)
@@ -133,7 +133,7 @@ class Linker:
             known: From ``know`` of a linker with the same encoder and at least the same evidence.
             habits: As for ``link``.
         """
-        from iconotext.links.link_windows import link_known
+        from iconotext.decide.link_windows import link_known
 
         relations = {"relation_model": lambda: self.relation_model}
         (linked,) = link_known([known], self.encoder, self.settings, habits or {}, **relations)
@@ -158,13 +158,13 @@ class Linker:
         Returns:
             Collection (``collection_of``) to habit; empty if layout is no evidence, or the settings name the habit.
         """
-        from iconotext.links.windows import habits_of
+        from iconotext.evidence.windows import habits_of
 
         return habits_of(self._taught(self._read(documents)), judged) if self._learns_habits else {}
 
     def encode_ahead(self, documents: Iterable[Document | Path | str | Failure]) -> None:
         """Encode documents in batches into the cache, to link them one by one afterwards."""
-        from iconotext.links.windows import see_images
+        from iconotext.evidence.windows import see_images
 
         for _ in see_images(self._read(documents), self.encoder):
             pass
@@ -175,19 +175,19 @@ class Linker:
         return self.settings.habit is None and "layout" in evidence and bool({"caption", "reference"} & set(evidence))
 
     def _read(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[Told | Failure]:
-        from iconotext.links.windows import read_texts
+        from iconotext.evidence.windows import read_texts
 
         return read_texts(map(given_or_failure, documents), self.encoder, self.settings.evidence)
 
     def _taught(self, documents: Iterator[Told | Failure]) -> Iterator[Told | Failure]:
-        from iconotext.links.windows import taught
+        from iconotext.evidence.windows import taught
 
         return taught(islice(documents, HABIT_DOCUMENTS), self.encoder, self.settings.evidence)
 
     def _linked(
         self, documents: Iterable[Told | Failure], habits: Mapping[str, Habit]
     ) -> Iterator[LinkedDocument | Failure]:
-        from iconotext.links.link_windows import link_windows
+        from iconotext.decide.link_windows import link_windows
 
         return link_windows(
             documents,
@@ -201,7 +201,7 @@ class Linker:
     def explain(self, linked: LinkedDocument) -> LinkedDocument:
         """Find for every link which words and which parts of the picture carry its picture evidence.
 
-        Each link gets an ``explanation``, if its picture can be encoded; see ``iconotext.links.explanation``. Each
+        Each link gets an ``explanation``, if its picture can be encoded; see ``iconotext.decide.explanation``. Each
         picture is encoded some 25 times, each linked sentence once per word; the cache is not used.
 
         Args:
@@ -211,7 +211,7 @@ class Linker:
             SettingError: The linker's ``evidence`` lacks ``picture``.
             ImageError: The file of a linked picture is gone.
         """
-        from iconotext.links.explanation import explained
+        from iconotext.decide.explanation import explained
 
         if "picture" not in self.settings.evidence:
             raise SettingError("explain: only picture evidence can be explained, and evidence does not name picture")
@@ -232,7 +232,7 @@ class Linker:
         Raises:
             TypeError: An item is neither a document nor a file name.
         """
-        from iconotext.links.windows import habits_of, size_of
+        from iconotext.evidence.windows import habits_of, size_of
 
         if isinstance(documents, (str, Path, Document)):
             raise TypeError(f"link_all takes a list of documents; link takes one, such as {documents!r:.60}")
@@ -268,7 +268,7 @@ class Linker:
 
     def calibrate(self, documents: Iterable[Document | Failure]) -> None:
         """Use these documents, with right and complete gold links, for promises instead of the package's figures."""
-        from iconotext.links.calibration import calibration_of
+        from iconotext.decide.calibration import calibration_of
 
         linked = ((OWN, each) for each in self._bare().link_all(documents) if isinstance(each, LinkedDocument))
         self.calibration = calibration_of(linked, self.settings.evidence)
@@ -289,12 +289,12 @@ class Linker:
 
     def candidates(self, documents: Iterable[Document | Failure], pool: DecoyPool) -> Iterator[Candidate]:
         """Yield what promises are made from, for each image; iterates ``documents`` twice; decoys are from ``pool``."""
-        from iconotext.links.promised_collection import candidates
+        from iconotext.decide.promise import candidates
 
         return candidates(documents, pool, self._best_of_all, self.settings.evidence)
 
     def _promises(self, spool: Spool[Document | Failure]) -> Promises:
-        from iconotext.links.promised_collection import collection_promises
+        from iconotext.decide.promise import collection_promises
 
         return collection_promises(spool, self._best_of_all, self.settings, self.calibration)
 
@@ -311,14 +311,14 @@ class Linker:
     @cached_property
     def calibration(self) -> Calibration:
         """The figures of ``calibrate``, else the calibration figures in the package."""
-        from iconotext.links.calibration import load_calibration
+        from iconotext.decide.calibration import load_calibration
 
         return load_calibration()
 
     @cached_property
     def relation_model(self) -> RelationModel:
         """The model that predicts the relations of links."""
-        from iconotext.embed.relation_model import load_relation_model, relations_folder
+        from iconotext.encoders.relation_model import load_relation_model, relations_folder
         from iconotext.features import FeatureCache
 
         cache = FeatureCache() if self.settings.cache else None

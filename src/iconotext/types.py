@@ -233,7 +233,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A promise about the links of all documents that were linked together; see ``iconotext.links.promise``.
+    """A promise about the links of all documents that were linked together; see ``iconotext.decide.promise``.
 
     Attributes:
         claim: What is claimed of each image that passed.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.alt_text.depicted import LONGEST, depicted
+from iconotext.alt_text.drafts import LONGEST, depicted
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.alt_text.gaps import escaped, find_gaps
-from iconotext.alt_text.insertion import insert_alts
+from iconotext.alt_text.writing import escaped, find_gaps, insert_alts
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings, read
 from tests.read.pdf_writer import jpeg

@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 from typer.testing import CliRunner
 
-from iconotext.alt_text.as_lines import finding_lines
-from iconotext.alt_text.as_sarif import sarif_log
 from iconotext.alt_text.baseline import read_baseline, write_baseline
 from iconotext.alt_text.check import check
-from iconotext.alt_text.finding import Finding
+from iconotext.alt_text.outcome import finding_lines, sarif_log
 from iconotext.alt_text.picture import Place
-from iconotext.alt_text.repository import repository_path
+from iconotext.alt_text.rules import Finding, repository_path
 from iconotext.cli.app import app
 from iconotext.errors import DocumentError, SettingError
 from iconotext.read import Failure

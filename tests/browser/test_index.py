@@ -9,9 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from iconotext.report.as_table import count
-from iconotext.report.manifest import Record
-from iconotext.report.origin import Origin
-from iconotext.report.page_folder import card_image, index_page
+from iconotext.report.page_folder import Origin, Record, card_image, index_page
 from iconotext.types import Image
 from tests.browser.visit import LOOKS
 from tests.report.conftest import HOSTILE, link, make_linked, photograph

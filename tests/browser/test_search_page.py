@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iconotext.library.filters import Filters
+from iconotext.library.candidates import Filters
 from iconotext.library.items import Item, Place, Said
 from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page, write_search_page

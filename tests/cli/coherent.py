@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
-from iconotext.embed.folder import save_model
-from iconotext.embed.inputs import Inputs
-from iconotext.embed.model import JointModel
+from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.folder import save_model
+from iconotext.encoders.model import JointModel
 from iconotext.features import load_image_backbone, load_text_backbone
 from iconotext.recipe import load_recipe
 

@@ -90,7 +90,7 @@ def test_drafts_changed_by_hand_are_written(article):
 
 def test_a_no_writes_nothing(article, monkeypatch):
     drafts = drafts_file(article)
-    monkeypatch.setattr("iconotext.cli.alt_text_draft.has_terminal", lambda: True)
+    monkeypatch.setattr("iconotext.cli.alt_text.has_terminal", lambda: True)
     result = run("--write", "--from", drafts, input="n\n")
     assert "Write 1 alternative text into" in result.stderr
     assert article.read_text() == ARTICLE

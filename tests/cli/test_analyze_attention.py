@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from iconotext.embed.folder import load_model
-from iconotext.papers.analyses.attention import attention_of
+from iconotext.encoders.folder import load_model
+from iconotext.papers.analyses.examples import attention_of
 from iconotext.recipe import load_recipe
 from iconotext.train.run import train
 from tests.cli.test_link import run

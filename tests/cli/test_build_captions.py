@@ -75,7 +75,6 @@ def test_build_topical_captions(tmp_path, album):
         (["--validation", "0.1"], "validation has 4 photographs"),
         (["--validation", "0.6", "--test", "0.5"], "shares"),
         (["--format", "coco"], "it should be a file of captions of MSCOCO"),
-        (["--format", "flickr"], "no captions of Flickr8k"),
         (["--test-on-validation"], "say how many, as --validation 0.1"),
         (["--test-on-validation", "--validation", "0.1"], "this has none for validation"),
     ],

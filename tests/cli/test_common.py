@@ -13,10 +13,10 @@ from iconotext.cli import common
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.output import WIDE, output_console
 from iconotext.errors import DocumentError, SettingError
-from iconotext.features.cache_place import cache_folder
+from iconotext.features.cache import cache_folder
 from iconotext.read import ReadSettings
-from iconotext.recipe.wrong_value import make_settings
-from iconotext.write import write_text
+from iconotext.recipe.toml import make_settings
+from iconotext.system.files import write_text
 
 
 def test_known_errors_end_with_one_line(capsys):
@@ -90,7 +90,7 @@ BUSY = """
 import hashlib, os, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from iconotext.cli import common
-from iconotext.worker import run_isolated
+from iconotext.system.worker import run_isolated
 
 def work():
     hashlib.pbkdf2_hmac("sha256", b"a", b"a", 2**31 - 1)  # native code, for an hour

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.embed.folder import save_model
-from iconotext.embed.inputs import Inputs
-from iconotext.embed.model import JointModel
+from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.folder import save_model
+from iconotext.encoders.model import JointModel
 from iconotext.features import load_text_backbone
 from iconotext.features.feature_table import write_feature_table
 from iconotext.recipe import load_recipe

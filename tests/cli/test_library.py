@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.embed import relation_model
+from iconotext.encoders import relation_model
 from iconotext.relations import RELATIONS
 from tests import program
 from tests.cli.test_link import run

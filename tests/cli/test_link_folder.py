@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 import iconotext.cli.link
-from iconotext.links.habit import Habit
-from iconotext.links.layout import PLACES
+from iconotext.evidence.habit import Habit
+from iconotext.evidence.layout import PLACES
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.read import Failure
-from iconotext.read.spool import given_or_failure
-from iconotext.report.manifest import NAME as MANIFEST
+from iconotext.report.page_folder import NAME as MANIFEST
+from iconotext.system.spool import given_or_failure
 from iconotext.types import Document, Link, LinkedDocument
 from tests import program
 from tests.cli.test_link import run

@@ -44,15 +44,6 @@ def test_label_studio_and_back(docs):
     assert len(json.loads(said)) == 1
 
 
-def test_web_annotations(docs):
-    run("link", "docs/", "--to", "web-annotation", "--output", "links.jsonld")
-    page = json.loads((docs / "links.jsonld").read_text())
-    assert page["type"] == "AnnotationPage"
-    (cat, *_) = [each for each in page["items"] if each["target"][1]["id"] == "docs/two.png"]
-    position = cat["target"][0]["selector"][1]
-    assert ARTICLE[position["start"] : position["end"]] == cat["target"][0]["selector"][0]["exact"]
-
-
 def test_rows_of_others(docs):
     run("corpus", "build", "folder", "--source", "docs/", "--output", "corpus.jsonl")
     run("corpus", "convert", "corpus.jsonl", "shard.jsonl", "--to", "mmc4", "--links", "default")

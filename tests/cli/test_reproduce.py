@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from iconotext.cli import reproduce as command
-from iconotext.cli.grids import fitted
+from iconotext.cli.output import fitted
 from iconotext.errors import SettingError
 from iconotext.papers.render import Bold, Grid
 from iconotext.papers.tables import runner as module

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from iconotext.cli import output
-from iconotext.embed import relation_model
+from iconotext.encoders import relation_model
 from tests import program
 from tests.cli.test_library import NAMES, Told, _relation_model, write_photos
 from tests.cli.test_link import run

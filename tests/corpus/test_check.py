@@ -9,10 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus import check
-from iconotext.corpus.check import check_corpus
+from iconotext.corpus.check import Known, check_corpus
 from iconotext.corpus.formats import json_lines, table
-from iconotext.corpus.formats.jsonl import jsonl_parts
-from iconotext.corpus.known import Known
+from iconotext.corpus.formats.json_lines import jsonl_parts
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.errors import CorpusError
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from iconotext.corpus.child import Child, GoneError, LateError, speaking
+from iconotext.system.processes import Child, GoneError, LateError, speaking
 
 
 def do(pipe, *arguments):

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from iconotext.corpus.in_order import in_order
 from iconotext.errors import CorpusError, IconotextError
+from iconotext.system.processes import in_order
 
 
 def doubled(number):

@@ -7,8 +7,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from iconotext.corpus.convert import convert_corpus
-from iconotext.corpus.linked import as_format_has_it
+from iconotext.corpus.convert import as_format_has_it, convert_corpus
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.types import Image, Sentence
 from tests.report.conftest import link, make_linked

@@ -16,7 +16,7 @@ from iconotext.corpus.image_files import ImageFiles, Whereabouts
 from iconotext.corpus.row import Row, parse_json_row, parse_row
 from iconotext.corpus.store import read_rows, write_rows
 from iconotext.errors import CorpusError
-from iconotext.strict_json import parse_json
+from iconotext.system.strict_json import parse_json
 
 GOOD: dict[str, Any] = {
     "id": "paris",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from iconotext.corpus import to_shards
 from iconotext.corpus.check import check_corpus
+from iconotext.corpus.formats.webdataset import tar_beside
 from iconotext.corpus.store import read_corpus, read_rows
-from iconotext.corpus.tar import tar_beside
 from iconotext.corpus.to_shards import _name, write_shards
 from iconotext.errors import CorpusError, OutputError, SettingError
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from iconotext.embed.bridge import centred, concept_vectors
+from iconotext.encoders.bridge import centred, concept_vectors
 from iconotext.errors import FeatureError, SettingError, ShapeError
 from iconotext.features import ImageFeatures, imagenet_classes
 

@@ -8,13 +8,13 @@ import torch
 
 from iconotext import Linker, read
 from iconotext.corpus.store import read_corpus
-from iconotext.embed.folder import load_model, save_model
-from iconotext.embed.inputs import Inputs
-from iconotext.embed.joint import JointSpace, word_reader
-from iconotext.embed.model import JointModel
+from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.folder import load_model, save_model
+from iconotext.encoders.model import JointModel
+from iconotext.encoders.space import JointSpace, word_reader
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features.backbone import ImageFeatures
-from iconotext.features.vocabulary import UNKNOWN, Vocabulary
+from iconotext.features.word_vectors import UNKNOWN, Vocabulary
 from iconotext.pipeline import LinkSettings
 from iconotext.train import train
 from iconotext.train.prepared import open_prepared

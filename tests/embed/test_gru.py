@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from iconotext.embed import gru as module
-from iconotext.embed.gru import final_states
-from iconotext.embed.projection import Projection
-from iconotext.embed.words import WordEncoder
+from iconotext.networks import recurrent as module
+from iconotext.networks.projection import Projection
+from iconotext.networks.recurrent import WordEncoder, final_states
 
 LENGTHS = st.lists(st.integers(1, 7), min_size=1, max_size=8)
 

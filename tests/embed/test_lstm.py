@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.embed.lstm import WordLSTM
+from iconotext.networks.recurrent import WordLSTM
 
 
 def encoder(attention: bool = True) -> WordLSTM:

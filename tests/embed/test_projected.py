@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.embed.projected import AT_ONCE, load_projection, projection_shapes
-from iconotext.embed.projection import Projection
+from iconotext.networks.projection import AT_ONCE, Projection, load_projection, projection_shapes
 from iconotext.recipe.encoders import ProjectionSettings
 
 

@@ -5,9 +5,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from iconotext.embed.inputs import Inputs
-from iconotext.embed.model import JointModel
-from iconotext.embed.regions import RegionBatch, RegionEncoder
+from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.model import JointModel
+from iconotext.networks.transformer import RegionBatch, RegionEncoder
 from iconotext.recipe import make_recipe
 
 COUNTS = torch.tensor([2, 3, 1])

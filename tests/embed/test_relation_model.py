@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from iconotext.embed.layer_means import TEXTS
-from iconotext.embed.relation_model import (
+from iconotext.encoders.relation_model import (
     LIMIT,
+    TEXTS,
     RelationModel,
     RelationWeights,
+    hashed_runs,
     load_relation_model,
     relations_folder,
     save_relation_model,
 )
-from iconotext.embed.word_hashes import hashed_runs
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import FeatureCache
 from iconotext.features.minilm import MiniLM

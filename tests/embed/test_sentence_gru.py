@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from iconotext.embed.words import WordEncoder
 from iconotext.errors import SettingError
+from iconotext.networks.recurrent import WordEncoder
 from iconotext.recipe import make_recipe
 
 IDS, LENGTHS = torch.tensor([1, 2, 3, 1, 2, 8, 8, 4, 5]), torch.tensor([3, 2, 1, 1, 2])

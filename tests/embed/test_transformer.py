@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iconotext.embed.transformer import Transformer, by_length, mean_of_sequences
-from iconotext.embed.word_transformer import WordTransformer
+from iconotext.networks.transformer import Transformer, WordTransformer, by_length, mean_of_sequences
 
 LENGTHS = torch.tensor([3, 1, 7, 3, 2])
 

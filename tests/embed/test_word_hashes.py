@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.embed.word_hashes import hashed_runs, word_logits
+from iconotext.encoders.relation_model import hashed_runs, word_logits
 from iconotext.train.relations.fit import hashed_texts, weighted_rows
 
 words = st.lists(st.sampled_from(["a", "dog", "runs", ".", "7", "!"]), max_size=6)

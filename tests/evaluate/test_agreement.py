@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.evaluate.agreement import krippendorff_alpha
+from iconotext.evaluate.statistics import krippendorff_alpha
 
 
 def test_alpha_by_hand():

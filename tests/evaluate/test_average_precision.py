@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from iconotext.errors import ShapeError
-from iconotext.evaluate.average_precision import (
+from iconotext.evaluate.metrics import (
     _resampled,
     _steps,
     average_precision,

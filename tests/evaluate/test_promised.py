@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iconotext.evaluate.promised import RealisedPromise
+from iconotext.evaluate.scores import RealisedPromise
 from iconotext.types import Document, Image, Link, LinkedDocument, Promise, Sentence
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.reorder import METRICS, Displaced, displaced, put_back, reorder
 from iconotext.features.ocr import LineReader
-from iconotext.links.settings import LinkSettings
 from iconotext.types import Document, Image, Sentence, TextLine
 from tests.links.texts import encode
 

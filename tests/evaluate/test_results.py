@@ -9,9 +9,9 @@ import pytest
 
 from iconotext.errors import CorpusError, OutputError, ShapeError
 from iconotext.evaluate import Results, Scored, evaluate, read_results, write_results
-from iconotext.evaluate.intervals import bootstrap_intervals, resampled_counts
-from iconotext.evaluate.random_scores import random_scores
 from iconotext.evaluate.results import COLUMNS
+from iconotext.evaluate.scores import random_scores
+from iconotext.evaluate.statistics import bootstrap_intervals, resampled_counts
 from tests.counted import calls
 
 TWO = [

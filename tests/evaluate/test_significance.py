@@ -8,7 +8,7 @@ from scipy.stats import wilcoxon
 
 from iconotext.errors import CorpusError
 from iconotext.evaluate import DocumentScores, Evaluation, compare
-from iconotext.evaluate.significance import permutation_p, wilcoxon_p
+from iconotext.evaluate.results import permutation_p, wilcoxon_p
 
 
 def scores(*aucs: float | None, **facts) -> Evaluation:

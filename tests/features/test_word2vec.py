@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iconotext.errors import FeatureError, MissingPackageError
-from iconotext.features.word2vec import train_word2vec
+from iconotext.features.word_vectors import train_word2vec
 
 SENTENCES = [[1, 2, 3], [1, 2, 4], [5, 6], [0, 5, 6, 7]] * 30
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from iconotext.errors import IconotextError
 from iconotext.read import read
-from iconotext.worker import LimitError
+from iconotext.system.worker import LimitError
 from tests.fuzz.mutation import mutant
 from tests.fuzz.seeds import real_seeds, seeds
 

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
-from iconotext.features.decoding import look_at
+from iconotext.features.runtime import look_at
 from iconotext.images import decode, inspect, raster
 from iconotext.images.raster import rows_to_rgb, within_memory
 from iconotext.types import Image
@@ -26,7 +26,7 @@ import resource, sys
 from pathlib import Path
 import numpy, PIL.Image
 from iconotext.images import decode
-from iconotext.worker import close_worker
+from iconotext.system.worker import close_worker
 def highest():  # of this program: what getrusage says includes that of whoever started it
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 before = highest()

@@ -10,8 +10,8 @@ from PIL import Image as Pillow
 from iconotext.errors import ImageError
 from iconotext.images import decode, inspect
 from iconotext.images.svg import svg_size
+from iconotext.system.worker import LimitError
 from iconotext.types import Image
-from iconotext.worker import LimitError
 
 RED = (255, 0, 0)
 WHITE = (255, 255, 255)

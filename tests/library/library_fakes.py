@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from PIL import Image as Pillow
 
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import ImageError
 from iconotext.features import load_image_backbone
 from iconotext.features.backbone import ImageFeatures
@@ -16,7 +17,6 @@ from iconotext.images import decode
 from iconotext.library.changes import Report
 from iconotext.library.store import Library, open_library
 from iconotext.library.update import add_paths
-from iconotext.links.settings import LinkSettings
 from iconotext.read import Failure, ReadSettings, read
 from iconotext.types import Document, Link, LinkedDocument
 from tests.encoders import MadeUpEncoder

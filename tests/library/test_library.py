@@ -11,21 +11,18 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.encoder import load_encoder
+from iconotext.encoders.encoder import load_encoder
 from iconotext.errors import DocumentError, FeatureError, LibraryError, SettingError, UnreachableError
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import kind_of
-from iconotext.library.conditions import quoted
-from iconotext.library.describe import describe
 from iconotext.library.files import image_date
-from iconotext.library.folder import check_new
 from iconotext.library.items import Place, Said
 from iconotext.library.ledger import held_ledger
 from iconotext.library.models import DocumentLinker, default_pooled
 from iconotext.library.rows import PLACES
 from iconotext.library.search import Query, search
-from iconotext.library.store import Library, open_library
+from iconotext.library.store import Library, check_new, describe, open_library, quoted
 from iconotext.library.update import add_paths, remove_from_library
 from iconotext.read import Failure
 from tests.features.conftest import models, noise
@@ -259,7 +256,7 @@ def test_what_cannot_be_read_for_a_moment_keeps_its_pictures(photos, lib, articl
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("iconotext.library.changes.digest_of", asleep)
+        patch.setattr("iconotext.library.files.digest_of", asleep)
         report = update(lib, link=fail, asked={"k": 1}, relations=Relations())
     assert [Path(where).name for where, _ in report.left_out] == ["red.png"]
     assert [Path(where).name for where, _ in report.failures] == ["article.md"]
@@ -268,7 +265,7 @@ def test_what_cannot_be_read_for_a_moment_keeps_its_pictures(photos, lib, articl
     assert (report.documents, report.unchanged, report.left_out, report.failures) == (1, 2, [], [])
     assert content(lib) == before
     with monkeypatch.context() as patch:
-        patch.setattr("iconotext.library.changes.digest_of", asleep)
+        patch.setattr("iconotext.library.files.digest_of", asleep)
         report = update(lib, paint(photos.parent / "new.png", "white"))
     assert (report.added, len(report.left_out)) == (0, 1)
     assert update(lib).added == 1
@@ -359,7 +356,7 @@ def test_documents_are_committed_from_time_to_time(lib, tmp_path, monkeypatch):
         (tmp_path / "docs" / f"{number}.md").write_text(f"![Picture]({number}.png)\n\nText.\n")
     (tmp_path / "lib").mkdir()
     now = iter(range(0, 10**6, 6))
-    monkeypatch.setattr("iconotext.library.add.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("iconotext.library.update.time.monotonic", lambda: next(now))
     inserted = []
     insert = Library.insert
 
@@ -703,7 +700,7 @@ def test_documents_are_encoded_together_and_linked_one_by_one(lib, tmp_path, mon
 
     loaded = Loaded()
     monkeypatch.setattr("iconotext.library.models.Linker.load", lambda *_: loaded)
-    monkeypatch.setattr("iconotext.library.add.AHEAD", 2)
+    monkeypatch.setattr("iconotext.library.update.AHEAD", 2)
     docs = tmp_path / "docs"
     for number, colour in enumerate(("red", "green", "blue")):
         paint(docs / f"{number}.png", colour)

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from iconotext.library.describe import describe
-from iconotext.library.store import open_library
+from iconotext.library.store import describe, open_library
 from tests.library.library_fakes import content, paint, update
 
 pytestmark = pytest.mark.slow

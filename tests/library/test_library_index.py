@@ -8,12 +8,11 @@ import pytest
 
 from iconotext.library import candidates, store
 from iconotext.library import index as module
-from iconotext.library.describe import describe
-from iconotext.library.filters import Filters
+from iconotext.library.candidates import Filters
 from iconotext.library.index import build_index, exact_nearest, needs_index
 from iconotext.library.items import Item, Place
 from iconotext.library.settings import LibrarySettings
-from iconotext.library.store import Library, create_library, open_library
+from iconotext.library.store import Library, create_library, describe, open_library
 from tests.encoders import MadeUpEncoder
 
 pytestmark = pytest.mark.slow

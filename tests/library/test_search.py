@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library import search as search_module
-from iconotext.library.filters import Filters, make_filters
+from iconotext.library.candidates import Filters, make_filters
 from iconotext.library.items import Compared, Item, Place
-from iconotext.library.relation_ranking import LEAST, WEIGHT, probabilities, refined, relation_scale
+from iconotext.library.refinement import LEAST, WEIGHT, probabilities, refined, relation_scale
 from iconotext.library.search import Query, firm_results, search
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import Library, create_library, open_library

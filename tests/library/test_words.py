@@ -15,9 +15,7 @@ from PIL import Image as Pillow
 
 from iconotext.errors import LibraryError
 from iconotext.features.ocr import LineReader
-from iconotext.library.filters import make_filters
-from iconotext.library.items import Item, Place, Said, words_of
-from iconotext.library.ranking import (
+from iconotext.library.candidates import (
     CLEAR,
     GOOD,
     LEVELS,
@@ -26,10 +24,12 @@ from iconotext.library.ranking import (
     deviations,
     has_every_word,
     in_cosines,
+    make_filters,
     match_of,
     stems_of_words,
     with_every_word,
 )
+from iconotext.library.items import Item, Place, Said, words_of
 from iconotext.library.search import NEAREST, Query, has_good_match, search
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import Library, create_library, open_library
@@ -195,7 +195,7 @@ def test_scores_by_hand():
     background = Background((0.1, 0.1), (0.2, 0.2))
     cosines, said = np.array([0.4, 0.4, 0.4], np.float32), np.array([np.nan, 0.6, 0.0], np.float32)
     whole, of_image, of_text = deviations(cosines, said, np.array([0, 4, 0], np.float32), background)
-    from iconotext.library.ranking import IMAGE, SILENT, TEXT, WORDS
+    from iconotext.library.candidates import IMAGE, SILENT, TEXT, WORDS
 
     assert of_image.tolist() == pytest.approx([3, 3, 3], abs=1e-5)
     assert of_text[1:].tolist() == pytest.approx([2, -1], abs=1e-5)

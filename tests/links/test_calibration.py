@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from fit_evidence import dump_calibration
 
-from iconotext.links.calibration import Figure, calibration_of, kind_of, load_calibration
-from iconotext.links.decoys import DecoyPool
+from iconotext.decide.calibration import Figure, calibration_of, kind_of, load_calibration
+from iconotext.decide.competition import DecoyPool
 from iconotext.types import Document, Image, Link, LinkedDocument, Sentence, TextLine
 from tests.links.texts import encode, link_document, workshop
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from iconotext.links.caption import Reading
-from iconotext.links.cells import Cells, Columns
-from iconotext.links.evidence import gather_evidence
+from iconotext.evidence.caption import Reading
+from iconotext.evidence.cells import Cells, Columns
+from iconotext.evidence.gather import gather_evidence
 from iconotext.types import Document, Image, Sentence, TextLine
 from tests.links.texts import encode
 

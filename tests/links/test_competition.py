@@ -10,8 +10,8 @@ from false_discoveries import competition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.links import competition as rules
-from iconotext.links.competition import MEMORY, NEVER, Competition, ordered
+from iconotext.decide import competition as rules
+from iconotext.decide.competition import MEMORY, NEVER, Competition, ordered
 
 SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30)
 

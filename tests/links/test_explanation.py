@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.embed.bridge import ConceptBridge, centred
-from iconotext.embed.occlusion import LONGER, SHORTER, covered_cells
-from iconotext.embed.space import SharedSpace
+from iconotext.decide import explanation
+from iconotext.decide.explanation import Coverable, explain_links, grid_windows, trials
+from iconotext.encoders.bridge import ConceptBridge, centred
+from iconotext.encoders.image_source import LONGER, SHORTER, covered_cells
+from iconotext.encoders.space import SharedSpace
 from iconotext.errors import ImageError
+from iconotext.evidence.words import without, word_spans
 from iconotext.features import ImageFeatures
 from iconotext.features.regions import GRID, grid_boxes
-from iconotext.links import explanation
-from iconotext.links.explanation import Coverable, explain_links, grid_windows, trials
-from iconotext.links.word_spans import without, word_spans
 from iconotext.types import Link
 from tests.encoders import text_backbone
 from tests.links.texts import encode

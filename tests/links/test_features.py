@@ -5,21 +5,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iconotext.links.caption import (
+from iconotext.decide.combine import has_places
+from iconotext.evidence.caption import (
     _TYPICAL_MEAN,
     _TYPICAL_SPREAD,
     _TYPICAL_WEIGHT,
     _scales,
+    load_matcher,
     texts_of,
+    word_features,
 )
-from iconotext.links.cells import Cells
-from iconotext.links.citing import looks
-from iconotext.links.common_words import word_features
-from iconotext.links.image import image_features
-from iconotext.links.layout import layout_features, places
-from iconotext.links.matcher import load_matcher
-from iconotext.links.weighing import has_places
-from iconotext.links.words import file_words, rareness, remembered, stems
+from iconotext.evidence.cells import Cells
+from iconotext.evidence.layout import layout_features, places
+from iconotext.evidence.picture import image_features
+from iconotext.evidence.reference import looks
+from iconotext.evidence.words import file_words, rareness, remembered, stems
 from iconotext.types import Image
 from tests.links.texts import TEXTS, document, encode, features, workshop
 

@@ -8,12 +8,11 @@ from fit_evidence import common_habit, dump_coefficients, example, fit_coefficie
 from fit_logit import Added, fit_added, fit_logit
 from fit_matcher import CitedCaptions, fit_matcher
 
+from iconotext.decide.combine import ADDED, Coefficients, load_coefficients
 from iconotext.errors import ShapeError
-from iconotext.links.caption import Reading
-from iconotext.links.combine import ADDED, Coefficients, load_coefficients
-from iconotext.links.habit import common_shares
-from iconotext.links.layout import layout_features, places
-from iconotext.links.matcher import WEIGHTS
+from iconotext.evidence.caption import WEIGHTS, Reading
+from iconotext.evidence.habit import common_shares
+from iconotext.evidence.layout import layout_features, places
 from iconotext.types import Image, TextLine
 from tests.links.texts import TEXTS, document, encode, workshop
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iconotext.decide.combine import weigh_evidence
 from iconotext.errors import SettingError
-from iconotext.links.habit import (
+from iconotext.evidence.habit import (
     GIVEN,
     STRENGTH,
     Habit,
@@ -24,8 +25,7 @@ from iconotext.links.habit import (
     judged_evidence,
     place_evidence,
 )
-from iconotext.links.layout import PLACES, place_numbers, places
-from iconotext.links.weighing import weigh_evidence
+from iconotext.evidence.layout import PLACES, place_numbers, places
 from iconotext.types import Document, Image, Sentence
 from tests.links.texts import encode
 

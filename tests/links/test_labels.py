@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from iconotext.links.labels import Label, cited_labels, is_caption, own_labels, unlabelled
+from iconotext.evidence.reference import Label, cited_labels, is_caption, own_labels, unlabelled
 
 
 @pytest.mark.parametrize(

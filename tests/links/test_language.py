@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
+from iconotext.evidence.language import is_foreign, language_note, no_meaning
 from iconotext.features.backbone import TextBackbone
-from iconotext.links.language import is_foreign, language_note, no_meaning
 from tests.links.texts import features
 
 TEXTS = (

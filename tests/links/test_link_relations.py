@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from iconotext.links.link_relations import with_relations
+from iconotext.decide.choose import with_relations
 from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
 
 
@@ -120,7 +120,7 @@ def test_the_linker_takes_a_relation_model_that_somebody_trained(tmp_path, pictu
     import shutil
 
     from iconotext import Linker, LinkSettings
-    from iconotext.embed.relation_model import relations_folder
+    from iconotext.encoders.relation_model import relations_folder
     from iconotext.errors import FeatureError
 
     picture("cat.png", seed=1)

@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from iconotext.decide.choose import SELECTIONS, choose_links, in_order
+from iconotext.decide.combine import (
+    EXPLICIT_PRECISION,
+    Coefficients,
+    Weighable,
+    combine,
+    load_coefficients,
+    weigh_evidence,
+)
 from iconotext.errors import SettingError, ShapeError
-from iconotext.links.choose_links import choose_links
-from iconotext.links.combine import EXPLICIT_PRECISION, Coefficients, Weighable, combine, load_coefficients
-from iconotext.links.select import SELECTIONS, in_order
-from iconotext.links.weighing import weigh_evidence
 from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine
 from tests.links.texts import BLOCKS, TEXTS, document, encode, link_document, workshop
 
@@ -216,7 +221,7 @@ def test_great_log_odds_do_not_overflow() -> None:
 
 def test_heavy_packages_wait() -> None:
     code = (
-        "import sys, iconotext.links.link_windows; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'lap')))"
+        "import sys, iconotext.decide.link_windows; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'lap')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

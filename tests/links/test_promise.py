@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from iconotext.links.calibration import Figure
-from iconotext.links.promise import Candidate, conformal_p_values, make_promises, rule_of
+from iconotext.decide.calibration import Figure
+from iconotext.decide.promise import Candidate, conformal_p_values, make_promises, rule_of
 from iconotext.types import Document, Link, LinkedDocument
 from tests.links.test_competition import mean_false, share
 

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iconotext.links.reference import DIRECTED, EXPLICIT, VAGUE, reference_evidence
+from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE, reference_evidence
 from iconotext.types import Document, Image, Sentence
 from tests.links.texts import document
 

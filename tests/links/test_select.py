@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from iconotext.decide.choose import SELECTIONS, assignment, in_order, selection
 from iconotext.errors import SettingError
-from iconotext.links.select import SELECTIONS, assignment, in_order, selection
 
 CONFIDENCE = np.array([[0.9, 0.8], [0.7, 0.1], [0.0, 0.0]], np.float32)
 

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from iconotext.links.combine import Coefficients, load_coefficients
-from iconotext.links.text import KEPT, text_in
-from iconotext.links.weighing import weigh_evidence
+from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
+from iconotext.evidence.ocr import KEPT, text_in
 from iconotext.types import Image, TextLine
 from tests.links.texts import encode, features, workshop
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from iconotext import Document, Image, Linker, LinkSettings, Sentence, read_all
-from iconotext.embed.backbone_encoder import untrained_encoder
+from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.errors import DocumentError, ImageError
+from iconotext.evidence import windows
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
-from iconotext.features.cores import THREADS
-from iconotext.links import windows
 from iconotext.read import Failure
 from iconotext.report.as_json import json_lines
+from iconotext.system.threads import THREADS
 
 WORDS = "river bridge engine valve harbour meadow lantern copper needle orchard".split()
 DIM = 16

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from iconotext.links.caption import Reading
-from iconotext.links.choose_links import choose_links
-from iconotext.links.evidence import gather_evidence
-from iconotext.links.weighing import weigh_evidence
+from iconotext.decide.choose import choose_links
+from iconotext.decide.combine import weigh_evidence
+from iconotext.evidence.caption import Reading
+from iconotext.evidence.gather import gather_evidence
 from iconotext.types import Document, Image, LinkedDocument, Sentence
 
 

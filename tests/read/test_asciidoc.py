@@ -7,10 +7,9 @@ import logging
 import pytest
 
 from iconotext.errors import HostileDocumentError
-from iconotext.links.reference import EXPLICIT, reference_evidence
+from iconotext.evidence.reference import EXPLICIT, reference_evidence
 from iconotext.read import read
-from iconotext.read.asciidoc import MAX_DEPTH
-from iconotext.read.asciidoc_text import MAX_VALUE, parse_attributes
+from iconotext.read.asciidoc import MAX_DEPTH, MAX_VALUE, parse_attributes
 
 
 def adoc(folder, text, name="a.adoc"):

@@ -14,7 +14,7 @@ import pytest
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read import Failure, ReadSettings, read, read_all
 from iconotext.read import sentences as splitting
-from iconotext.read.docx.styles import MAX_BASES
+from iconotext.read.docx_parts import MAX_BASES
 from iconotext.read.html import MAX_CANDIDATES, image_sources, parse_html
 from iconotext.read.markdown import MAX_FRONT_MATTER, split_front_matter
 from tests.fuzz.run import here

@@ -8,7 +8,7 @@ import pytest
 
 from iconotext import read
 from iconotext.errors import HostileDocumentError
-from iconotext.links.reference import reference_evidence
+from iconotext.evidence.reference import reference_evidence
 from iconotext.read import ReadSettings
 from iconotext.read.pandoc import document as pandoc_document
 from iconotext.read.pandoc.convert import RefusedError

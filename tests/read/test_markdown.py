@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from iconotext import read
-from iconotext.links.reference import reference_evidence
-from iconotext.read.markdown import split_front_matter
-from iconotext.read.site_tags import expand_site_tags
+from iconotext.evidence.reference import reference_evidence
+from iconotext.read.markdown import expand_site_tags, split_front_matter
 from iconotext.report.source_offsets import source_spans
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.read import ReadSettings, read_flows
-from iconotext.read.edited_text import EditedText
+from iconotext.read.positions import EditedText
 
 ARTICLE = """---
 title: Places

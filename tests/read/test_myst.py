@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.links.reference import EXPLICIT, reference_evidence
+from iconotext.evidence.reference import EXPLICIT, reference_evidence
 from iconotext.read import read
 from iconotext.read.code_cells import shown_files
 from iconotext.read.directives import MAX_DEPTH

@@ -9,7 +9,7 @@ import pytest
 
 from iconotext import read
 from iconotext.errors import DocumentError
-from iconotext.links.reference import reference_evidence
+from iconotext.evidence.reference import reference_evidence
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="80"><rect width="90" height="80" fill="red"/></svg>'
 

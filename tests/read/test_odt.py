@@ -9,7 +9,7 @@ import pytest
 
 from iconotext import read
 from iconotext.errors import DocumentError
-from iconotext.links.reference import reference_evidence
+from iconotext.evidence.reference import reference_evidence
 from tests.read.pandoc_documents import pandoc
 
 NAMES = "office text draw table style"

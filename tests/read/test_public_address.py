@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.read.web.public_address import is_public
+from iconotext.read.web.fetch import is_public
 
 
 @pytest.mark.parametrize(

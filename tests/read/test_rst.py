@@ -8,11 +8,10 @@ import pytest
 from lxml import etree
 
 from iconotext.errors import HostileDocumentError
-from iconotext.links.reference import EXPLICIT, reference_evidence
+from iconotext.evidence.reference import EXPLICIT, reference_evidence
 from iconotext.read import ReadSettings, read
-from iconotext.read.include import MAX_INCLUDED
-from iconotext.read.rst import _text
-from iconotext.read.sphinx import MAX_LINE, on_a_page
+from iconotext.read.rst import MAX_LINE, _text, on_a_page
+from iconotext.read.text_file import MAX_INCLUDED
 
 
 def rst(folder, text, name="a.rst"):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from iconotext.links.word_spans import word_spans
+from iconotext.evidence.words import word_spans
 from iconotext.types import Document, Explanation, Image, Link, LinkedDocument, Sentence
 
 MakeLinked = Callable[..., LinkedDocument]

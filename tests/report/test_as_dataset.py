@@ -13,8 +13,7 @@ from PIL import Image as Pillow
 
 from iconotext.errors import OutputError
 from iconotext.excerpts import Chunk, Context
-from iconotext.report.as_dataset import TABLE, write_dataset
-from iconotext.report.as_excerpts import row
+from iconotext.report.as_excerpts import TABLE, row, write_dataset
 from iconotext.report.chunks import chunks
 from iconotext.report.context import contexts
 from iconotext.types import Image, Sentence

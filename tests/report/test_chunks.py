@@ -13,7 +13,7 @@ from iconotext.errors import OutputError, SettingError
 from iconotext.excerpts import Chunk
 from iconotext.report.as_excerpts import row, write_excerpts
 from iconotext.report.chunks import chunks
-from iconotext.report.document_text import document_text
+from iconotext.report.flow import document_text
 from iconotext.types import Image, LinkedDocument, Sentence
 from tests.report.conftest import link, make_linked
 from tests.report.made_up import linked_documents

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from iconotext.errors import SettingError
 from iconotext.report.context import context, contexts
-from iconotext.report.document_text import count_words, document_text
+from iconotext.report.flow import count_words, document_text
 from iconotext.types import Image, Link, LinkedDocument, Sentence, TextLine
 from tests.report.conftest import link, make_linked
 from tests.report.made_up import linked_documents

@@ -12,12 +12,12 @@ from lxml import html
 from iconotext.errors import DocumentError, OutputError
 from iconotext.read import Failure
 from iconotext.report.as_table import count
-from iconotext.report.manifest import Record
-from iconotext.report.origin import Origin
 from iconotext.report.page import is_untouched
 from iconotext.report.page_folder import (
     INDEX,
+    Origin,
     PageFolder,
+    Record,
     Source,
     WithoutPictures,
     card_image,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.read import ReadSettings, read
-from iconotext.report.document_text import common_path, heading_paths
+from iconotext.report.flow import common_path, heading_paths
 from iconotext.report.source_offsets import source_spans
 from iconotext.types import Document, Sentence
 

@@ -15,7 +15,7 @@ import pytest
 
 from iconotext.errors import OutputError, SettingError
 from iconotext.report import save
-from iconotext.write import check_overwrite, locked, remove_leftovers, write_bytes, write_text
+from iconotext.system.files import check_overwrite, locked, remove_leftovers, write_bytes, write_text
 
 
 def names(folder):
@@ -123,7 +123,7 @@ def test_refuse_says_it_before_the_work(tmp_path):
 
 
 WRITING = (
-    "import sys, time; from pathlib import Path; from iconotext.write import open_atomic\n"
+    "import sys, time; from pathlib import Path; from iconotext.system.files import open_atomic\n"
     "with open_atomic(Path(sys.argv[1]), force=True) as file:\n"
     "    file.write(b'half'); file.flush(); print('ready', flush=True); time.sleep(3600)"
 )
@@ -169,9 +169,7 @@ def test_leftovers_of_all_folders_in_one_go_and_what_is_being_written_stays(tmp_
         assert living != ".iconotext-0123456789abcdef.tmp"
 
 
-WRITE_ONE = (
-    "import sys; from pathlib import Path; from iconotext.write import write_text; write_text(Path(sys.argv[1]), '')"
-)
+WRITE_ONE = "import sys; from pathlib import Path; from iconotext.system.files import write_text; write_text(Path(sys.argv[1]), '')"
 
 
 def test_a_link_with_the_name_of_a_temporary_file_leads_to_no_harm(tmp_path):
@@ -186,7 +184,7 @@ def test_a_link_with_the_name_of_a_temporary_file_leads_to_no_harm(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="this system limits no file sizes")
 def test_a_file_that_may_not_grow_is_one_line(tmp_path):
     code = (
-        "import resource, sys; from pathlib import Path; from iconotext.write import write_bytes\n"
+        "import resource, sys; from pathlib import Path; from iconotext.system.files import write_bytes\n"
         "from iconotext.errors import OutputError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try:\n    write_bytes(Path(sys.argv[1]), bytes(5000))\n"

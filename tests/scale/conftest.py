@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from iconotext.links.settings import LinkSettings
+from iconotext.decide.settings import LinkSettings
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage

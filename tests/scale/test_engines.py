@@ -18,9 +18,8 @@ from tempfile import TemporaryDirectory, gettempdir
 import pytest
 
 from iconotext.errors import FeatureError, IconotextError, OutputError
-from iconotext.scale.engine import Lost, answer, worked
+from iconotext.scale.engine import Lost, Processes, answer, worked
 from iconotext.scale.on_ray import OnRay
-from iconotext.scale.processes import Processes
 from tests.scale.test_run import contents, descendants, make, name_of, start
 from tests.scale.work import Trouble
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from iconotext.corpus.store import read_corpus
+from iconotext.decide.competition import POOL, DecoyPool
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import OutputError, SettingError
-from iconotext.links.decoys import POOL, DecoyPool
-from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.report.as_json import json_object
 from iconotext.report.as_parquet import write_parquet

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from iconotext.corpus.formats.webdataset import sample_records
-from iconotext.corpus.tar import Tar
+from iconotext.corpus.formats.webdataset import Tar, sample_records
 from iconotext.scale.manifest import differences
-from iconotext.scale.pictures import ShardPictures
+from iconotext.scale.shards import ShardPictures
 from iconotext.scale.stage import reason_of, share_of
 from tests.scale.conftest import png, results, row, write_jsonl, write_tar
 
@@ -84,7 +83,7 @@ def test_a_file_that_gives_less_than_was_asked_for_is_read_on(tmp_path, monkeypa
     def opened(path, mode, buffering=-1):
         return io.BufferedReader(Short(path)) if buffering else Short(path)
 
-    monkeypatch.setattr("iconotext.corpus.tar.open", opened, raising=False)
+    monkeypatch.setattr("iconotext.corpus.formats.webdataset.open", opened, raising=False)
     assert tar.read("a.png") == png(0)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.serve.agreement import agreed, agreement
-from iconotext.serve.records import Verdict
+from iconotext.serve.answers import agreed, agreement
+from iconotext.serve.store import Verdict
 
 
 def said(picture, reviewer, *sentences):

@@ -12,16 +12,16 @@ import pytest
 from fastapi import HTTPException
 from starlette.testclient import TestClient
 
-from iconotext.corpus.child import GoneError, LateError
 from iconotext.errors import DocumentError
-from iconotext.serve.access import Access
 from iconotext.serve.app import listen, make_app, open_data
 from iconotext.serve.at_once import Reply
 from iconotext.serve.collections import sent_once
 from iconotext.serve.events import Events
+from iconotext.serve.guard import Access
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError
 from iconotext.serve.settings import ServeSettings
+from iconotext.system.processes import GoneError, LateError
 from tests.serve.conftest import awaited
 
 

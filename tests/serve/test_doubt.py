@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from iconotext.links.habit import STRENGTH
+from iconotext.evidence.habit import STRENGTH
 from iconotext.serve.doubt import doubts, entropy, worths
-from iconotext.serve.records import Picture
+from iconotext.serve.store import Picture
 from iconotext.types import Document, Image, Link, Sentence
 
 

@@ -9,8 +9,7 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from iconotext.serve import guard
-from iconotext.serve.access import Access
-from iconotext.serve.guard import MAX_BODY, POLICY, Guard
+from iconotext.serve.guard import MAX_BODY, POLICY, Access, Guard
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
 from tests.serve.conftest import awaited

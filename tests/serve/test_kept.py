@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from iconotext.links.caption import Reading
-from iconotext.links.evidence import gather_evidence
-from iconotext.links.habit import Habit
-from iconotext.links.link_windows import Known
-from iconotext.links.weighing import weigh_gathered
-from iconotext.serve import kept as module
-from iconotext.serve.kept import ABOUT, ARRAYS, keep, kept
+from iconotext.decide.combine import weigh_gathered
+from iconotext.decide.link_windows import Known
+from iconotext.evidence.caption import Reading
+from iconotext.evidence.gather import gather_evidence
+from iconotext.evidence.habit import Habit
+from iconotext.serve import learn as module
+from iconotext.serve.learn import ABOUT, ARRAYS, keep, kept
 from iconotext.types import Document, Image, Sentence
 from tests.links.texts import encode
 

@@ -9,9 +9,8 @@ import pytest
 
 from iconotext.serve.listing import COLLECTIONS, DOCUMENTS, LINES, SORTS, Asked, listing
 from iconotext.serve.pages import all_documents
-from iconotext.serve.records import Picture
 from iconotext.serve.settings import ServeSettings
-from iconotext.serve.store import Store
+from iconotext.serve.store import Picture, Store
 
 
 @pytest.fixture

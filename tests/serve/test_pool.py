@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from iconotext.corpus.child import GoneError
 from iconotext.errors import DocumentError, IconotextError
 from iconotext.serve import pool as module
 from iconotext.serve.pool import BusyError, Pool
+from iconotext.system.processes import GoneError
 
 
 def prepare(settings):

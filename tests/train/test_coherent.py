@@ -7,23 +7,22 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.embed.coherence import Coherence
-from iconotext.embed.folder import load_model
+from iconotext.encoders.folder import load_model
+from iconotext.encoders.model import Coherence
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate import retrieval as retrieval_module
-from iconotext.evaluate.average_precision import average_precision
+from iconotext.evaluate.metrics import average_precision
 from iconotext.evaluate.retrieval import ranks_of
 from iconotext.recipe import load_recipe
-from iconotext.train import loop, pair_scores
-from iconotext.train import step as step_module
+from iconotext.train import loop
+from iconotext.train import validate as validate_module
 from iconotext.train.batches import epoch_batches, load_batch
+from iconotext.train.loop import new_model
 from iconotext.train.loss import batch_loss
-from iconotext.train.pair_scores import validation_median_rank
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import TrainingSentences, learned_relations
 from iconotext.train.run import train
-from iconotext.train.training import new_model
-from iconotext.train.validate import Validation, validate
+from iconotext.train.validate import Validation, validate, validation_median_rank
 from tests.train.coherent import DIM, write_pairs
 
 SMALL = ("features.image=features.npy", "dim=16", "text.word_dim=12", "training.epochs=8", "training.batch=16",
@@ -263,15 +262,15 @@ def test_epochs_are_chosen_by_the_measure_of_the_test_in_equal_pools(corpus, tmp
         pools.append(similarities.shape[1])
         return ranks_of(similarities, true)
 
-    monkeypatch.setattr(pair_scores, "POOL", 20)  # of the 32 pairs that validate
+    monkeypatch.setattr(validate_module, "POOL", 20)  # of the 32 pairs that validate
     monkeypatch.setattr(retrieval_module, "ranks_of", seen)
     prepared = prepare(recipe(), [corpus], tmp_path / "arrays")
     model = new_model(recipe(), prepared).model
     model.eval()
     found = validation_median_rank(model, prepared, recipe(), torch.device("cpu"))
     assert pools == [20] * 10
-    pairs = pair_scores.split_pairs(model, prepared, recipe(), "validation", torch.device("cpu"))
-    assert found == pair_scores.pair_figures(model, pairs, ())["median_rank"]
+    pairs = validate_module.split_pairs(model, prepared, recipe(), "validation", torch.device("cpu"))
+    assert found == validate_module.pair_figures(model, pairs, ())["median_rank"]
 
 
 def test_the_mean_of_the_relations_divides_the_printed_weights_by_their_sum(corpus, tmp_path):
@@ -324,7 +323,7 @@ def same(first, second) -> bool:
 @pytest.mark.kill
 def test_killed_in_an_epoch_it_ends_with_the_same_model_statistics_of_batch_norms_included(corpus, trained, tmp_path,
                                                                                           monkeypatch):  # fmt: skip
-    real, steps = step_module.training_step, []
+    real, steps = loop.training_step, []
 
     def killed(*arguments, **named):
         steps.append(named["step"])
@@ -337,7 +336,7 @@ def test_killed_in_an_epoch_it_ends_with_the_same_model_statistics_of_batch_norm
     with pytest.raises(KeyboardInterrupt):
         train(recipe(), [corpus], tmp_path / "cmcm")
     monkeypatch.setattr(loop, "training_step", real)
-    word2vec = "iconotext.features.word2vec.train_word2vec"
+    word2vec = "iconotext.features.word_vectors.train_word2vec"
     monkeypatch.setattr(word2vec, lambda *_, **__: pytest.fail("word vectors come from the checkpoint"))
     train(recipe(), [corpus], tmp_path / "cmcm")
     assert same(weights(tmp_path / "cmcm"), weights(trained))

@@ -13,10 +13,10 @@ from iconotext.recipe import load_recipe
 from iconotext.train import train
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.checkpoint import Progress
-from iconotext.train.collapse import collapse_of, has_ended, wants_remedy
 from iconotext.train.loss import batch_loss, no_information_losses
 from iconotext.train.prepare import prepare
 from iconotext.train.run import finished
+from iconotext.train.summary import collapse_of, has_ended, wants_remedy
 from tests.train.synthetic import small_recipe, write_synthetic
 from tests.train.test_run import Stop, StopAt
 

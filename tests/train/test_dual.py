@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from iconotext.embed.folder import load_model, save_model
-from iconotext.encoder import load_encoder
+from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.folder import load_model, save_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features import load_dual_encoder
 from iconotext.recipe import load_recipe

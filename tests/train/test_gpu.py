@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from iconotext.embed.folder import load_model
+from iconotext.encoders.folder import load_model
 from iconotext.recipe import load_recipe
 from iconotext.train import train
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
+from iconotext.train.loop import new_model
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
-from iconotext.train.training import new_model
 from tests.train.coherent import write_pairs
 from tests.train.synthetic import regional_recipe, write_regional
 

@@ -7,7 +7,7 @@ import pytest
 
 from iconotext.errors import CorpusError
 from iconotext.train.batches import epoch_batches, load_batch
-from iconotext.train.labelled import labelled_documents, labelled_pairs
+from iconotext.train.prepared import labelled_documents, labelled_pairs
 from tests.train.synthetic import small_recipe
 from tests.train.test_batches import made
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
-from iconotext.train.relations.logistic import fit_logistic, fit_standardised
+from iconotext.train.relations.fit import fit_logistic, fit_standardised
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from iconotext.features.feature_table import write_feature_table
 from iconotext.train import prepare as module
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.prepare import prepare
-from iconotext.train.prepare_images import ImageRows
+from iconotext.train.prepare_inputs import ImageRows
 from iconotext.train.prepared import META, open_prepared
 from tests.train import synthetic
 from tests.train.synthetic import DIM, small_recipe, write_synthetic

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from iconotext import Linker
 from iconotext.corpus.store import read_corpus
-from iconotext.embed.folder import load_model
+from iconotext.encoders.folder import load_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.pipeline import LinkSettings
 from iconotext.recipe import load_recipe, make_recipe

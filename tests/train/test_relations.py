@@ -5,15 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from iconotext.embed.relation_model import load_relation_model
+from iconotext.encoders.relation_model import load_relation_model
 from iconotext.errors import CorpusError, SettingError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.recipe import dump_recipe, load_recipe
-from iconotext.recipe.relation_recipe import RelationSettings, is_relation_recipe, load_relation_recipe
+from iconotext.recipe.relations import RelationSettings, is_relation_recipe, load_relation_recipe
 from iconotext.train.relations import train as training
-from iconotext.train.relations.data import folds_of, groups_of, read_relation_data
+from iconotext.train.relations.data import folds_of, from_labels, from_texts, groups_of, read_relation_data
 from iconotext.train.relations.fit import calibration, calibration_error, cross_calibrated
-from iconotext.train.relations.images import from_labels, from_texts
 from iconotext.train.relations.train import is_trained, train_relations
 from iconotext.types import Image
 

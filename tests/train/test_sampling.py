@@ -10,7 +10,7 @@ import pytest
 from iconotext.evaluate.results import Scored
 from iconotext.recipe import SimilaritySettings
 from iconotext.train import train
-from iconotext.train.sampling import NOTHING, gold_among
+from iconotext.train.validate import NOTHING, gold_among
 from tests.train.synthetic import small_recipe, write_synthetic
 
 # Best images of the sentences: 0, 0, 2; best sentences of the images: 0, 2, 1. Worst: 2, 1, 0 and 2, 0, 0.

@@ -17,14 +17,12 @@ from iconotext.recipe import Recipe
 from iconotext.scale.manifest import Manifest, begin
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import find_shards
-from iconotext.train import prepare_shards as module
-from iconotext.train.batches import Batch
-from iconotext.train.feature_shards import Features, _setup, write_features
+from iconotext.train import feature_shards as module
+from iconotext.train.batches import Batch, Windows
+from iconotext.train.feature_shards import HELD_OUT, Features, _setup, is_feature_folder, prepare_shards, write_features
 from iconotext.train.prepare import prepare
-from iconotext.train.prepare_shards import HELD_OUT, is_feature_folder, prepare_shards
 from iconotext.train.prepared import open_prepared
 from iconotext.train.run import _compare_links, train
-from iconotext.train.windows import Windows
 from tests.object_store import running, send
 from tests.scale.conftest import png, row, write_jsonl
 from tests.train.synthetic import regional_recipe, small_recipe, write_regional, write_synthetic

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 
-from iconotext.embed.folder import DUAL, load_model
-from iconotext.encoder import load_encoder
+from iconotext.encoders.encoder import load_encoder
+from iconotext.encoders.folder import DUAL, load_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features import load_dual_encoder
 from iconotext.recipe import load_recipe
@@ -132,7 +132,7 @@ def test_what_cannot_be_trained_is_refused(models, corpus, tmp_path):
 def test_a_tower_reads_as_the_encoder_does(models):
     import torch
 
-    from iconotext.embed.tower import TextTower
+    from iconotext.networks.dual_encoder import TextTower
 
     for kind, dim in (("clip", 12), ("siglip", 16)):
         tower = TextTower(str(models / kind), dim).eval()

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from iconotext.alt_text.finding import Finding
-from iconotext.alt_text.repository import repository_path
+from iconotext.alt_text.rules import Finding, repository_path
 from iconotext.errors import SettingError
 from iconotext.plain_text import encodable
-from iconotext.strict_json import parse_json
-from iconotext.write import write_text
+from iconotext.system.files import write_text
+from iconotext.system.strict_json import parse_json
 
 VERSION = 1
 MAX_BYTES = 64 * 2**20

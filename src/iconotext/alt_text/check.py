@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from iconotext.alt_text.finding import Finding, fingerprinted
 from iconotext.alt_text.picture import Picture, pictures_of
-from iconotext.alt_text.repository import repository_root
-from iconotext.alt_text.rules import RULES, Gallery, broken_rules
+from iconotext.alt_text.rules import RULES, Finding, Gallery, broken_rules, fingerprinted, repository_root
 from iconotext.alt_text.settings import AltTextSettings
 from iconotext.errors import DocumentError, IconotextError, ImageError
 from iconotext.read import Failure, ReadSettings, find_documents, read_flows, read_isolated
@@ -22,7 +20,7 @@ from iconotext.read.find import no_documents
 from iconotext.read.format import SUFFIXES
 from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text
-from iconotext.worker import start_worker
+from iconotext.system.worker import start_worker
 
 FORMATS = ("markdown", "html", "docx", "epub")
 """Formats that are checked; readers of other formats do not distinguish empty and missing alternative texts."""

@@ -10,7 +10,6 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.evaluate import EvaluateSettings, check_names, evaluate_model, looking_beside
-from iconotext.cli.grids import show
 from iconotext.cli.options import (
     Download,
     Force,
@@ -21,7 +20,7 @@ from iconotext.cli.options import (
     option,
     settings_options,
 )
-from iconotext.cli.output import complain, say, say_json
+from iconotext.cli.output import complain, say, say_json, show
 from iconotext.errors import FeatureError, SettingError
 from iconotext.papers.analyses.settings import DifficultySettings, RefinementSettings
 from iconotext.pipeline import LinkSettings
@@ -64,8 +63,7 @@ def examples(
     - `iconotext analyze examples models/wiki wiki.jsonl --document Mauritius`
     """
     with known_errors(download=download):
-        from iconotext.evaluate.corpus_part import corpus_part
-        from iconotext.evaluate.scores import score_documents
+        from iconotext.evaluate.scores import corpus_part, score_documents
         from iconotext.papers.analyses.examples import (
             concept_source,
             examples_of,
@@ -73,7 +71,7 @@ def examples(
             representative,
             shown_documents,
         )
-        from iconotext.write import check_overwrite, write_text
+        from iconotext.system.files import check_overwrite, write_text
 
         check_overwrite(output, force)
         if model == "object-detection":
@@ -162,8 +160,8 @@ def attention(
     - `iconotext analyze attention models/cmca "The start of the race." --json`
     """
     with known_errors():
-        from iconotext.embed.folder import init_folder, load_model
-        from iconotext.papers.analyses.attention import word_weights
+        from iconotext.encoders.folder import init_folder, load_model
+        from iconotext.papers.analyses.examples import word_weights
 
         stored = load_model(init_folder(model))
         found = {sentence: word_weights(stored, sentence) for sentence in sentences}
@@ -220,12 +218,11 @@ def refinement(
     - `iconotext analyze refinement models/cmcm clue.jsonl --pool 300 --strength 0.1 --strength 0.2 --json`
     """
     with known_errors(download=download):
-        from iconotext.cli.evaluate_retrieval import encoded_pairs, usual_part
+        from iconotext.cli.evaluate import encoded_pairs, usual_part
         from iconotext.evaluate.retrieval_report import retrieval_encoder
         from iconotext.library.refinement import SETTINGS_FILE
-        from iconotext.papers.analyses.refinement import FIGURE_FILE, tuning_sections, write_tuning
-        from iconotext.papers.analyses.refinement_tuning import tune_pairs
-        from iconotext.write import check_overwrite
+        from iconotext.papers.analyses.refinement import FIGURE_FILE, tune_pairs, tuning_sections, write_tuning
+        from iconotext.system.files import check_overwrite
 
         folder = output or (None if as_json else Path("refinement"))
         if folder is not None:
@@ -285,12 +282,11 @@ def spread(
     """
     with known_errors(download=download):
         from iconotext.corpus.store import read_corpus
-        from iconotext.encoder import load_bridge
-        from iconotext.evaluate.corpus_part import corpus_part
-        from iconotext.evaluate.scores import score_documents
+        from iconotext.encoders.encoder import load_bridge
+        from iconotext.evaluate.scores import corpus_part, score_documents
+        from iconotext.papers.analyses.difficulty import by_level, detected, spreads
         from iconotext.papers.analyses.examples import examples_of, examples_page, shown_documents
-        from iconotext.papers.analyses.spread import by_level, detected, spreads
-        from iconotext.write import check_overwrite, write_text
+        from iconotext.system.files import check_overwrite, write_text
 
         check_overwrite(output, force)
         linking = LinkSettings(evidence=("picture",))

@@ -74,7 +74,7 @@ def prune(
     - `iconotext cache prune --to-size 2GB`
     """
     with known_errors():
-        from iconotext.features.cache_place import size_in_bytes
+        from iconotext.features.cache import size_in_bytes
         from iconotext.features.upkeep import prune_cache
 
         if older_than is None and to_size is None:

@@ -17,7 +17,7 @@ from iconotext.cli.output import complain, output_console
 from iconotext.errors import IconotextError, SettingError
 from iconotext.extras import missing_package
 from iconotext.plain_text import readable
-from iconotext.write import reporting_full_disk, written
+from iconotext.system.files import reporting_full_disk, written
 
 EVERY = 15.0
 """Seconds between two lines of progress."""
@@ -49,7 +49,7 @@ def known_errors(
     def stopped() -> str:
         new = [] if elsewhere else list(written)[before:]
         if new:
-            from iconotext.features.cache_place import cache_folder
+            from iconotext.features.cache import cache_folder
 
             new = [path for path in new if cache_folder() not in path.parents]
         return f"stopped; {_what_is_there(len(new), elsewhere=elsewhere, goes_on=goes_on)}"

@@ -24,7 +24,7 @@ import typer
 
 from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean
-from iconotext.strict_json import parse_toml
+from iconotext.system.strict_json import parse_toml
 
 OF_A_PROJECT = frozenset(
     {f"link.{name}" for name in ("to", "select", "evidence", "min-confidence", "explain", "include", "exclude")}

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from iconotext.cli.app import LazyCommand, lazy_group
 from iconotext.cli.common import check_unused, known_errors, progress
-from iconotext.cli.lazy_group import LazyCommand, lazy_group
 from iconotext.cli.options import CorpusOutput, Download, Force, Json, Seed, Workers, argument, option
 from iconotext.cli.output import say, say_json
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
     from iconotext.corpus.check import CheckedCorpus
-    from iconotext.corpus.in_order import Watch
     from iconotext.corpus.store import FormatName
+    from iconotext.system.processes import Watch
     from iconotext.types import Document
 
 SHOWN = 20
@@ -97,11 +97,10 @@ def check(
     - `iconotext corpus check corpus.parquet --json | jq '.problems[].field'`
     """
     with known_errors():
-        from iconotext.corpus.check import check_corpus, unreadable
-        from iconotext.corpus.known import Known
+        from iconotext.corpus.check import Known, check_corpus, unreadable
         from iconotext.errors import CorpusError
-        from iconotext.scale.as_corpus import corpus_files
-        from iconotext.scale.store import address_of, is_remote
+        from iconotext.scale.results import corpus_files
+        from iconotext.system.object_store import address_of, is_remote
 
         wrong = False
         for named in paths:
@@ -225,7 +224,7 @@ def convert(
 
 def _write_shards(source: Path, target: Path, size: int | None) -> None:
     from iconotext.corpus.to_shards import DOCUMENTS
-    from iconotext.scale.as_corpus import corpus_files, documents_of
+    from iconotext.scale.results import corpus_files, documents_of
 
     files = corpus_files(source)
     documents = (d for file in files for d in documents_of(file, inside=files != (source,)))
@@ -265,8 +264,8 @@ def split(
         from iconotext.corpus.split import Shares, assign_splits
         from iconotext.corpus.store import write_corpus
         from iconotext.errors import OutputError
-        from iconotext.scale.as_corpus import corpus_files, documents_of
-        from iconotext.write import check_overwrite
+        from iconotext.scale.results import corpus_files, documents_of
+        from iconotext.system.files import check_overwrite
 
         files = corpus_files(path)
         check_overwrite(output, force)

@@ -13,7 +13,7 @@ from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus import total
 from iconotext.cli.options import Force, Json, argument, option
 from iconotext.cli.output import output_console, print_table, say, say_json
-from iconotext.corpus.published_sizes import TABLE_1
+from iconotext.corpus.stats import TABLE_1
 from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def stats(
         ]
         found = dict(zip(_names(paths), counts, strict=True))
         if plot is not None:  # first: who reads the tables may stop after some lines
-            from iconotext.papers.analyses.corpus_sizes import write_sizes
+            from iconotext.papers.analyses.drawing import write_sizes
 
             write_sizes(found, plot, force=force)
             say(f"{plot}: histograms of {len(found)} {'corpora' if len(found) > 1 else 'corpus'}", err=True)

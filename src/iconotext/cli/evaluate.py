@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.cli import complete
+from iconotext.cli import complete, output
 from iconotext.cli.common import check_unused, known_errors, progress
-from iconotext.cli.evaluate_table import show
 from iconotext.cli.options import (
     LINKING,
     Download,
@@ -26,16 +25,269 @@ from iconotext.cli.options import (
     option,
     settings_options,
 )
-from iconotext.cli.output import complain, say_json
+from iconotext.cli.output import complain, say, say_json, say_left_out
 from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require
+from iconotext.papers.render import Grid
 from iconotext.pipeline import LinkSettings
+from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
-    from iconotext.evaluate import Evaluation
-    from iconotext.evaluate.corpus_part import CorpusPart
+    from iconotext.encoders.encoder import Encoder
+    from iconotext.evaluate import Comparison, Evaluation
+    from iconotext.evaluate.metrics import RelationPrecision
+    from iconotext.evaluate.pair_vectors import PairVectors
+    from iconotext.evaluate.reorder import Reordering
+    from iconotext.evaluate.retrieval import Figure, Retrieval
+    from iconotext.evaluate.retrieval_report import RetrievalReport
+    from iconotext.evaluate.scores import CorpusPart
+    from iconotext.library.refinement import Refinement
     from iconotext.papers.analyses.object_detection import ObjectDetection
     from iconotext.types import Document
+
+
+def show(report: Report, other: Report | None, comparison: dict[str, Comparison] | None, chosen: CorpusPart) -> None:
+    """Tables for people, on stdout."""
+    from iconotext.evaluate.results import LABELS, METRICS
+
+    rows = [
+        [name, *(_figure(evaluation.means[metric], evaluation.intervals[metric]) for metric in METRICS)]
+        for each in (report, other)
+        if each is not None
+        for name, evaluation in _named(each)
+    ]
+    output.show([Grid("", ["Model", *(LABELS[metric] for metric in METRICS)], rows)])
+    evaluation = report.evaluation
+    where = "" if chosen.split is None else f" of the split {chosen.split}"
+    say(
+        f"\n{counted(len(evaluation.defined), 'document')}{where}, in percent; in brackets 95 % bootstrap intervals "
+        "over them."
+    )
+    say_left_out((document.id, document.undefined) for document in evaluation.undefined)
+    if other is not None and comparison is not None:
+        say(f"\n{report.name} minus {other.name}, in points:")
+        output.show([_comparison_grid(comparison, LABELS)])
+
+
+def _comparison_grid(comparison: Mapping[str, Comparison], labels: Mapping[str, str]) -> Grid:
+    """The differences of two models, with their p values."""
+    rows = [
+        [
+            labels[metric],
+            f"{100 * each.difference:+.1f}",
+            f"{100 * each.interval[0]:+.1f} to {100 * each.interval[1]:+.1f}",
+            _p(each.p),
+            _p(each.p_wilcoxon),
+        ]
+        for metric, each in comparison.items()
+    ]
+    return Grid("", ["", "Difference", "95 % interval", "p (permutation)", "p (Wilcoxon)"], rows)
+
+
+def _named(report: Report) -> list[tuple[str, Evaluation]]:
+    if report.detection is None:
+        return [(report.name, report.evaluation)]
+    detection = report.detection
+    named = [(f"{report.name}, K = {detection.k} (best on these documents)", detection.best)]
+    if detection.chosen is not None:
+        named.append((f"{report.name}, K = {detection.validation_k} (chosen on validation)", detection.chosen))
+    return named
+
+
+def _figure(mean: float | None, interval: tuple[float, float] | None) -> str:
+    if mean is None or interval is None:
+        return "–"
+    return f"{100 * mean:.1f} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def evaluate_reorder(
+    model: str, corpus: Path, split: Split | None, *, as_json: bool, settings: EvaluateSettings, linking: LinkSettings
+) -> None:
+    """Measure and print; the evidence is that of picture and caption where none is named."""
+    from iconotext.corpus.convert import own_features
+    from iconotext.evaluate.reorder import reorder
+    from iconotext.evaluate.scores import corpus_part
+    from iconotext.pipeline import Linker
+
+    named = linking.evidence if "evidence" in linking.model_fields_set else ("picture", "caption")
+    image = linking.image or own_features(model, corpus)
+    linker = Linker.load(model, linking.model_copy(update={"evidence": named, "image": image}))
+    chosen = corpus_part(corpus, split and split.value)
+    found = reorder(
+        linker,
+        progress(chosen.documents(), total=chosen.count, label="Putting back"),
+        draws=settings.draws,
+        resamplings=settings.resamplings,
+        seed=settings.seed,
+        say=complain,
+    )
+    if as_json:
+        about = {"model": model, "corpus": str(chosen.path), "split": chosen.split, "protocol": "reorder"}
+        say_json({**about, "draws": settings.draws, "seed": settings.seed, **found.as_dict()})
+    else:
+        show_reorder(model, found)
+
+
+def show_reorder(model: str, found: Reordering) -> None:
+    """The table for people, on stdout."""
+    from iconotext.evaluate.reorder import METRICS, RULES
+
+    rows = []
+    for rule, totals in found.totals.items():
+        beyond = found.beyond_words(rule)["placed"]
+        name = RULES[rule] if rule in ("random", "words") else f"{model}, {RULES[rule]}"
+        cells = [_reorder_figure(figure) for figure in found.figures(totals).values()]
+        rows.append([name, *cells, "" if rule in ("random", "words") else _reorder_figure(beyond, "+.1f")])
+    output.show([Grid("", ["Put back by", *METRICS.values(), "Beyond caption words"], rows)])
+    say(
+        f"\n{counted(len(found.documents), 'document')} with {counted(sum(found.images), 'picture')}, in percent; in "
+        "brackets 95 % bootstrap intervals over documents. Kendall's τ is 50 by chance. The last column is the "
+        "difference in pictures at their own place."
+    )
+    say_left_out(found.undefined.items())
+
+
+def _reorder_figure(figure: tuple[float, float, float], shown: str = ".1f") -> str:
+    mean, low, high = (format(100 * value, shown) for value in figure)
+    return f"{mean} ({low} to {high})"
+
+
+def evaluate_retrieval(
+    model: str,
+    corpus: Path,
+    split: Split | None,
+    *,
+    pool: int | None,
+    refine: str | None,
+    as_json: bool,
+    settings: EvaluateSettings,
+    linking: LinkSettings,
+) -> None:
+    """Measure and print.
+
+    Args:
+        refine: λ and T, or ``none``; None takes what the model's folder has.
+        linking: The image backbone, or file of features, and whether features are kept on disk.
+    """
+    from iconotext.evaluate.retrieval_report import chosen_refinement, measure_retrieval, retrieval_encoder
+    from iconotext.evaluate.scores import corpus_part
+
+    if pool is None:
+        raise SettingError("--refine is for retrieval: add --pool 500")
+    wanted = None if refine is None else parse_refinement(refine)
+    encoder = retrieval_encoder(model, corpus, image=linking.image, cache=linking.cache)
+    chosen = corpus_part(corpus, split and split.value)
+    refinement = chosen_refinement(model, encoder, wanted)
+    pairs = encoded_pairs(encoder, chosen)
+    report = measure_retrieval(
+        encoder,
+        pairs,
+        pool=pool,
+        refinement=refinement,
+        draws=settings.draws,
+        resamplings=settings.resamplings,
+        seed=settings.seed,
+    )
+    if as_json:
+        about = {"model": model, "corpus": str(chosen.path), "split": chosen.split, "pool": pool, "seed": settings.seed}
+        say_json({**about, **report.as_dict()})
+    else:
+        show_retrieval(model, pool, report)
+
+
+def encoded_pairs(encoder: Encoder, chosen: CorpusPart) -> PairVectors:
+    """The pairs of a selection as arrays, showing progress; ``CorpusError`` where there are none."""
+    from iconotext.evaluate.pair_vectors import pair_vectors
+
+    return pair_vectors(encoder, progress(chosen.documents(), total=chosen.count, label="Encoding"))
+
+
+def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) -> CorpusPart:
+    """The split that is asked for, else the usual one; where there is none, all documents, which is said.
+
+    Args:
+        usual: The one to take where none is.
+        otherwise: What it means that all documents are taken.
+    """
+    from iconotext.evaluate.scores import corpus_part
+
+    chosen = corpus_part(corpus, split and split.value)
+    if split is not None:
+        return chosen
+    if chosen.splits[usual.value]:
+        return corpus_part(corpus, usual.value)
+    complain(f"{corpus}: has no {usual.value} split, so all of it is taken; {otherwise}")
+    return chosen
+
+
+def parse_refinement(text: str) -> Refinement:
+    """λ and T from ``0.13,0.1``; ``none`` refines nothing, and anything else is a ``SettingError``."""
+    from iconotext.library.refinement import Refinement
+
+    if text.strip().casefold() == "none":
+        return Refinement(0.0, 0.0)
+    try:
+        strength, threshold = map(float, text.split(","))
+    except ValueError:
+        raise SettingError(f"--refine {text}: give λ and T separated by a comma, such as 0.13,0.1, or none") from None
+    if not (0 <= strength < float("inf") and threshold >= 0):
+        raise SettingError(f"--refine {text}: λ and T are at least 0")
+    return Refinement(strength, threshold)
+
+
+def show_retrieval(model: str, pool: int, report: RetrievalReport) -> None:
+    """Tables for people, on stdout."""
+    plain, refined, pairs = report.plain, report.refined, report.pairs
+    measured = [(model, plain)]
+    if refined is not None:
+        by = report.refinement
+        measured.append((f"{model}, refined (λ = {by.strength:g}, T = {by.threshold:g})", refined))
+    rows = [[name, *_cells(found.all)] for name, found in measured]
+    rows += [
+        [f"  {relation}{'' if found is plain else ', refined'}", *_cells(found.relations[relation])]
+        for relation in plain.relations
+        for _, found in measured
+    ]
+    output.show([Grid("", ["Model", "Queries", "Median rank", "R@1", "R@5", "R@10"], rows)])
+    draws = plain.all.draws
+    spread = f"mean ± standard deviation over {draws} random pools" if draws > 1 else "one pool of all pictures"
+    say(
+        f"\n{counted(len(pairs.ids), 'text')} and {counted(len(pairs.pictures), 'picture')}; "
+        f"{counted(pool, 'picture')} in a pool; {spread}. R@K in percent."
+    )
+    say_left_out((each.id, each.reason.partition(":")[0]) for each in pairs.left_out)
+    if report.precisions:
+        say("")
+        columns = ["Relation, told from text and picture", "Average precision", "Chance", "Pairs", "Unanswered"]
+        told = [[e.relation, *_precision(e), f"{e.pairs:,}", f"{e.unanswered:,}"] for e in report.precisions]
+        output.show([Grid("", columns, told)])
+
+
+def _cells(found: Retrieval | None) -> list[str]:
+    if found is None:
+        return ["0", "–", "–", "–", "–"]
+    queries = f"{found.queries:,.0f}" if float(found.queries).is_integer() else f"{found.queries:,.1f}"
+    return [
+        queries,
+        _retrieval_figure(found.median_rank, 1),
+        *(_retrieval_figure(found.recall[k], 100) for k in (1, 5, 10)),
+    ]
+
+
+def _retrieval_figure(figure: Figure, times: float) -> str:
+    shown = f"{times * figure.mean:.1f}"
+    return shown if figure.deviation is None else f"{shown} ± {times * figure.deviation:.1f}"
+
+
+def _precision(each: RelationPrecision) -> tuple[str, str]:
+    if each.average_precision is None or each.interval is None:
+        return "–", "–" if each.positive_rate is None else f"{each.positive_rate:.3f}"
+    low, high = each.interval
+    return f"{each.average_precision:.3f} ({low:.3f}–{high:.3f})", f"{each.positive_rate:.3f}"
 
 
 class Protocol(StrEnum):
@@ -144,15 +396,11 @@ def evaluate(
     """
     with known_errors(download=download):
         if protocol is Protocol.REORDER:
-            from iconotext.cli.evaluate_reorder import evaluate_reorder
-
             others = {"--results": results, "--compare": compare, "--force": force, "--pool": pool, "--refine": refine}
             check_unused(others, "does not go with --protocol reorder: leave it out")
             evaluate_reorder(model, corpus, split, as_json=as_json, settings=settings, linking=linking)
             return
         if pool is not None or refine is not None:
-            from iconotext.cli.evaluate_retrieval import evaluate_retrieval
-
             others = {"--results": results, "--compare": compare, "--force": force}
             others |= {f"--{name}": True for name in sorted(linking.model_fields_set - {"cache", "image"})}
             check_unused(others, "is for links: leave it out, or leave out --pool")
@@ -166,8 +414,8 @@ def evaluate(
         )
         from iconotext.evaluate import Results, read_results, write_results
         from iconotext.evaluate import compare as compared
-        from iconotext.evaluate.corpus_part import corpus_part
-        from iconotext.write import check_overwrite
+        from iconotext.evaluate.scores import corpus_part
+        from iconotext.system.files import check_overwrite
 
         if results is not None:
             require("parquet", purpose="--results, a table of Parquet,")
@@ -238,13 +486,13 @@ def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settin
 
 def looking_beside(linking: LinkSettings, model: str, corpus: Path) -> LinkSettings:
     """The settings, with the features beside the corpus for a model that looks them up, unless others are named."""
-    from iconotext.corpus.feature_files import own_features
+    from iconotext.corpus.convert import own_features
 
     return linking.model_copy(update={"image": linking.image or own_features(model, corpus)})
 
 
 def _object_detection(chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:
-    from iconotext.encoder import load_bridge
+    from iconotext.encoders.encoder import load_bridge
     from iconotext.papers.analyses.object_detection import evaluate_object_detection
 
     if set(linking.evidence) != {"picture"}:

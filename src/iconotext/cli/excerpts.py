@@ -159,12 +159,11 @@ def _write(
     as_json: bool,
 ) -> None:
     """Link documents and write what ``of`` makes of them; ``Run.finish`` says with which status it ends."""
-    from iconotext.cli.link_run import Run
-    from iconotext.features.cache_place import cache_folder
+    from iconotext.cli.link import Run
+    from iconotext.features.cache import cache_folder
     from iconotext.read import fetch_pages
-    from iconotext.report.as_dataset import check_folder, write_dataset
-    from iconotext.report.as_excerpts import check_suffix, json_array, write_excerpts
-    from iconotext.write import check_overwrite
+    from iconotext.report.as_excerpts import check_folder, check_suffix, json_array, write_dataset, write_excerpts
+    from iconotext.system.files import check_overwrite
 
     is_folder = output is not None and (output.is_dir() or not output.suffix)
     if output is not None and is_folder:

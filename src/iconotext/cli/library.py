@@ -133,8 +133,7 @@ def list_(path: LibraryArgument, json: Json = False) -> None:
     - `iconotext library list lib --json | jq .pictures`
     """
     with known_errors():
-        from iconotext.library.describe import describe
-        from iconotext.library.store import open_library
+        from iconotext.library.store import describe, open_library
 
         found = describe(open_library(path))
         if json:

@@ -34,7 +34,7 @@ from iconotext.cli import complete
 from iconotext.cli.common import known_errors
 from iconotext.pipeline import LinkSettings
 from iconotext.read import ReadSettings
-from iconotext.recipe.wrong_value import make_settings
+from iconotext.recipe.toml import make_settings
 
 
 def option(*flags: str, help: str, **more: Any) -> Any:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.cli.common import known_errors
-from iconotext.cli.grids import show as show_sections
 from iconotext.cli.options import Download, argument, option
 from iconotext.cli.output import complain, output_console, say, say_json
+from iconotext.cli.output import show as show_sections
 from iconotext.errors import SettingError
 from iconotext.plain_text import counted
 
@@ -150,7 +150,7 @@ def _is_named(corpus: str) -> bool:
 
 def _tell(done: Reproduction, *, as_json: bool) -> None:
     """What came out; the exit status is 1 where a model could not be trained."""
-    from iconotext.papers.tables.folder import TABLE
+    from iconotext.papers.tables.runs import TABLE
 
     if as_json:
         say_json(done.results)

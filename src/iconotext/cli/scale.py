@@ -28,7 +28,7 @@ from iconotext.cli.options import (
 from iconotext.cli.output import as_typed, complain, say, say_json
 from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted, readable
-from iconotext.report.promised import promise_lines
+from iconotext.report.problems import promise_lines
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.types import Promise
 
@@ -201,7 +201,7 @@ def _say(output: str, done: dict[str, Any], json: bool, *, what: str = "link", w
 def _show(output: str, done: dict[str, Any], what: str) -> None:
     from iconotext.scale.duplicates import DUPLICATES
     from iconotext.scale.manifest import MANIFESTS
-    from iconotext.scale.store import joined
+    from iconotext.system.object_store import joined
 
     before, unread = done["shards"] - done["made"], len(done["unread"])
     say(

@@ -51,10 +51,9 @@ def search(
     - `iconotext search lib --picture like-this.jpg --folder photos/2024 --top 50 --json`
     """
     with known_errors(download=download):
-        from iconotext.library.filters import make_filters
-        from iconotext.library.search import Query, has_good_match
-        from iconotext.library.searcher import find_images
-        from iconotext.write import check_overwrite
+        from iconotext.library.candidates import make_filters
+        from iconotext.library.search import Query, find_images, has_good_match
+        from iconotext.system.files import check_overwrite
 
         if html is not None:
             check_overwrite(html, force)

@@ -61,8 +61,8 @@ def train(
     """
     with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.recipe import load_recipe, shipped_recipes
-        from iconotext.recipe.relation_recipe import is_relation_recipe
-        from iconotext.scale.store import is_remote
+        from iconotext.recipe.relations import is_relation_recipe
+        from iconotext.system.object_store import is_remote
 
         if list_:
             _show_recipes(shipped_recipes())
@@ -102,7 +102,7 @@ def train_relation_model(
 ) -> None:
     """Train a relation model, and print how well it foretells each relation."""
     from iconotext.features import FeatureCache
-    from iconotext.recipe.relation_recipe import load_relation_recipe
+    from iconotext.recipe.relations import load_relation_recipe
     from iconotext.train.relations.train import is_trained, train_relations
     from iconotext.train.summary import relation_summary
 

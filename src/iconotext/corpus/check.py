@@ -8,7 +8,9 @@ hashes; the probability that any two of ten million hashes are equal is 3 in a m
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -16,15 +18,53 @@ from pathlib import Path
 from typing import NamedTuple
 
 from iconotext.corpus.image_files import ImageFiles, Whereabouts, content_key
-from iconotext.corpus.in_order import Watch, in_order, unwatched
-from iconotext.corpus.known import Known
-from iconotext.corpus.row import Part, Problem, Split
+from iconotext.corpus.row import SPLITS, Part, Problem, Split
 from iconotext.corpus.store import FORMATS, FormatName, corpus_folder, format_of, images_of, repeated_id
 from iconotext.errors import CorpusError, ImageError
-from iconotext.features.cores import in_threads
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, FeatureTable, load_feature_table
 from iconotext.images import decode
 from iconotext.plain_text import counted
+from iconotext.system.processes import Watch, in_order, unwatched
+from iconotext.system.threads import in_threads
+
+_NUMBERED = re.compile(r"(\D*)(\d*)")
+"""Splits a place, such as ``line 3`` or ``sample 3, its name``, into words and number."""
+
+
+@dataclass(slots=True)
+class Known:
+    """The documents of corpora that belong together, such as shards; documents are numbered.
+
+    Attributes:
+        rows: For each document 64 bits: the number in its place, the words before the number, its split, whether it is
+            a pair.
+        words: Words before the numbers of places, such as ``00000.parquet, row ``; one entry per shard.
+        of_id: Hash of an id to the first document with it.
+        of_picture: Key of an image to the first document with it that has a split.
+        leaked: (image key, split) pairs that were reported already.
+    """
+
+    rows: array[int] = field(default_factory=lambda: array("q"))
+    words: list[str] = field(default_factory=list)
+    of_id: dict[int, int] = field(default_factory=dict)
+    of_picture: dict[int, int] = field(default_factory=dict)
+    leaked: set[tuple[int, Split]] = field(default_factory=set)
+
+    def add(self, place: str, split: Split | None, pair: bool, *, shard: str = "") -> int:
+        """Record a document; returns its number."""
+        word, number = _NUMBERED.match(place).groups()  # type: ignore[union-attr]  # always matches
+        if not self.words or self.words[-1] != shard + word:
+            self.words.append(shard + word)
+        kind = 2 * (0 if split is None else 1 + SPLITS.index(split)) + pair
+        self.rows.append((len(self.words) - 1) << 43 | int(number or 0) << 3 | kind)
+        return len(self.rows) - 1
+
+    def at(self, document: int) -> tuple[str, Split | None, bool]:
+        """Place, split, and whether it is a pair."""
+        row = self.rows[document]
+        split = (None, *SPLITS)[row >> 1 & 3]
+        return f"{self.words[row >> 43]}{row >> 3 & (1 << 40) - 1 or ''}", split, bool(row & 1)
+
 
 LISTED = 100_000
 """Largest number of problems in the list; more are only counted, to bound memory."""

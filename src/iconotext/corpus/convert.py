@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from iconotext.corpus.document_row import written_source
 from iconotext.corpus.formats.released import documents_file
-from iconotext.corpus.in_order import Watch, unwatched
-from iconotext.corpus.linked import linked_corpus
+from iconotext.corpus.row import written_source
 from iconotext.corpus.store import (
     FormatName,
     corpus_folder,
@@ -21,13 +19,137 @@ from iconotext.corpus.store import (
     target_format,
     write_corpus,
 )
-from iconotext.errors import CorpusError
+from iconotext.encoders.folder import RECIPE, init_folder, is_model_folder
+from iconotext.errors import CorpusError, FeatureError
 from iconotext.features import ImageBackbone, feature_table
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE
-from iconotext.write import check_overwrite
+from iconotext.features.region_files import is_region_file
+from iconotext.pipeline import Linker
+from iconotext.read import Failure
+from iconotext.recipe import load_recipe
+from iconotext.report.as_json import plain_number
+from iconotext.report.flow import links_by_image
+from iconotext.system.files import check_overwrite
+from iconotext.system.processes import Watch, unwatched
+from iconotext.types import Document, Link, LinkedDocument
 
 if TYPE_CHECKING:
-    from iconotext.types import Document, FloatMatrix
+    from iconotext.types import FloatMatrix
+
+
+def region_path(name: str, corpus: Path) -> Path | None:
+    """The file of regions that a recipe names: as named, else beside the corpus; None if the name is no such file."""
+    return next((place for place in _places(name, corpus) if is_region_file(place) and place.exists()), None)
+
+
+def table_path(name: str, corpus: Path) -> Path:
+    """The recipe's table of features: as named, else beside the corpus; ``FeatureError`` if in neither place."""
+    for place in _places(name, corpus):
+        if place.is_file():
+            return place
+    raise FeatureError(f"{name}: the recipe's table of image features is neither here nor beside {corpus}")
+
+
+def own_features(model: str, corpus: Path) -> str | None:
+    """The table of features, or file of regions, for a trained model that reads images from such a file.
+
+    A file beside the corpus is preferred to the one that the model was trained on.
+
+    Returns:
+        None for a model that reads pictures, and if there is no such file.
+    """
+    folder = init_folder(model)
+    if not is_model_folder(folder):
+        return None
+    recipe = load_recipe(folder / RECIPE)
+    name = recipe.features.image
+    if not name.endswith(".npy") and not (recipe.regions and is_region_file(Path(name))):
+        return None
+    places = (_places(Path(name).name, corpus)[1], Path(name))
+    return next((str(place) for place in places if place.exists()), None)
+
+
+def instead_of_pictures(corpus: Path) -> str | None:
+    """The table of features beside a corpus whose images have no files; None if they have files, or without a table."""
+    table = _places(TABLE_FILE, corpus)[1]
+    if not table.is_file():
+        return None
+    first = next((image for document in read_corpus(corpus) for image in document.images), None)
+    return str(table) if first is not None and first.file is None else None
+
+
+def _places(name: str, corpus: Path) -> tuple[Path, Path]:
+    return Path(name), (corpus if corpus.is_dir() else corpus.parent) / name
+
+
+def linked_corpus(documents: Iterable[Document], model: str, to: FormatName) -> Iterator[Document]:
+    """Replace the links of documents with a model's.
+
+    - ``mmc4``: one sentence for each picture, the most likely (``matched_text_index``, with its score in
+      ``matched_sim``), and in ``similarity_matrix`` the score of each picture with each sentence.
+    - ``obelics`` stores no links but an order: each picture is put before the paragraph of its most likely sentence; a
+      picture without links stays.
+    - All others: every link.
+
+    Raises:
+        IconotextError: There is no such model, or a document cannot be linked.
+    """
+    for linked in Linker.load(model).link_all(documents):
+        if isinstance(linked, Failure):
+            raise linked.error
+        yield as_format_has_it(linked, to)
+
+
+def as_format_has_it(linked: LinkedDocument, to: FormatName) -> Document:
+    """A linked document in the form of ``linked_corpus``."""
+    best = {image: links[0] for image, links in links_by_image(linked).items()}
+    if to == "mmc4":
+        return _for_mmc4(linked, best)
+    if to == "obelics":
+        return _in_order(linked.document, best)
+    return replace(linked.document, links=_sorted(linked.links))
+
+
+def _sorted(links: Iterable[Link]) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted((link.sentence, link.image) for link in links))
+
+
+def _for_mmc4(linked: LinkedDocument, best: dict[int, Link]) -> Document:
+    document = linked.document
+    kept, infos = document.meta.get("mmc4"), document.meta.get("image_info")
+    if not isinstance(infos, list) or len(infos) != len(document.images):
+        infos = [{} for _ in document.images]
+    matched: list[dict[str, Any]] = [{**info} for info in infos]
+    for number, info in enumerate(matched):
+        info["matched_sim"] = plain_number(best[number].score) if number in best else None
+    matrix = [[plain_number(cell) for cell in row] for row in linked.similarity.T.tolist()]
+    shard = {**(kept if isinstance(kept, dict) else {}), "similarity_matrix": matrix}
+    return replace(document, links=_sorted(best.values()), meta={**document.meta, "mmc4": shard, "image_info": matched})
+
+
+def _in_order(document: Document, best: dict[int, Link]) -> Document:
+    images = []
+    for number, image in enumerate(document.images):
+        if number in best:
+            position = _begin(document, best[number].sentence)
+        else:
+            position = len(document.sentences) if image.position is None else image.position
+        images.append(replace(image, position=position))
+    order = sorted(range(len(images)), key=lambda number: images[number].position or 0)
+    meta = dict(document.meta)
+    kept = meta.get("obelics")
+    if isinstance(kept, dict) and isinstance(kept.get("images"), list) and len(kept["images"]) == len(order):
+        meta["obelics"] = {**kept, "images": [kept["images"][number] for number in order]}
+    return replace(document, images=tuple(images[number] for number in order), links=None, meta=meta)
+
+
+def _begin(document: Document, sentence: int) -> int:
+    """The first sentence of a sentence's paragraph."""
+    block = document.sentences[sentence].block
+    while sentence and block is not None and document.sentences[sentence - 1].block == block:
+        sentence -= 1
+    return sentence
+
 
 AT_ONCE = 256
 """Pictures that are encoded at a time."""

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Literal
 
-from iconotext.corpus.tar import Tar
+from iconotext.corpus.formats.webdataset import Tar
 from iconotext.features.feature_table import ROWS_FILE, read_rows
 from iconotext.types import Image
 

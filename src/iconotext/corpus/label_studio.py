@@ -16,16 +16,15 @@ from xml.sax.saxutils import quoteattr
 
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
-from iconotext.corpus.document_row import document_of, row_of
 from iconotext.corpus.image_files import ImageFiles
-from iconotext.corpus.row import Row, parse_row, problems_of
+from iconotext.corpus.row import Row, document_of, parse_row, problems_of, row_of
 from iconotext.errors import CorpusError
 from iconotext.plain_text import json_text
 from iconotext.relations import RELATIONS
 from iconotext.report.as_json import plain_number
-from iconotext.report.document_text import Span, document_text, sentences_within
 from iconotext.report.embedded import Embedded, embed
-from iconotext.report.shown_relations import shown_relations
+from iconotext.report.explanation import shown_relations
+from iconotext.report.flow import Span, document_text, sentences_within
 from iconotext.types import Link, LinkedDocument
 
 KEY = "iconotext"

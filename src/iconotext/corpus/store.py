@@ -8,12 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, Protocol
 
-from iconotext.corpus.document_row import document_of, row_of
-from iconotext.corpus.formats.json_lines import count_lines, json_lines, lines_of
-from iconotext.corpus.formats.jsonl import jsonl_parts, write_jsonl
+from iconotext.corpus.formats.json_lines import count_lines, json_lines, jsonl_parts, lines_of, write_jsonl
 from iconotext.corpus.formats.mmc4 import looks_like_mmc4, mmc4_parts, write_mmc4
 from iconotext.corpus.formats.obelics import has_obelics_columns, obelics_parts, write_obelics
-from iconotext.corpus.formats.parquet import parquet_parts, write_parquet
 from iconotext.corpus.formats.released import (
     DOCUMENTS_FILE,
     count_released,
@@ -21,11 +18,10 @@ from iconotext.corpus.formats.released import (
     released_parts,
     write_released,
 )
-from iconotext.corpus.formats.table import count_rows, table_columns
-from iconotext.corpus.formats.webdataset import count_samples, sample_parts, write_samples
+from iconotext.corpus.formats.table import count_rows, parquet_parts, table_columns, write_parquet
+from iconotext.corpus.formats.webdataset import count_samples, sample_parts, tar_beside, write_samples
 from iconotext.corpus.image_files import ImageFiles, Reach
-from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds
-from iconotext.corpus.tar import tar_beside
+from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds, document_of, row_of
 from iconotext.errors import CorpusError, OutputError
 from iconotext.extras import require
 from iconotext.types import Document

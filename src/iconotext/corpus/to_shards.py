@@ -11,14 +11,14 @@ from pathlib import Path, PureWindowsPath
 from tempfile import mkdtemp
 from typing import Any
 
-from iconotext.corpus.document_row import row_of
-from iconotext.corpus.formats.parquet import RELATION, schema_of, values_of
+from iconotext.corpus.formats.table import RELATION, schema_of, values_of
 from iconotext.corpus.image_files import named_by_address
+from iconotext.corpus.row import row_of
 from iconotext.corpus.store import repeated_id
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.extras import require
+from iconotext.system.files import open_atomic, reporting_full_disk
 from iconotext.types import Document, Image
-from iconotext.write import open_atomic, reporting_full_disk
 
 DOCUMENTS = 1000
 """Default number of documents in a shard."""

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from iconotext.extras import require
-from iconotext.write import write_bytes
+from iconotext.system.files import write_bytes
 
 PHOTOGRAPHS = {
     "cat.jpg": "chelsea.png",

@@ -6,15 +6,16 @@
 """
 
 from iconotext.evaluate.results import (
+    Comparison,
     DocumentScores,
     Evaluation,
     Results,
     Scored,
+    compare,
     evaluate,
     read_results,
     write_results,
 )
-from iconotext.evaluate.significance import Comparison, compare
 
 __all__ = [
     "Comparison",

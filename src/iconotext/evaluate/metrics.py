@@ -7,12 +7,14 @@ and, for the other metrics, the share of cells that are gold.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import ShapeError
+from iconotext.evaluate.statistics import RESAMPLINGS, as_interval, interval_ends, resampled_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,3 +111,146 @@ def image_hits(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> tuple[f
     best = scores == scores.max(axis=0, keepdims=True)
     hits = (best & gold).sum(axis=0) / best.sum(axis=0)
     return float(hits.sum()), int(linked.sum())
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationPrecision:
+    """How well one relation is predicted.
+
+    Attributes:
+        average_precision: 0 to 1; None if no pair with an answer has the relation.
+        interval: 95 % bootstrap interval over the pairs; None if there is no average precision.
+        positive_rate: Share of the pairs with the relation, the value for random scores; None without answers.
+        pairs: Number of pairs with an answer.
+        unanswered: Number of pairs without an answer, which are left out.
+    """
+
+    relation: str
+    average_precision: float | None
+    interval: tuple[float, float] | None
+    positive_rate: float | None
+    pairs: int
+    unanswered: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        found = asdict(self)
+        del found["relation"]
+        return found
+
+
+def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
+    """Mean of the precisions at each step of the recall, ``Σ (R_i − R_{i−1}) P_i`` from the highest score down.
+
+    Args:
+        scores: (n,), no NaN.
+        gold: (n,) bool, whether each is positive.
+
+    Returns:
+        0 to 1; None if there are no positives.
+
+    Raises:
+        ShapeError: The shapes differ, or a score is NaN.
+    """
+    order, ends = _steps(scores, gold)
+    return float(_resampled(np.ones((1, len(gold))), gold[order], ends)[0]) if gold.any() else None
+
+
+def average_precision_interval(
+    scores: Floats, gold: NDArray[np.bool_], *, resamplings: int = RESAMPLINGS, seed: int = 0
+) -> tuple[float, float] | None:
+    """95 % percentile bootstrap interval of the average precision over pairs.
+
+    Args:
+        scores: (n,), no NaN.
+        gold: (n,) bool.
+        resamplings: Number of resamplings; those without a positive are skipped.
+
+    Returns:
+        Low and high; None if there are no positives.
+
+    Raises:
+        ShapeError: The shapes differ, or a score is NaN.
+    """
+    order, ends = _steps(scores, gold)
+    positive = gold[order]
+    if not positive.any():
+        return None
+    drawn = [_resampled(counts[:, order], positive, ends) for counts in resampled_counts(len(gold), resamplings, seed)]
+    values = np.concatenate(drawn)
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return None
+    return as_interval(interval_ends(values))
+
+
+def relation_precisions(
+    probabilities: Floats, labels: Floats, relations: Sequence[str], *, resamplings: int = RESAMPLINGS, seed: int = 0
+) -> tuple[RelationPrecision, ...]:
+    """Average precision of each relation.
+
+    Args:
+        probabilities: (P, R) of P pairs of a text and its own image, or other scores.
+        labels: (P, R): 1 if the pair has the relation, 0 if not, NaN without an answer.
+        relations: R names.
+
+    Raises:
+        ShapeError: The shapes do not fit, a score is NaN, or a label is not one of the three.
+    """
+    probabilities, labels = np.asarray(probabilities), np.asarray(labels, np.float64)
+    if not (probabilities.shape == labels.shape == (len(labels), len(relations))):
+        raise ShapeError(
+            f"probabilities {probabilities.shape} and labels {labels.shape} must both be (pairs, {len(relations)})"
+        )
+    if not (np.isnan(labels) | (labels == 0) | (labels == 1)).all():
+        raise ShapeError("labels must be 0, 1 or NaN")
+    found = []
+    for column, name in enumerate(relations):
+        answered = ~np.isnan(labels[:, column])
+        scores, gold = probabilities[answered, column], labels[answered, column] == 1
+        found.append(
+            RelationPrecision(
+                name,
+                average_precision(scores, gold),
+                average_precision_interval(scores, gold, resamplings=resamplings, seed=seed),
+                float(gold.mean()) if len(gold) else None,
+                pairs=len(gold),
+                unanswered=int((~answered).sum()),
+            )
+        )
+    return tuple(found)
+
+
+def _steps(scores: Floats, gold: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The order by descending score, and the last position in it of each different score."""
+    scores, gold = np.asarray(scores), np.asarray(gold)
+    if scores.ndim != 1 or scores.shape != gold.shape:
+        raise ShapeError(f"scores {scores.shape} and gold {gold.shape} must be the same (n,)")
+    if np.isnan(scores).any():
+        raise ShapeError(f"the score {int(np.argmax(np.isnan(scores)))} is not a number")
+    order = np.argsort(-scores, kind="stable")
+    ordered = scores[order]
+    last = np.append(ordered[1:] != ordered[:-1], True) if len(ordered) else np.zeros(0, np.bool_)
+    return order, np.flatnonzero(last)
+
+
+def _resampled(counts: NDArray[np.float64], positive: NDArray[np.bool_], ends: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Average precision of each resampling, NaN without positives.
+
+    Args:
+        counts: (resamplings, n), how often each pair is drawn, in the order of the scores.
+        positive: (n,) in the same order.
+        ends: Last position of each different score.
+    """
+    found = np.cumsum(counts * positive, axis=1)[:, ends]
+    seen = np.cumsum(counts, axis=1)[:, ends]
+    steps = np.diff(found, axis=1, prepend=0)
+    totals = found[:, -1]
+    sums = (steps * found / np.maximum(seen, 1)).sum(axis=1)  # nothing seen: nothing found, no step
+    return np.where(totals > 0, sums / np.maximum(totals, 1), np.nan)

@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from iconotext.decide.combine import weigh_evidence
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate.intervals import RESAMPLINGS, bootstrap_intervals
-from iconotext.evaluate.random_scores import random_scores
-from iconotext.evaluate.scores import UnseenImages
+from iconotext.evaluate.scores import UnseenImages, random_scores
+from iconotext.evaluate.statistics import RESAMPLINGS, bootstrap_intervals
+from iconotext.evidence.caption import texts_of
+from iconotext.evidence.layout import places
+from iconotext.evidence.reference import unlabelled
+from iconotext.evidence.words import stems
 from iconotext.features.ocr import with_lines
-from iconotext.links.caption import texts_of
-from iconotext.links.labels import unlabelled
-from iconotext.links.layout import places
-from iconotext.links.weighing import weigh_evidence
-from iconotext.links.words import stems
-from iconotext.similarity.matching import best_matching
+from iconotext.similarity.assignment import best_matching
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:

@@ -5,18 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from iconotext.corpus.feature_files import own_features
-from iconotext.embed.folder import init_folder
+from iconotext.corpus.convert import own_features
+from iconotext.encoders.folder import init_folder
 from iconotext.errors import SettingError
-from iconotext.evaluate.average_precision import RelationPrecision
-from iconotext.evaluate.retrieval import DRAWS, Retrieval, of_relations, rank_pools, retrieval
-from iconotext.evaluate.retrieval_scores import refined, similarities, told_precisions
+from iconotext.evaluate.metrics import RelationPrecision
+from iconotext.evaluate.retrieval import (
+    DRAWS,
+    Retrieval,
+    of_relations,
+    rank_pools,
+    refined,
+    retrieval,
+    similarities,
+    told_precisions,
+)
 from iconotext.library.refinement import Refinement, read_refinement
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from iconotext.encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Score
 
@@ -79,7 +87,7 @@ def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cac
         FeatureError: There is no such model.
         SettingError: It is a baseline that has no vectors.
     """
-    from iconotext.encoder import load_encoder
+    from iconotext.encoders.encoder import load_encoder
 
     if model in ("random", "object-detection"):
         raise SettingError(f"{model} has no vectors to search by; by chance, R@K of a pool of N is K / N")

@@ -2,16 +2,90 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from iconotext.errors import CorpusError
-from iconotext.plain_text import counted
+from iconotext.plain_text import counted, percent
+from iconotext.scale.results import corpus_files, documents_of, rows_of
 
 if TYPE_CHECKING:
+    from iconotext.decide.settings import LinkSettings
     from iconotext.evaluate.results import Scored
-    from iconotext.links.settings import LinkSettings
-    from iconotext.types import Document
+    from iconotext.types import Document, FloatMatrix, LinkedDocument, Promise, Required
+
+
+@dataclass(frozen=True)
+class CorpusPart:
+    """A corpus, or one split of it, with the number of documents, in all and in every split.
+
+    Attributes:
+        path: As the user named it.
+        files: The corpus file, or the shards of a folder.
+    """
+
+    path: Path
+    split: str | None
+    count: int
+    splits: Counter[str | None]
+    files: tuple[Path, ...]
+
+    def documents(self) -> Iterator[Document]:
+        """The documents in order, one in memory at a time."""
+        return self.of(self.split)
+
+    def of(self, split: str | None) -> Iterator[Document]:
+        """The documents of another split; None for all."""
+        inside = self.files != (self.path,)
+        return (d for file in self.files for d in documents_of(file, split=split, inside=inside))
+
+
+def corpus_part(path: Path, split: str | None) -> CorpusPart:
+    """Read the whole corpus once, so that its errors are found before the work begins.
+
+    Args:
+        path: A corpus, or a folder of shards, also in a store; pictures are in rows, in a tar of the same name, or
+            beside it.
+
+    Raises:
+        CorpusError: It breaks the format, two shards have a document with the same id, or the split has no documents.
+    """
+    files = corpus_files(path)
+    splits: Counter[str | None] = Counter()
+    seen: dict[str, Path] = {}
+    for file in files:
+        for row in rows_of(file):
+            splits[row.split] += 1
+            if seen.setdefault(row.id, file) != file:
+                raise CorpusError(f"{file}: {row.id!r} is also the id of a document in {seen[row.id]}")
+    count = splits.total() if split is None else splits[split]
+    if not count:
+        there = ", ".join(f"{name or 'no split'} ({number})" for name, number in splits.items()) or "none at all"
+        what = "no documents" if split is None else f"no documents with the split {split}"
+        raise CorpusError(f"{path}: {what}; it has {there}")
+    return CorpusPart(path, split, count, splits, files)
+
+
+def random_scores(identifier: str, sentences: int, images: int, *, seed: int = 0) -> FloatMatrix:
+    """Random scores for a document.
+
+    Args:
+        identifier: Of the document; decides the numbers together with ``seed``, so that they do not depend on other
+            documents or their order.
+
+    Returns:
+        (sentences, images) float32, uniform from 0 to 1.
+    """
+    digest = hashlib.sha256(f"{seed}\0{identifier}".encode("utf-8", "surrogatepass")).digest()
+    random = np.random.default_rng(int.from_bytes(digest[:16], "little"))
+    return random.random((sentences, images), dtype=np.float32)
+
 
 NAMED = 3
 """Documents with images that cannot be seen that are named one by one."""
@@ -75,8 +149,6 @@ def score_documents(
         IconotextError: The model cannot be loaded or cannot score a document.
         CorpusError: The picture is the only evidence, and no image can be seen.
     """
-    from iconotext.evaluate.promised import RealisedPromise
-    from iconotext.evaluate.random_scores import random_scores
     from iconotext.evaluate.results import Scored
     from iconotext.pipeline import Linker
     from iconotext.read import Failure
@@ -103,3 +175,40 @@ def score_documents(
             f"none of {unseen.total:,} pictures could be looked at, so there is nothing to measure: build the corpus "
             "with its pictures (images=...), or name a model that was trained on the features beside it"
         )
+
+
+class RealisedPromise:
+    """Counts, for images with gold links, the links that a promise kept, and the wrong ones among them.
+
+    Args:
+        claim: Links that did not pass it were dropped. Gold links cannot check ``document``; ``none`` dropped nothing.
+    """
+
+    def __init__(self, claim: Required) -> None:
+        self.images = self.kept = self.wrong = 0
+        self._claim = claim
+        self._made: tuple[Promise, ...] = ()
+
+    def see(self, linked: LinkedDocument) -> None:
+        """Count a document."""
+        self._made = linked.promises
+        block = [sentence.block for sentence in linked.document.sentences]
+        gold = set(linked.document.links or ())
+        cited = {image for _, image in gold}
+        right = {(block[sentence], image) for sentence, image in gold} if self._claim == "paragraph" else gold
+        self.images += len(cited)
+        for link in linked.links:
+            if link.image in cited:
+                place = block[link.sentence] if self._claim == "paragraph" else link.sentence
+                self.kept += 1
+                self.wrong += (place, link.image) not in right
+
+    def finish(self, say: Callable[[str], None]) -> None:
+        """Report the promised and the actual share."""
+        from iconotext.report.problems import promise_lines
+
+        for line in promise_lines(self._made):
+            say(line)
+        if self.kept and self._claim not in ("document", "none"):
+            share, of = percent(self.wrong / self.kept, 1), f"{self.kept:,} of {self.images:,} pictures with gold links"
+            say(f"by the gold links, {share} of the links that were kept lead to a wrong {self._claim} ({of})")

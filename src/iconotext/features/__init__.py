@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, TextBackbone, share_space
-from iconotext.features.cache import FeatureCache
-from iconotext.features.cache_place import cache_folder
+from iconotext.features.cache import FeatureCache, cache_folder
 from iconotext.features.cached import cached_image, cached_regions, cached_text
-from iconotext.features.imagenet import imagenet_classes
+from iconotext.features.efficientnet import imagenet_classes
 from iconotext.features.model_folder import (
     IMAGE_BACKBONES,
     TEXT_BACKBONES,
@@ -80,7 +79,7 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
         return TextBackbone(minilm.name, minilm.dim, minilm.encode, "en", minilm.with_layers)
     if is_dual_encoder(folder):
         return load_dual_encoder(name).text
-    from iconotext.features.sentence_transformer import load_sentence_transformer
+    from iconotext.features.hub import load_sentence_transformer
 
     return load_sentence_transformer(name, folder)
 
@@ -118,7 +117,7 @@ def load_dual_encoder(name: str, ours: Sequence[str] = ()) -> DualEncoder:
     """
     folder = folder_of_model(name, ours)
     if (folder / "modules.json").is_file():  # the file layout of sentence-transformers
-        from iconotext.features.sentence_transformer import load_clip_like
+        from iconotext.features.hub import load_clip_like
 
         return load_clip_like(name, folder)
     from iconotext.features.huggingface import load_clip
@@ -130,7 +129,7 @@ def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None =
     """Load a source of image regions.
 
     Args:
-        name: A file or folder of precomputed regions (``.tsv``, ``.h5``, ``.hdf5``, ``.lmdb``, a folder of ``.npz``);
+        name: A file or folder of precomputed regions (``.tsv``, a folder of ``.npz``);
             an object detector for Hugging Face transformers, a folder or a name on the hub; else an image backbone
             as for ``load_image_backbone``, of which the 6 × 6 cells of the last feature map are the regions.
         cache: For the regions of a detector or backbone; files are read without it.
@@ -138,11 +137,11 @@ def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None =
     Raises:
         FeatureError: There is no such file or model, it cannot be read, or it has no regions.
     """
-    from iconotext.features.regions.files import is_region_file, load_region_file
+    from iconotext.features.region_files import is_region_file, load_region_file
 
     if is_region_file(Path(name)):
         return load_region_file(Path(name))
-    from iconotext.features.regions.detector import is_detector, load_detector
+    from iconotext.features.detector import is_detector, load_detector
 
     folder = find_model(name, IMAGE_BACKBONES)
     if folder is not None and is_detector(folder):

@@ -11,20 +11,105 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import sqlite3
+import sys
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.features.cache_place import cache_file, cache_limit
-from iconotext.features.packed import packed, unpacked
+import numpy as np
+
+from iconotext.errors import SettingError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from iconotext.features.backbone import Row
+
+SIZE = "ICONOTEXT_CACHE_SIZE"
+"""Environment variable with the maximum size of the file."""
+
+LIMIT = "2GB"
+
+_UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+
+def cache_folder() -> Path:
+    """The folder of this user's caches: $ICONOTEXT_CACHE, else the system's usual place."""
+    if own := os.environ.get("ICONOTEXT_CACHE"):
+        return Path(own)
+    if cache_home := os.environ.get("XDG_CACHE_HOME"):
+        return Path(cache_home) / "iconotext"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "iconotext" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "iconotext"
+    return Path.home() / ".cache" / "iconotext"
+
+
+def cache_file() -> Path:
+    """The file of this user's feature cache."""
+    return cache_folder() / "features-2.sqlite"  # with the version of the tables
+
+
+def cache_limit() -> int:
+    """Maximum size of the file in bytes.
+
+    Raises:
+        SettingError: ``ICONOTEXT_CACHE_SIZE`` is not a size.
+    """
+    return size_in_bytes(os.environ.get(SIZE) or LIMIT, SIZE)
+
+
+def size_in_bytes(text: str, name: str) -> int:
+    """Bytes of a size such as 500MB.
+
+    Raises:
+        SettingError: Not a size; the message begins with ``name``, the name of the setting.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in _UNITS:
+        raise SettingError(f"{name} {text}: give a size such as 500MB, 2GB or 0")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def packed(arrays: Sequence[NDArray[Any]]) -> tuple[str, int, bytes]:
+    """The arrays' layout, a checksum, and their numbers in C order."""
+    layout = ";".join(" ".join((array.dtype.str, *map(str, array.shape))) for array in arrays)
+    data = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
+    return layout, zlib.crc32(data), data
+
+
+@lru_cache
+def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]]:
+    """For each array its dtype, shape, number of values, and first byte."""
+    found, offset = [], 0
+    for array in layout.split(";"):
+        name, *lengths = array.split(" ")
+        dtype, shape = np.dtype(name), tuple(map(int, lengths))
+        count = int(np.prod(shape, dtype=np.int64))
+        found.append((dtype, shape, count, offset))
+        offset += count * dtype.itemsize
+    return found
+
+
+def unpacked(layout: str, several: Sequence[bytes]) -> Iterator[tuple[NDArray[Any], ...]]:
+    """The arrays of several byte strings of equal layout and length; read-only."""
+    together = np.frombuffer(b"".join(several), np.uint8).reshape(len(several), -1)
+    columns = []
+    for dtype, shape, count, offset in _places(layout):
+        part = np.ascontiguousarray(together[:, offset : offset + count * dtype.itemsize])
+        column = part.view(dtype).reshape(-1, *shape) if count else np.zeros((len(several), *shape), dtype)
+        column.flags.writeable = False
+        columns.append([column[row, ...] for row in range(len(several))])
+    return zip(*columns, strict=True)
+
 
 logger = logging.getLogger(__name__)
 

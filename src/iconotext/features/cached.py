@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
-from iconotext.features.backbone import (
-    ImageBackbone,
-    ImageFeatures,
-    Picture,
-    Row,
-    TextBackbone,
-    blank_features,
-    filled,
-)
+from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, Row, TextBackbone, blank_features, filled
 from iconotext.features.cache import FeatureCache
 from iconotext.features.ocr import LineReader
 from iconotext.features.regions import Regions, RegionSource

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL.Image import Resampling
 
 from iconotext.features.backbone import ImageBackbone
-from iconotext.features.decoding import network_backbone
-from iconotext.features.imagenet import imagenet_classes
-from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph
+from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, network_backbone, open_graph
+
+
+@cache
+def imagenet_classes() -> tuple[str, ...]:
+    """Names, all different, in the order of the usual classifiers."""
+    text = files("iconotext.features").joinpath("imagenet_classes.txt").read_text(encoding="utf-8")
+    return tuple(text.splitlines())
+
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,9 +66,8 @@ def load_networks(runtime: str) -> tuple[Network, Network, bool]:
         return lambda pixels: network(pixels=pixels), lambda features: classifier(features=features), True
     import torch
 
-    from iconotext.features.device import best_device, looking
-    from iconotext.features.efficientnet_network import network_of
-    from iconotext.features.eight_bits import load_weights
+    from iconotext.features.runtime import best_device, looking
+    from iconotext.networks.eight_bits import load_weights, network_of
 
     device = best_device()
     lite = network_of(load_weights(FOLDER / WEIGHTS)).to(device)

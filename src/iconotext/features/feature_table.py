@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, StrictInt, TypeAdapter, ValidationError
 
 from iconotext.errors import CorpusError, OutputError
-from iconotext.features.fingerprint import digest_of
-from iconotext.strict_json import dump_json, parse_json
-from iconotext.write import check_overwrite, open_atomic, write_text
+from iconotext.features.model_folder import digest_of
+from iconotext.system.files import check_overwrite, open_atomic, write_text
+from iconotext.system.strict_json import dump_json, parse_json
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.features.cores import on_cores
 from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph
+from iconotext.system.threads import on_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -105,9 +105,8 @@ def load_network(runtime: str) -> tuple[Network, int | None]:
         return lambda ids, mask: graph(ids=ids, mask=mask), None
     import torch
 
-    from iconotext.features.bert import Bert
-    from iconotext.features.device import best_device, looking
-    from iconotext.features.eight_bits import load_weights
+    from iconotext.features.runtime import best_device, looking
+    from iconotext.networks.eight_bits import Bert, load_weights
 
     device = best_device()
     weights = {name: tensor.to(device) for name, tensor in load_weights(FOLDER / WEIGHTS).items()}

@@ -6,6 +6,7 @@ Models are downloaded only here, and only if allowed. The code that loads a mode
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,51 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from iconotext.errors import FeatureError
-from iconotext.strict_json import parse_json
+from iconotext.system.strict_json import parse_json
+
+WEIGHTS_AND_SETTINGS = (
+    "*.json",
+    "*.safetensors",
+    "*.bin",
+    "*.model",
+    "*.txt",
+    "*/*.json",
+    "*/*.safetensors",
+    "*/*.bin",
+)
+
+
+def digest_of(*files: Path) -> bytes:
+    """A digest of the contents of files: about a second for 1 GB."""
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.digest()
+
+
+def folder_name(folder: Path) -> str:
+    """The folder's name and a digest of the files that decide what the model computes.
+
+    Reads all of them: after further training in the same folder, the cache of the old model must not be used.
+    """
+    digest = hashlib.sha256()
+    for file in sorted({file for pattern in WEIGHTS_AND_SETTINGS for file in folder.glob(pattern)}):
+        digest.update(file.relative_to(folder).as_posix().encode())
+        with file.open("rb") as stream:
+            digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return f"{folder.resolve().name}@{digest.hexdigest()[:16]}"
+
+
+def content_name(name: str) -> str:
+    """A name that changes with the contents: for a folder or a file it includes a digest, others stay the same."""
+    path = Path(name)
+    if not path.exists():
+        return name
+    # A model of ours has a recipe in its folder; a table of features has the names of its rows beside it.
+    files = sorted(path.glob("*.toml")) if path.is_dir() else [path, *sorted(path.parent.glob("*.json"))]
+    return f"{folder_name(path) if path.is_dir() else path.name}@{digest_of(*files).hex()[:16]}"
+
 
 TEXT_BACKBONES = ("minilm",)
 IMAGE_BACKBONES = ("efficientnet-lite0",)
@@ -82,8 +127,6 @@ def folder_of_model(name: str, ours: Sequence[str] = ()) -> Path:
 
 def revised_name(name: str, folder: Path) -> str:
     """A name that changes with the weights: includes a digest of the files, or the revision on the hub."""
-    from iconotext.features.fingerprint import folder_name
-
     return folder_name(folder) if Path(name).is_dir() else f"{name}@{folder.name}"
 
 

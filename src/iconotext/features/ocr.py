@@ -21,8 +21,8 @@ from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
 from iconotext.extras import require
-from iconotext.features.cores import in_threads
 from iconotext.images import decode
+from iconotext.system.threads import in_threads
 from iconotext.types import TextLine
 
 if TYPE_CHECKING:

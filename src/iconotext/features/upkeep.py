@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iconotext.errors import FeatureError
-from iconotext.features.cache import COLUMNS, OF_FILE, PATIENCE, prepare, removals
-from iconotext.features.cache_place import cache_file, cache_limit
+from iconotext.features.cache import COLUMNS, OF_FILE, PATIENCE, cache_file, cache_limit, prepare, removals
 
 _ASIDE = re.compile(r"\.damaged-\d{8}-\d{6}-\d+(-wal|-shm)?")
 

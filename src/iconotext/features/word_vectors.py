@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from io import BufferedIOBase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,11 +13,72 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import FeatureError
+from iconotext.extras import require
 from iconotext.features.backbone import TextBackbone
-from iconotext.features.vocabulary import words_of
+from iconotext.system.files import write_text
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
+
+UNKNOWN = "<unknown>"
+"""Stands for every word that is not in the vocabulary, and for a sentence without any; its id is 0."""
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a sentence in lower case; a punctuation mark is a word of its own."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+class Vocabulary:
+    """Words in the order of their ids; id 0 is the unknown word."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+        self._ids = {word: number for number, word in enumerate(self.words)}
+        if not self.words or self.words[0] != UNKNOWN or len(self._ids) != len(self.words):
+            raise FeatureError(f"a vocabulary begins with {UNKNOWN} and has no word twice")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def ids(self, text: str, *, max_tokens: int) -> list[int]:
+        """The ids of the first words of a sentence: at least one, at most ``max_tokens``."""
+        return self.numbers(words_of(text)[:max_tokens]) or [0]
+
+    def numbers(self, words: Iterable[str]) -> list[int]:
+        """The id of each word; 0 for an unknown one."""
+        return [self._ids.get(word, 0) for word in words]
+
+    def save(self, path: Path) -> None:
+        """Write one word per line."""
+        write_text(path, (f"{word}\n" for word in self.words), force=True)
+
+
+def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
+    """The ``max_words`` most frequent words; ties in alphabetical order.
+
+    Args:
+        counts: Word to number of occurrences.
+        besides: Texts, such as names of concepts, whose words are always included.
+    """
+    frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:max_words]
+    more = (word for text in besides for word in words_of(text))
+    return Vocabulary(list(dict.fromkeys([UNKNOWN, *(word for word, _ in frequent), *more])))
+
+
+def load_vocabulary(path: Path) -> Vocabulary:
+    """Read a file from ``Vocabulary.save``.
+
+    Raises:
+        FeatureError: The file is missing or is not a vocabulary.
+    """
+    try:
+        return Vocabulary(path.read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError, FeatureError) as error:
+        raise FeatureError(f"{path}: cannot be read as a vocabulary: {error}") from error
+
 
 BLOCK = 1 << 20
 """Bytes of a binary file that are read at a time."""
@@ -165,3 +227,63 @@ def _binary(file: BufferedIOBase, dim: int, wanted: Container[str]) -> Iterator[
 def _check(length: int, dim: int) -> None:
     if length != dim:
         raise ValueError(f"vectors of {length} numbers, not the {dim} that are wanted (text.word_dim in a recipe)")
+
+
+WORD2VEC = "word2vec"
+"""The name in a recipe, instead of a file, for learning word vectors."""
+
+WINDOW = 10
+"""Size of the context on each side of a word (Alikhani 2021, appendix A)."""
+
+
+def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, seed: int) -> FloatMatrix:
+    """Train word2vec (CBOW, window 10, minimum frequency 1, as in Alikhani 2021; else gensim's defaults).
+
+    It uses one thread, since with more the vectors would differ between runs.
+
+    Args:
+        sentences: Word ids of each sentence, 0 for an unknown word; iterated several times, so no generator.
+        seed: For the initial vectors and negative samples.
+
+    Returns:
+        (words, dim) float32, zeros for words that do not occur.
+
+    Raises:
+        FeatureError: There are no words.
+        MissingPackageError: gensim is not installed.
+    """
+    require("papers", "gensim", purpose='text.word_vectors = "word2vec"')
+    from gensim.models import Word2Vec
+
+    vectors = np.zeros((words, dim), np.float32)
+    if not any(len(sentence) for sentence in sentences):
+        raise FeatureError("word2vec: there is no word to learn from")
+    trained = Word2Vec(
+        _Texts(sentences),
+        vector_size=dim,
+        window=WINDOW,
+        min_count=1,
+        workers=1,
+        seed=seed,
+        hashfxn=_digest,
+        sorted_vocab=1,
+    ).wv
+    for word in trained.index_to_key:
+        vectors[int(word)] = trained[word]
+    vectors[0] = 0  # the unknown word keeps its random start
+    return vectors
+
+
+class _Texts:
+    """The sentences in gensim's form, made one at a time."""
+
+    def __init__(self, sentences: Iterable[Sequence[int]]) -> None:
+        self._sentences = sentences
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return ([str(word) for word in sentence] for sentence in self._sentences)
+
+
+def _digest(text: str) -> int:
+    """A hash that is the same in every process, unlike ``hash``."""
+    return zlib.crc32(text.encode())

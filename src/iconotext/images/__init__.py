@@ -15,10 +15,9 @@ import numpy as np
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
-from iconotext.images.file import decode_image, decode_pixels, drawing_time, image_kind, image_size
-from iconotext.images.kind import Kind
+from iconotext.images.file import Kind, decode_image, decode_pixels, drawing_time, image_kind, image_size
+from iconotext.system.worker import LimitError, run_isolated
 from iconotext.types import Image
-from iconotext.worker import LimitError, run_isolated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

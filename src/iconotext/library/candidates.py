@@ -2,31 +2,242 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from iconotext.errors import SettingError
+from iconotext.evidence.words import stems
 from iconotext.library.index import ABOVE, measure_background
 from iconotext.library.items import Near
-from iconotext.library.ranking import (
-    LEVELS,
-    Match,
-    asked_words,
-    deviations,
-    has_every_word,
-    in_cosines,
-    match_of,
-    stems_of_words,
-    with_every_word,
-)
-from iconotext.library.store import Library
-from iconotext.links.words import stems
+from iconotext.library.settings import Background
+from iconotext.library.store import Library, quoted
+from iconotext.system.object_store import lasting
 
 if TYPE_CHECKING:
-    from iconotext.encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.types import FloatMatrix
+
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a picture must satisfy.
+
+    Attributes:
+        folder: Absolute path; the picture, or a document with it, is in this folder or below.
+        since: The picture was taken at this time or later.
+        before: The picture was taken before this time; None also for the end of the year 9999.
+    """
+
+    folder: str | None = None
+    since: datetime | None = None
+    before: datetime | None = None
+
+    @property
+    def condition(self) -> str | None:
+        """The filters as an SQL condition; None if every picture satisfies them."""
+        parts = []
+        if self.folder is not None:
+            parts.append(f"array_has(folders, {quoted(self.folder)})")
+        if self.since is not None:
+            parts.append(f"date >= TIMESTAMP '{self.since.isoformat(sep=' ')}'")
+        if self.before is not None:
+            parts.append(f"date < TIMESTAMP '{self.before.isoformat(sep=' ')}'")
+        return " AND ".join(parts) or None
+
+
+def make_filters(folder: Path | None = None, since: str | None = None, until: str | None = None) -> Filters:
+    """Make filters from a user's input.
+
+    Args:
+        since: A year, month or day (2024, 2024-05, 2024-05-31), counted from its beginning.
+        until: The same, counted to its end.
+
+    Raises:
+        SettingError: Not a date, or ``until`` ends before ``since`` begins.
+    """
+    begin = None if since is None else _span(since, "since")[0]
+    end = None if until is None else _span(until, "until")[1]
+    if begin is not None and end is not None and end <= begin:
+        raise SettingError(f"since={since} until={until}: no time lies between them; the earlier date comes first")
+    return Filters(None if folder is None else lasting(folder).as_posix(), begin, end)
+
+
+def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
+    """The beginning of a year, month or day, and the end (exclusive); None for the end of the year 9999."""
+    found = _DATE.fullmatch(text.strip())
+    try:
+        if found is None:
+            raise ValueError
+        year, month, day = int(found[1]), found[2], found[3]
+        begin = datetime(year, int(month or 1), int(day or 1))
+    except ValueError:
+        raise SettingError(
+            f"{option}={text}: not a date; write a year, month or day: 2024, 2024-05, 2024-05-31"
+        ) from None
+    try:
+        if day:
+            return begin, begin + timedelta(days=1)
+        if month and begin.month < 12:
+            return begin, datetime(year, begin.month + 1, 1)
+        return begin, datetime(year + 1, 1, 1)
+    except (ValueError, OverflowError):
+        return begin, None
+
+
+IMAGE, TEXT, WORDS, SILENT = 0.50, 0.35, 0.85, -0.85
+"""Weights for a picture with texts: of the two cosines and of the square root of BM25; and a constant below 0, since
+texts that do not fit count against it. The cosine of a picture without texts has the weight 1, and only the words of
+its file name count, with the same weight."""
+
+GOOD, STRONG = 4.1, 7.4
+"""Scores from which on a match is good, and strong: see docs/search.md for how often either is wrong."""
+
+EVERY_WORD = 1.4
+"""Bonus if a picture's texts have every word of the sentence, times the logarithm of the number of words: the more
+words, the less likely by chance. From 0.7 to 2 the measured order is the same."""
+
+CLEAR = 2.0
+"""Standard deviations from which on a cosine is named as a reason for the match."""
+
+
+Level = Literal["strong", "good", "weak"]
+LEVELS: tuple[Level, ...] = ("strong", "good", "weak")
+"""From best to worst, as results are sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How well a picture matches a sentence, and why.
+
+    Attributes:
+        level: ``strong``, ``good`` or ``weak``.
+        picture: Whether what it shows is near to the sentence.
+        text: Whether a text about it is near to the sentence.
+        words: The words of the sentence that are in its texts or its file name, in order.
+    """
+
+    level: Level
+    picture: bool
+    text: bool
+    words: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The reasons, as ``search --json`` prints them."""
+        return {"picture": self.picture, "text": self.text, "words": list(self.words)}
+
+    @property
+    def why(self) -> str:
+        """The reasons in plain words."""
+        seen = [name for name, named in (("picture", self.picture), ("text", self.text)) if named]
+        return ", ".join(seen + [f"words: {' '.join(self.words)}"][: bool(self.words)]) or "no clear reason"
+
+
+def asked_words(sentence: str) -> str:
+    """The stems of a query for full-text search; empty if it has function words only."""
+    return " ".join(sorted(stems(sentence)))
+
+
+def deviations(
+    cosines: FloatMatrix, said: FloatMatrix, relevance: FloatMatrix, background: Background
+) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
+    """How far pictures stand out for a sentence, in standard deviations.
+
+    Args:
+        cosines: (N,) cosine of each picture with the sentence.
+        said: (N,) highest cosine of a text about the picture with the sentence; NaN without texts.
+        relevance: (N,) BM25.
+        background: The cosines of made-up sentences in this library.
+
+    Returns:
+        (N,) the total score, (N,) that of the picture alone, and (N,) that of the nearest text (NaN without one).
+    """
+    of_image, of_text = _standard(cosines, background.picture), _standard(said, background.text)
+    with_text = IMAGE * of_image + TEXT * of_text + SILENT
+    whole = np.where(np.isnan(said), of_image, with_text) + WORDS * np.sqrt(relevance)
+    return np.asarray(whole, np.float32), of_image, of_text
+
+
+def with_every_word(whole: FloatMatrix, every: NDArray[np.bool_], words: int) -> FloatMatrix:
+    """Scores, raised above ``GOOD`` for pictures whose texts and names have every word; their order stays the same.
+
+    Args:
+        whole: (N,) total scores from ``deviations``.
+        every: (N,) whether a picture has every word.
+        words: Number of words in the sentence, without function words.
+    """
+    raised = np.logaddexp(whole + EVERY_WORD * np.log(max(words, 1)), GOOD)
+    return np.asarray(np.where(every, raised, whole), np.float32)
+
+
+def has_every_word(has: AbstractSet[str], wanted: AbstractSet[str]) -> bool:
+    """Whether ``has`` contains all wanted stems; False if none are wanted."""
+    return bool(wanted) and wanted <= has
+
+
+def in_cosines(found: FloatMatrix, background: Background) -> FloatMatrix:
+    """Scores expressed as cosines: the cosine at which a picture without texts would have the same score."""
+    mean, deviation = background.picture
+    return np.asarray(mean + deviation * found, np.float32)
+
+
+def stems_of_words(sentence: str) -> dict[str, set[str]]:
+    """The words of a sentence, in order, to their stems; an empty set for a function word."""
+    return {word: stems(word) for word in re.findall(r"\w+", sentence)}
+
+
+def match_of(
+    whole: float,
+    of_image: float,
+    of_text: float,
+    asked: Mapping[str, AbstractSet[str]],
+    has: AbstractSet[str],
+    every: bool,
+) -> Match:
+    """The match to report: see ``level_of``.
+
+    Args:
+        whole: From ``deviations``; not raised for the words, which count in it already.
+        of_image: From ``deviations``.
+        of_text: From ``deviations``, for the nearest text.
+        asked: From ``stems_of_words``, for the query.
+        has: The stems of the picture's texts and names.
+        every: Whether ``has`` contains all stems of the query.
+    """
+    words = tuple(word for word, own in asked.items() if has & own)
+    wanted = len(set().union(*asked.values()))
+    level = level_of(np.array(whole), np.array(of_image), np.array(of_text), np.array(every), wanted)
+    return Match(LEVELS[int(level)], bool(of_image >= CLEAR), bool(of_text >= CLEAR), words)
+
+
+def level_of(
+    whole: FloatMatrix, of_image: FloatMatrix, of_text: FloatMatrix, every: NDArray[np.bool_], words: int
+) -> NDArray[np.int64]:
+    """Numbers of levels in ``LEVELS``.
+
+    A match is good or strong by its score, if the picture or a text is near to the sentence; and good if its texts and
+    names have every word of the sentence. If that is a single word, which is often there by chance, the picture must be
+    near, too.
+    """
+    near = (of_image >= CLEAR) | (of_text >= CLEAR)
+    good = (near & (whole >= GOOD)) | (every & ((words > 1) | (of_image >= CLEAR)))
+    return np.where(near & (whole >= STRONG), 0, np.where(good, 1, 2))
+
+
+def _standard(cosines: FloatMatrix, background: tuple[float, float]) -> FloatMatrix:
+    mean, deviation = background
+    return np.asarray((cosines - mean) / deviation, np.float32)
+
 
 WITH_WORDS = 100
 """A search by sentence takes at least this many nearest pictures, and as many with the best words. With 50, in a

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from iconotext.evidence.ocr import text_in
 from iconotext.images import copied_from, copies, copy_problem, inspect, plain_name
 from iconotext.library.files import Found, digest_of, file_state, image_date
 from iconotext.library.items import Arrival, Place, Said, clean
 from iconotext.library.ledger import Entry, Ledger
 from iconotext.library.models import Models
-from iconotext.links.text import text_in
 from iconotext.plain_text import encodable
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
-from iconotext.scale.store import address_of
-from iconotext.strict_json import parse_json
+from iconotext.system.object_store import address_of
+from iconotext.system.strict_json import parse_json
 from iconotext.types import Image, LinkedDocument
 
 

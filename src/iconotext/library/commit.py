@@ -23,6 +23,7 @@ from iconotext.types import Image
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
+
 THUMBNAIL = 420
 """Longer side, in pixels, of the thumbnail that is stored for a picture without a file of its own."""
 

@@ -14,24 +14,30 @@ from typing import Literal
 from PIL import Image as Pillow
 
 from iconotext.errors import CorpusError, OutputError
-from iconotext.images.file import FORMATS, pillow_silenced
-from iconotext.images.kind import RAW
+from iconotext.images.file import FORMATS, RAW, pillow_silenced
 from iconotext.read import SUFFIXES, ReadSettings, find_documents
 from iconotext.read.find import is_excluded
 from iconotext.scale.shards import SUFFIXES as SHARDS
 from iconotext.scale.shards import find_shards
-from iconotext.scale.store import address_of, is_remote
+from iconotext.system.object_store import address_of, is_remote
 
 IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .jp2 .j2k .heic .heif".split())
 """Suffixes of pictures to look for in folders; raw camera files are included only to tell the user what to do."""
 
+
 _OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
+
 
 KINDS = IMAGES | SUFFIXES.keys() | _OF_SHARDS
 """Suffixes of all that is added."""
 
+
 _EXIF = 0x8769  # where the camera's own fields begin
+
+
 _TAKEN, _DIGITISED, _CHANGED = 0x9003, 0x9004, 0x0132
+
+
 _CAMERA_TIME = "%Y:%m:%d %H:%M:%S"
 
 

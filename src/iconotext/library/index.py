@@ -10,18 +10,26 @@ of exact search are found. The recall on other queries is stored with the librar
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.library.ranking import LEAST_DEVIATION
-from iconotext.library.settings import Background, IndexSettings
-from iconotext.library.store import TOP, Library
+from iconotext.library.settings import Background
+from iconotext.library.store import Library
 
 if TYPE_CHECKING:
-    from iconotext.encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
+    from iconotext.types import FloatMatrix
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from iconotext.library.settings import IndexSettings
+from iconotext.library.store import TOP
+
+if TYPE_CHECKING:
+    from iconotext.encoders.encoder import Encoder
     from iconotext.types import FloatMatrix
 
 
@@ -156,3 +164,7 @@ def exact_nearest(library: Library, queries: FloatMatrix, top: int) -> list[set[
         keep = np.argsort(-best, axis=1, kind="stable")[:, :top]
         best, names = np.take_along_axis(best, keep, 1), np.take_along_axis(names, keep, 1)
     return [set(row) for row in names]
+
+
+LEAST_DEVIATION = 0.01
+"""Lower limit for standard deviations of cosines: a library may have only one picture."""

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from iconotext.links.words import stems
+from iconotext.corpus.formats.table import files_of_row
+from iconotext.errors import CorpusError
+from iconotext.evidence.words import stems
+from iconotext.library.files import digest_of
 from iconotext.plain_text import encodable
 from iconotext.scale.shards import SUFFIXES
-from iconotext.scale.store import is_remote
+from iconotext.system.object_store import is_remote, located
 from iconotext.types import Member
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import Picture
     from iconotext.types import FloatMatrix
-
 
 _NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b")
 """Parts of file names that are no words: a timestamp, or digits of a hash."""
@@ -260,3 +262,36 @@ def different_places(places: Sequence[Place]) -> int:
     """Number of places; a file and a document that shows this very file count as one."""
     shown = {place.file for place in places if place.document is not None and place.file is not None}
     return sum(place.document is not None or place.file not in shown for place in places)
+
+
+LARGEST = 256 * 2**20
+"""Largest picture that is shown, in bytes."""
+
+
+def file_content(file: Path, digest: str) -> bytes | None:
+    """The contents of a file, if its digest is still the same; else None, since another file must not be shown."""
+    try:
+        if not file.is_file() or file.stat().st_size > LARGEST:
+            return None
+        return _if_still(file.read_bytes(), digest)
+    except OSError:
+        return None
+
+
+def member_content(member: Member, digest: str) -> bytes | None:
+    """The contents of a picture in a tar or a table, if its digest is still the same; else None."""
+    try:
+        store, path = located(member.file)
+        with store.open_input_file(path) as file:
+            if member.file.endswith(".tar"):
+                file.seek(member.start)
+                return _if_still(file.read(min(member.part, LARGEST)), digest)
+            files = files_of_row(file, member.start)
+    except (OSError, CorpusError):
+        return None
+    data = files[member.part] if member.part < len(files) else None
+    return None if data is None else _if_still(data, digest)
+
+
+def _if_still(data: bytes, digest: str) -> bytes | None:
+    return data if digest_of(data) == digest else None

@@ -12,11 +12,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iconotext.errors import LibraryError
-from iconotext.library.folder import torn_versions
-from iconotext.library.store import LEDGER, not_written
-from iconotext.strict_json import parse_json
+from iconotext.library.store import LEDGER, not_written, torn_versions
+from iconotext.system.strict_json import parse_json
+
+if TYPE_CHECKING:
+    pass
+
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
@@ -26,6 +30,7 @@ CREATE TABLE IF NOT EXISTS files (
     problem TEXT              -- why it brought in none, or not all; NULL for a good one
 ) WITHOUT ROWID
 """
+
 
 RESULT_OF = "result of"
 """The first key in the state of a result, which is JSON: the address of the shard that it is of."""

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import FeatureError, IconotextError
+from iconotext.evidence.ocr import text_in
 from iconotext.library.items import Arrival, Item, clean
 from iconotext.library.settings import FORMAT
-from iconotext.links.settings import LinkSettings
-from iconotext.links.text import text_in
 from iconotext.pipeline import Linker
 from iconotext.plain_text import encodable
 from iconotext.read import Failure, ReadSettings, read_documents
-from iconotext.recipe.wrong_value import make_settings
+from iconotext.recipe.toml import make_settings
 from iconotext.types import Document, Image, LinkedDocument
 
 if TYPE_CHECKING:
-    from iconotext.embed.relation_model import RelationModel
-    from iconotext.encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
+    from iconotext.encoders.relation_model import RelationModel
     from iconotext.features import FeatureCache
     from iconotext.features.backbone import ImageBackbone
     from iconotext.features.ocr import LineReader
@@ -163,7 +163,7 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
     Raises:
         FeatureError: There is no such model, or it takes features from a table and cannot encode new images.
     """
-    from iconotext.encoder import load_encoder
+    from iconotext.encoders.encoder import load_encoder
 
     if Path(model).is_absolute() and not Path(model).exists():
         raise FeatureError(
@@ -178,7 +178,7 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
 
 def relation_model_of(name: str, cache: FeatureCache | None = None) -> RelationModel | None:
     """The relation model of a library; None for ``none``."""
-    from iconotext.embed.relation_model import load_relation_model, relations_folder
+    from iconotext.encoders.relation_model import load_relation_model, relations_folder
 
     return None if name == "none" else load_relation_model(relations_folder(name), cache=cache)
 

@@ -18,13 +18,17 @@ What follows from the equations, and is kept as it is:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from iconotext.errors import FeatureError, SettingError, ShapeError
-from iconotext.strict_json import parse_json
+from iconotext.system.strict_json import parse_json
+
+if TYPE_CHECKING:
+    from iconotext.types import FloatMatrix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,3 +144,67 @@ def _checked(similarities: Floats) -> Floats:
         query, image = np.argwhere(~np.isfinite(similarities))[0]
         raise ShapeError(f"the similarity of query {query} and image {image} is not a finite number")
     return similarities
+
+
+WEIGHT = 0.5
+"""Standard deviations of the similarities that a factor of e in the relation's probability is worth."""
+
+SPREAD_OF = 100
+"""Number of nearest pictures from which this standard deviation is computed."""
+
+LEAST = 0.05
+"""Lower limit for probabilities, so that a picture that fits much better comes first whatever its relation."""
+
+
+def probabilities(
+    query: FloatMatrix | None, offsets: FloatMatrix | None, own: Sequence[float] | None
+) -> FloatMatrix | None:
+    """The probability of each relation between a query and a picture.
+
+    There are two sources of log-odds: the relation model applied to query and picture, and the same model applied to
+    the picture and the text about it in a document, which shows what its author used it for. Their mean is used, or the
+    one that exists: a query by picture has no text, and some pictures have none.
+
+    Args:
+        query: (R,) log-odds from the query; None for a query without text.
+        offsets: (R,) what the picture adds to them; None if not stored.
+        own: (R,) log-odds between the picture and its own text; None without one.
+
+    Returns:
+        (R,) probabilities; None without any source.
+    """
+    witnesses = []
+    if query is not None and offsets is not None:
+        witnesses.append(query + offsets)
+    if own is not None:
+        witnesses.append(np.asarray(own, np.float32))
+    if not witnesses:
+        return None
+    odds = np.clip(np.mean(witnesses, axis=0, dtype=np.float64), -60, 60)
+    return np.asarray(1 / (1 + np.exp(-odds)), np.float32)
+
+
+def refined(similarities: FloatMatrix, wanted: FloatMatrix) -> FloatMatrix:
+    """Similarities, lowered by how improbable the wanted relation is.
+
+    A result should be similar and have the relation. Similarity says how probably it is the wanted picture, the
+    relation model how probably it has the relation; the logarithm of the product is ``similarity / τ + log P``, or, in
+    units of similarity, ``similarity + τ log P``. τ is ``WEIGHT`` standard deviations of the similarities among the
+    nearest pictures, since models differ in the spread of their similarities. P is at least ``LEAST``, so nothing falls
+    by more than 1.5 standard deviations: among similar pictures the relation decides, but a much more similar one stays
+    ahead.
+
+    Args:
+        similarities: (N,) cosines, best first.
+        wanted: (N,) probabilities of the wanted relation.
+
+    Returns:
+        (N,) scores, at most the similarities, and equal for P = 1.
+    """
+    return np.asarray(similarities + relation_scale(similarities) * np.log(np.maximum(wanted, LEAST)), np.float32)
+
+
+def relation_scale(similarities: FloatMatrix) -> float:
+    """τ: what a factor of e in probability is worth, in units of similarity."""
+    nearest = np.asarray(similarities[:SPREAD_OF], np.float64)
+    return WEIGHT * float(nearest.std()) if len(nearest) else 0.0

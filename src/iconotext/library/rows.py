@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import TypeAdapter
 
 from iconotext.library.items import Compared, Item, Place, folders_of, words_of
 
+if TYPE_CHECKING:
+    pass
+
+
 COMPARED = ("digest", "vector", "said", "words")
 """Columns that a search reads of all candidates; reading takes longer than finding."""
 
+
 TOLD = ("digest", "places", "date", "relation_model", "offsets", "taken")
 """Further columns that a search reads of its results."""
+
 
 PLACES = TypeAdapter(tuple[Place, ...])
 

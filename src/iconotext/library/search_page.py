@@ -11,18 +11,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from iconotext.library.candidates import Filters
 from iconotext.library.commit import THUMBNAIL
-from iconotext.library.content import member_content
-from iconotext.library.filters import Filters
-from iconotext.library.items import from_here
+from iconotext.library.items import from_here, member_content
 from iconotext.library.search import Query, Result, firm_results, has_good_match
 from iconotext.library.store import Library
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.relations import RELATIONS, short_name
 from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
 from iconotext.report.page import breakable, filled
+from iconotext.system.files import write_text
 from iconotext.types import Image
-from iconotext.write import write_text
 
 LARGE = 50
 """With at most this many results the page contains enlarged pictures too; with more it would be too large."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from iconotext.errors import LibraryError, OutputError
-from iconotext.write import write_bytes
+from iconotext.system.files import write_bytes
 
 FORMAT = 3
 """Version of the file format."""

@@ -24,7 +24,7 @@ from iconotext.scale.manifest import EXAMPLES
 from iconotext.scale.results import Result, find_result, linked_again
 from iconotext.scale.shards import Shard, find_shards
 from iconotext.scale.stage import Counts, Stage, reason_of
-from iconotext.scale.store import address_of, at_hand, entry, lasting
+from iconotext.system.object_store import address_of, at_hand, entry, lasting
 from iconotext.types import LinkedDocument
 
 if TYPE_CHECKING:

@@ -11,25 +11,78 @@ meanwhile, even if the writer is killed. There is one writer at a time; the ledg
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from iconotext.library.items import Near
+
+if TYPE_CHECKING:
+    from iconotext.types import FloatMatrix
+
 import math
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from iconotext.errors import LibraryError
 from iconotext.extras import require
-from iconotext.library.conditions import first_names, listed, one_of, quoted
-from iconotext.library.items import Compared, Item, Near
+from iconotext.library.files import file_kind
+from iconotext.library.items import Compared, Item, file_of
 from iconotext.library.rows import COMPARED, TOLD, compared_of, items_of, schema, table_of, told_of
 from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
+
+_END = b"LANC"
+"""The last bytes of every LanceDB file."""
+
+
+def check_new(path: Path) -> None:
+    """Check that a folder may become a library: it does not exist, or has only files that a killed program left.
+
+    Raises:
+        LibraryError: It has other files.
+        MissingPackageError: What keeps a library is not installed.
+    """
+    require("library", purpose="a library of pictures")
+    ours = (f"{TABLE}.lance", LEDGER, ".iconotext-")
+    try:
+        others = [entry.name for entry in path.iterdir() if not entry.name.startswith(ours)] if path.exists() else []
+    except OSError as error:
+        raise LibraryError(f"{path}: cannot be a library: {error.strerror or error}") from error
+    if others:
+        raise LibraryError(
+            f"{path}: a folder with other things in it ({min(others)}); name a new folder for the library,"
+            " then the pictures: iconotext library add LIB PATH..."
+        )
+
+
+def torn_versions(path: Path) -> list[Path]:
+    """Versions of the table with a file that was cut short, for example because the disk was full.
+
+    LanceDB does not always notice when it writes one, and then cannot read the table; the version before is whole.
+    """
+    table, torn = path / f"{TABLE}.lance", []
+    for file in [*table.glob("data/*.lance"), *table.glob("_indices/*/*")]:
+        if not _is_whole(file):
+            index = file.parent.name.replace("-", "")
+            torn.append(bytes.fromhex(index) if file.parent.parent.name == "_indices" else file.name.encode())
+    versions = [(file, file.read_bytes()) for file in table.glob("_versions/*.manifest")]
+    return [file for file, text in versions if text[-4:] != _END or any(name in text for name in torn)]
+
+
+def _is_whole(file: Path) -> bool:
+    with file.open("rb") as stream:
+        stream.seek(max(0, file.stat().st_size - 4))
+        return stream.read() == _END
+
 
 TABLE = "pictures"
 LEDGER = "ledger.sqlite"
@@ -346,3 +399,69 @@ def _connect(path: Path) -> Any:
     import lancedb
 
     return lancedb.connect(path)
+
+
+def describe(library: Library) -> dict[str, Any]:
+    """Describe a library, for people and programs.
+
+    Returns:
+        ``library`` (its folder), ``pictures``, ``documents`` (files with at least one picture, without those in
+        shards), ``shards``, ``folders`` (added folders and documents: objects with ``path`` and ``pictures``),
+        ``single_pictures`` (number of pictures that were added as single files), ``model``, ``space``, ``dim``,
+        ``relation_model``, ``relations``, ``bytes`` (on disk), ``index`` (None if search is exact; else ``pictures``
+        when it was made, ``partitions``, ``probes``, ``refine``, ``recall``, ``queries``).
+
+    Raises:
+        LibraryError: The library cannot be read.
+    """
+    settings = library.settings
+    singles = {root for root in settings.roots if file_kind(Path(root)) == "picture" and not Path(root).is_dir()}
+    several = [root for root in settings.roots if root not in singles]
+    owners = {owner for some in library.column("owners") for owner in some}
+    kinds = Counter(file_kind(Path(file)) for file in {file_of(owner) for owner in owners})
+    return {
+        "library": str(library.path),
+        "pictures": library.count(),
+        "documents": kinds["document"],
+        "shards": kinds["shard"],
+        "folders": [{"path": root, "pictures": _count(library, root)} for root in several],
+        "single_pictures": len(singles),
+        "model": settings.model,
+        "space": settings.space,
+        "dim": settings.dim,
+        "relation_model": settings.relation_model,
+        "relations": list(settings.relations),
+        "bytes": sum(_size(file) for file in library.path.rglob("*") if file.is_file()),
+        "index": None if settings.index is None else asdict(settings.index),
+    }
+
+
+def _count(library: Library, root: str) -> int:
+    return library.count(f"array_has(folders, {quoted(Path(root).as_posix())}) OR array_has(owners, {quoted(root)})")
+
+
+def _size(file: Path) -> int:
+    try:
+        return int(file.stat().st_size)
+    except OSError:  # a writer has just replaced it
+        return 0
+
+
+def quoted(text: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def first_names(share: float) -> str:
+    """The condition that a picture's digest is in the first ``share`` (0 to below 1) of all possible digests."""
+    return f"digest < '{int(share * 16**8):08x}'"
+
+
+def one_of(column: str, values: Iterable[str]) -> str:
+    """The condition that a column has one of the values."""
+    return f"{column} IN ({listed(values)})"
+
+
+def listed(values: Iterable[str]) -> str:
+    """Values as SQL literals, separated by commas."""
+    return ", ".join(map(quoted, values))

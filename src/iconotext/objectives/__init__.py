@@ -9,17 +9,17 @@ NoStruct; with random parts of the positives (``draw_members``) they are the sub
 the vectors of a text and its image say about their relation (Alikhani 2021).
 """
 
-from iconotext.objectives.coherence import coherence, relation_weights
-from iconotext.objectives.hinge import hinge
-from iconotext.objectives.intra_document import intra_document
-from iconotext.objectives.logistic import logistic
-from iconotext.objectives.negatives import sample_negatives
-from iconotext.objectives.no_information import loss_without_information
+from iconotext.objectives.coherence import coherence, posterior, relation_weights
+from iconotext.objectives.contrastive import (
+    draw_single_pairs,
+    hinge,
+    logistic,
+    loss_without_information,
+    sample_negatives,
+    softmax,
+)
+from iconotext.objectives.intra_document import draw_members, intra_document
 from iconotext.objectives.order import order
-from iconotext.objectives.posterior import posterior
-from iconotext.objectives.single_pair import draw_single_pairs
-from iconotext.objectives.softmax import softmax
-from iconotext.objectives.sub_document import draw_members
 
 __all__ = [
     "coherence",

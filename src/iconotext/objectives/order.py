@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from iconotext.similarity.axis import Axis, Counts, axis_of
+from iconotext.similarity.cells import Axis, Counts, axis_of
 
 
 def order(cosines: Tensor, sentence_counts: Counts, image_counts: Counts, *, scale: float | Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.read.find import find_documents, unique_names
 from iconotext.read.format import SUFFIXES, file_format, reader_of
 from iconotext.read.web.page import fetch_page, from_the_web, is_address
-from iconotext.worker import LimitError, run_isolated
+from iconotext.system.worker import LimitError, run_isolated
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow

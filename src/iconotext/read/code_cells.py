@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from iconotext.read.figure_html import figure, made_by_code, picture
+from iconotext.read.cross_references import figure, made_by_code, picture
 
 ENGINES = frozenset(
     "r python julia ojs js bash sh sql stan rcpp dot mermaid octave perl ruby go scala node d3 css sass tikz asis cat "

@@ -12,9 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from iconotext.read.code_cells import Cell, cell_figure, parse_cell
-from iconotext.read.cross_references import reference
-from iconotext.read.figure_html import figure, made_by_code, picture
-from iconotext.read.labelled_text import TITLED
+from iconotext.read.cross_references import TITLED, figure, made_by_code, picture, reference
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -16,7 +16,7 @@ from iconotext.read.archive import Archive, Element, open_archive, resolve
 from iconotext.read.blocks import Flow, FlowImage
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.main_text import remove
-from iconotext.read.marks import MARK, mark_html
+from iconotext.read.positions import MARK, mark_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_bytes

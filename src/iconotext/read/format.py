@@ -132,7 +132,7 @@ def reader_of(format_: str) -> Reader:
         case "rst":
             from iconotext.read.rst import read_rst as reader
         case "docx":
-            from iconotext.read.docx.document import read_docx as reader
+            from iconotext.read.docx import read_docx as reader
         case "pptx":
             from iconotext.read.pptx import read_pptx as reader
         case "odt":

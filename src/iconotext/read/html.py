@@ -15,7 +15,7 @@ from lxml import html as lxml_html
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.blocks import SPACE, Block, BlockWriter, Flow, FlowImage
 from iconotext.read.main_text import keep_main_text
-from iconotext.read.marks import MARK, mark_html
+from iconotext.read.positions import MARK, mark_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text

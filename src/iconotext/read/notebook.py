@@ -21,7 +21,7 @@ from iconotext.read.markdown import markdown_tree, split_front_matter
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text
-from iconotext.strict_json import parse_json
+from iconotext.system.strict_json import parse_json
 
 PICTURES = {
     "image/png": ".png",

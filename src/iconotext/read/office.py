@@ -6,7 +6,7 @@ from pathlib import Path
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, resolve
-from iconotext.read.docx.xml import child
+from iconotext.read.docx_parts import child
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 

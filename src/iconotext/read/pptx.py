@@ -8,8 +8,17 @@ from pathlib import Path
 from iconotext.errors import DocumentError
 from iconotext.read.archive import Archive, Element, open_archive
 from iconotext.read.blocks import BlockWriter, Flow
-from iconotext.read.docx.images import Drawn, alternative_text, drawing_title, image_of
-from iconotext.read.docx.xml import OFF, alternative, attribute, child, local
+from iconotext.read.docx_parts import (
+    OFF,
+    Drawn,
+    alternative,
+    alternative_text,
+    attribute,
+    child,
+    drawing_title,
+    image_of,
+    local,
+)
 from iconotext.read.office import refuse_ole, relations_of, title_of
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Kind

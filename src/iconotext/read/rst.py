@@ -2,22 +2,361 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
+from docutils import nodes
+from docutils.parsers.rst import Directive, Parser, directives, roles
+from docutils.parsers.rst.languages import en
+from docutils.parsers.rst.states import Inliner
+from docutils.transforms import Transform
 from lxml import etree
 
 from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.blocks import Flow
-from iconotext.read.cross_references import fill_references
-from iconotext.read.figure_html import picture_attributes
+from iconotext.read.cross_references import TITLED, fill_references, picture_attributes
 from iconotext.read.html import REMOVED_CHARACTERS, html_blocks, parse_html
-from iconotext.read.include import Includes
 from iconotext.read.settings import ReadSettings
-from iconotext.read.text_file import decode_text
+from iconotext.read.text_file import Includes, decode_text
 
-if TYPE_CHECKING:
-    from docutils import nodes
+MAX_LINE = 100_000
+"""Characters of a line; docutils looks at each of its marks in a way that long lines make slow."""
+
+MAX_DEPTH = 255
+"""Indentations within each other; docutils copies all lines for each of them."""
+
+MAX_STEPS = 300_000_000
+"""Characters that docutils may look at for the marks of a document: the rest of a paragraph for each mark in it."""
+
+LONG_WORD = re.compile(r"\S{100,}")
+MARK = re.compile(r"[*`|@_\[]|://")
+
+SUBSTITUTION = re.compile(r"^[ \t]*+\.\. +\|", re.MULTILINE)
+"""How a definition begins; docutils takes quadratic time to parse many of them."""
+
+MAX_NOTES, MAX_SUBSTITUTIONS, MAX_SUBSTITUTED, MAX_NAMES = 5_000, 2_000, 100_000, 1_000
+"""Footnotes and citations; substitutions, and what they stand for in all; names of one place."""
+
+ROLE = re.compile(r":([A-Za-z][\w.+-]{0,50}(?::[A-Za-z][\w.+-]{0,50}){0,3}):`")
+DIRECTIVE = re.compile(
+    r"^[ \t]*+(?:- |\* )?\.\. (?:\|[^|\n]{1,200}\| )?+([A-Za-z][\w:.+-]{0,80}?)::(?=\s|$)", re.MULTILINE
+)
+
+REFERENCES = frozenset("ref numref any".split())
+DRAWN = frozenset(
+    "plot graphviz digraph graph mermaid uml plantuml tikz blockdiag seqdiag nwdiag actdiag chart inheritance-diagram "
+    "drawio-figure drawio-image bokeh-plot altair-plot pyvista-plot".split()
+)
+"""Directives out of which a picture is made when the document is rendered."""
+
+NO_TEXT = frozenset(
+    "toctree code-block sourcecode literalinclude highlight index tabularcolumns default-domain currentmodule module "
+    "automodule autoclass autofunction automethod autosummary autodata autoattribute autoexception program "
+    "testcode testsetup testcleanup testoutput doctest jupyter-execute jupyter-kernel ipython exec-code execute_code "
+    "youtube vimeo video raw-html sectionauthor codeauthor productionlist prompt parsed-literal bibliography "
+    "contents meta csv-table-file ifconfig only-latex sidebar-links tags".split()
+)
+"""Directives that hold no prose."""
+
+TEXT_IN_ARGUMENT = frozenset(
+    "versionadded versionchanged deprecated seealso tab-item tab card grid-item-card dropdown details tip-box "
+    "exercise theorem proof definition example solution centered hint".split()
+)
+"""Directives whose argument is text or a title that readers see."""
+
+
+def _bounded_inliner() -> Inliner:
+    """Docutils' inliner, refusing texts whose marks it would take minutes to match; it does not allow subclasses."""
+    inliner, steps = Inliner(), 0
+    parse: Callable[..., Any] = inliner.parse
+
+    def bounded(text: str, *given: Any) -> Any:
+        nonlocal steps
+        steps += len(text) * sum(1 for _ in MARK.finditer(text))
+        steps += sum(len(word[0]) ** 2 for word in LONG_WORD.finditer(text))  # looked at again from each place
+        if steps > MAX_STEPS:
+            raise HostileDocumentError("it has more marks in its paragraphs, or longer words, than any text: split it")
+        return parse(text, *given)
+
+    vars(inliner)["parse"] = bounded
+    return inliner
+
+
+class _Bounds(Transform):
+    """Runs before the transforms of docutils, which take quadratic time for many notes and names."""
+
+    default_priority = 1
+
+    def apply(self) -> None:
+        document = self.document
+        definitions = document.substitution_defs
+        run = longest = 0
+        for target in document.findall(nodes.target):
+            run = run + 1 if isinstance(target.previous_sibling(), nodes.target) else 1
+            longest = max(longest, run if not target.hasattr("refuri") else 0)
+        for count, most, name in (
+            (
+                sum(map(len, (document.footnotes, document.autofootnotes, document.symbol_footnotes))),
+                MAX_NOTES,
+                "notes",
+            ),
+            (len(document.citations), MAX_NOTES, "citations"),
+            (len(definitions), MAX_SUBSTITUTIONS, "substitutions"),
+            (_substituted(document), MAX_SUBSTITUTED, "texts that substitutions stand for"),
+            (longest, MAX_NAMES, "names of one place"),
+        ):
+            if count > most:
+                raise HostileDocumentError(f"it has more than {most:,} {name}: split it")
+
+
+def _substituted(document: nodes.document) -> int:
+    """Number of the substitutions that docutils will make, those within others each time."""
+    sizes: dict[str, int] = {}
+
+    def size(element: nodes.Element) -> int:
+        return sum(1 + named(reference["refname"]) for reference in element.findall(nodes.substitution_reference))
+
+    def named(name: str) -> int:
+        name = document.substitution_names.get(name.lower(), name)
+        definition = document.substitution_defs.get(name)
+        if name not in sizes and definition is not None:
+            sizes[name] = 0  # docutils leaves out circles
+            sizes[name] = size(definition)
+        return sizes.get(name, 0)
+
+    inside = sum(map(size, document.substitution_defs.values()))
+    return size(document) - inside
+
+
+class BoundedParser(Parser):
+    """docutils' parser, with limits on what takes more than linear time; passing one is a ``HostileDocumentError``."""
+
+    def __init__(self) -> None:
+        super().__init__(inliner=_bounded_inliner())
+
+    def get_transforms(self) -> list[Any]:
+        """Those of docutils, and our limits."""
+        return [*super().get_transforms(), _Bounds]
+
+
+class _Options(dict[str, Any]):
+    """Takes any option as it is written: a picture with a width that docutils cannot read is still a picture."""
+
+    def __missing__(self, name: str) -> Callable[[Any], Any]:
+        return directives.unchanged
+
+
+class _Lenient(Directive):
+    optional_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec: ClassVar[Any] = _Options(name=directives.unchanged)
+
+    def frame(self, first: Sequence[nodes.Node] = ()) -> list[nodes.Node]:
+        """What is in the directive, in a frame that has its name."""
+        frame = nodes.container("", *first)
+        self.add_name(frame)
+        self.state.nested_parse(self.content, self.content_offset, frame)
+        return [frame]
+
+
+class _Nothing(_Lenient):
+    def run(self) -> list[nodes.Node]:
+        return []
+
+
+class _Frame(_Lenient):
+    def run(self) -> list[nodes.Node]:
+        if not self.arguments or self.name.lower() not in TEXT_IN_ARGUMENT:
+            return self.frame()
+        text, messages = self.state.inline_text(self.arguments[0], self.lineno)
+        return self.frame([nodes.paragraph(self.arguments[0], "", *text, *messages)])
+
+
+class _Picture(_Lenient):
+    required_arguments = 1
+    optional_arguments = 0
+
+    def run(self) -> list[nodes.Node]:
+        image = nodes.image("", uri="".join(self.arguments[0].split()), alt=self.options.get("alt") or "")
+        self.add_name(image)
+        return [image]
+
+
+class _Figure(_Lenient):
+    address: str
+
+    def run(self) -> list[nodes.Node]:
+        address = "".join(self.arguments[0].split()) if self.arguments else ""
+        return self.figure(address, self.content) if address else self.frame()
+
+    def figure(self, address: str, content: Any) -> list[nodes.Node]:
+        """A figure whose first paragraph is the caption; whatever follows comes after it, as on a page."""
+        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt") or ""))
+        self.add_name(figure)
+        rest = nodes.container()
+        self.state.nested_parse(content, self.content_offset, rest)
+        if rest.children and isinstance(rest[0], nodes.paragraph):
+            figure += nodes.caption("", "", *rest.pop(0).children)
+        elif rest.children and isinstance(rest[0], nodes.comment):  # ".." says that there is no caption
+            rest.pop(0)
+        return [figure, *([rest] if rest.children else [])]
+
+
+class _Drawn(_Figure):
+    """A picture that code makes: its code is no text, its caption is the option of that name."""
+
+    def run(self) -> list[nodes.Node]:
+        name = self.options.get("name") or self.name
+        address = f"{MADE_BY_CODE}:{'-'.join(name.split())}"
+        figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt") or ""))
+        self.add_name(figure)
+        caption = self.options.get("caption")
+        if caption:
+            text, messages = self.state.inline_text(caption, self.lineno)
+            figure += nodes.caption(caption, "", *text, *messages)
+        return [figure]
+
+
+class _Only(_Lenient):
+    """What is for a page stays; what is for print alone goes."""
+
+    def run(self) -> list[nodes.Node]:
+        return self.frame() if on_a_page(" ".join(self.arguments)) else []
+
+
+class _Include(_Lenient):
+    def run(self) -> list[nodes.Node]:
+        includes: Includes = self.state.document.settings.iconotext_includes
+        if not self.arguments or "code" in self.options or "literal" in self.options:
+            return []
+        name = self.arguments[0].strip()
+        lines: Any = self.state_machine.input_lines
+        source = lines.source(self.lineno - self.state_machine.input_offset - 1)
+        found = includes.text(name.strip("<>"), Path(source or self.state.document.settings._source))
+        if found is None:
+            return []
+        path, text = found
+        part = part_of(text, self.options).expandtabs(8)
+        check_lines(part)
+        register_names(part)
+        self.state_machine.insert_input(part.splitlines(), str(path))
+        return []
+
+
+KNOWN: dict[str, type[Directive]] = {
+    "figure": _Figure,
+    "image": _Picture,
+    "only": _Only,
+    "include": _Include,
+    **dict.fromkeys(NO_TEXT, _Nothing),
+    **dict.fromkeys(DRAWN, _Drawn),
+}
+
+
+def on_a_page(expression: str) -> bool:
+    """Whether ``.. only:: EXPRESSION`` holds for a page; an expression that cannot be read holds."""
+    try:
+        tree = ast.parse(expression.strip()[:1_000], mode="eval").body
+        return _holds(tree)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return True
+
+
+def _holds(tree: ast.expr) -> bool:
+    if isinstance(tree, ast.Name):
+        return tree.id in ("html", "builder_html", "format_html")
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not):
+        return not _holds(tree.operand)
+    if isinstance(tree, ast.BoolOp):
+        return (any if isinstance(tree.op, ast.Or) else all)(map(_holds, tree.values))
+    raise ValueError
+
+
+def part_of(text: str, options: dict[str, Any]) -> str:
+    """The part of an included text that the options of the directive choose."""
+    lines = text.splitlines()
+    try:
+        start = int(options.get("start-line") or 0)
+        end = int(options["end-line"]) if options.get("end-line") else None
+    except ValueError:
+        start, end = 0, None
+    text = "\n".join(lines[start:end])
+    if options.get("start-after"):
+        text = text.partition(options["start-after"])[2]
+    if options.get("end-before"):
+        text = text.partition(options["end-before"])[0]
+    return text
+
+
+def check_lines(text: str) -> None:
+    """Refuse a text with an endless line, too deep indentation, or too many substitutions.
+
+    Raises:
+        HostileDocumentError: It has one of them.
+    """
+    lines = text.splitlines()
+    if max(map(len, lines), default=0) > MAX_LINE:
+        raise HostileDocumentError(f"a line of it has more than {MAX_LINE:,} characters: break it")
+    levels: list[int] = []
+    for number, line in enumerate(lines, 1):
+        if not (words := line.lstrip(" ")):
+            continue
+        indent = len(line) - len(words)
+        while levels and levels[-1] >= indent:
+            levels.pop()
+        levels.append(indent)
+        if len(levels) > MAX_DEPTH:
+            raise HostileDocumentError(f"line {number}: it is nested too deeply: more than {MAX_DEPTH} indentations")
+    if sum(1 for _ in SUBSTITUTION.finditer(text)) > MAX_SUBSTITUTIONS:
+        raise HostileDocumentError(f"it has more than {MAX_SUBSTITUTIONS:,} substitutions: split it")
+
+
+def register_names(text: str) -> None:
+    """Teach docutils the roles and directives that a text uses and docutils does not know."""
+    for name, directive in KNOWN.items():
+        directives.register_directive(name, directive)
+    for name in {found.lower() for found in DIRECTIVE.findall(text)} - KNOWN.keys() - en.directives.keys():
+        directives.register_directive(name, _Frame)
+    for name in {found.lower() for found in ROLE.findall(text)} - en.roles.keys():
+        roles.register_local_role(name, _role)
+
+
+def _role(
+    name: str, rawtext: str, text: str, lineno: int, inliner: Inliner, options: Any = None, content: Any = ()
+) -> tuple[list[Any], list[Any]]:
+    """Text for any role; a reference, yet without its text, for those that name a label."""
+    del lineno, inliner, options, content
+    text = nodes.unescape(text)
+    titled = TITLED.fullmatch(text)
+    title, label = (titled[1], titled[2]) if titled else ("", text)
+    if name.lower() in REFERENCES:
+        return [nodes.reference(rawtext, title or label, label=label, shown=reference_text(name.lower(), title))], []
+    if name.lower().rpartition(":")[2] in ("doc", "download", "term", "guilabel", "menuselection", "abbr", "eq"):
+        return [nodes.inline(rawtext, title or label)], []
+    shown = title or (label.rpartition(".")[2] if label.startswith("~") else label.lstrip("!~"))
+    return [nodes.literal(rawtext, shown)], []
+
+
+def reference_text(role: str, title: str) -> str:
+    """What a reference shows, as ``cross_references`` wants it; "" for the caption or title of what it names."""
+    if role != "numref":
+        return title
+    return title.replace("{number}", "%s").replace("{name}", "") or "Fig. %s"
+
+
+def resolve_labels(document: nodes.document) -> None:
+    """Point references by label at what has the label; ``cross_references`` gives them the text that Sphinx shows."""
+    for reference in document.findall(nodes.reference):
+        label = reference.get("label")
+        if label is not None:
+            known = document.nameids.get(nodes.fully_normalize_name(label))
+            reference["refid"] = known or nodes.make_id(label)
+
 
 TAGS = {
     "paragraph": "p", "line": "p", "attribution": "p", "rubric": "p", "field_name": "dt", "field_body": "dd",
@@ -37,8 +376,6 @@ SKIPPED = frozenset(
 def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
     """A reStructuredText file, with what Sphinx knows beside it, as one flow."""
     from docutils.core import publish_doctree
-
-    from iconotext.read.sphinx import MAX_LINE, BoundedParser, check_lines, register_names, resolve_labels
 
     text = REMOVED_CHARACTERS.sub("", decode_text(path)).expandtabs(8)
     includes = Includes(path, settings)

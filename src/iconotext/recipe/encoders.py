@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from iconotext.recipe.base import Settings
+from iconotext.recipe.settings import Settings
 
 EMBEDDED = "efficientnet-lite0"
 """The image network in the package."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from iconotext.recipe.base import Settings
 from iconotext.recipe.encoders import (
     GRUSettings,
     IdentitySettings,
@@ -24,6 +23,7 @@ from iconotext.recipe.settings import (
     FeatureSettings,
     LinkingSettings,
     ObjectiveSettings,
+    Settings,
     SimilaritySettings,
     TrainingSettings,
 )

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from iconotext.recipe.base import Settings
 
-REGION_FILES = (".tsv", ".h5", ".hdf5", ".lmdb")
+class Settings(BaseModel):
+    """A table of a recipe: immutable, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+REGION_FILES = (".tsv",)
 """Suffixes of files that hold regions."""
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from iconotext.errors import OutputError
+import yaml
+
+from iconotext.errors import ImageError, OutputError
 from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt
 from iconotext.extras import require
-from iconotext.plain_text import encodable, json_list, json_text
+from iconotext.images import decode
+from iconotext.images.file import image_kind
+from iconotext.plain_text import counted, encodable, json_list, json_text
 from iconotext.report.as_json import plain_number
-from iconotext.write import open_atomic, write_text
+from iconotext.system.files import open_atomic, write_text
+from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,3 +114,213 @@ def columns(kind: type) -> pa.StructType:
         return special.get(name, pa.string())
 
     return pa.struct([(each.name, type_of(each.name)) for each in fields(kind)])
+
+
+TABLE, CARD = Path("data") / "train-00000-of-00001.parquet", "README.md"
+
+BYTES_AT_ONCE = 64 * 2**20
+"""Bytes of pictures that are in memory before they are written."""
+
+SIZES = (
+    (1_000, "n<1K"),
+    (10_000, "1K<n<10K"),
+    (100_000, "10K<n<100K"),
+    (1_000_000, "100K<n<1M"),
+    (10_000_000, "1M<n<10M"),
+)
+"""The hub's classes for numbers of rows."""
+
+_NAMES = {"int64": "int64", "float": "float32", "string": "string"}
+
+
+def check_folder(folder: Path, *, force: bool = False) -> None:
+    """Check that a data set can be written.
+
+    Raises:
+        OutputError: The path is a file; or the folder is not empty, and ``force`` is not set.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"cannot write {folder}: it is a file, and a data set is a folder")
+    if not force and folder.is_dir() and any(folder.iterdir()):
+        raise OutputError(f"{folder} has something in it already; force=True replaces a data set there")
+
+
+def write_dataset(
+    found: Iterable[tuple[Document, Context | Chunk]],
+    folder: Path,
+    kind: type[Context] | type[Chunk],
+    *,
+    force: bool = False,
+) -> None:
+    """Write a Parquet table with a row for each context or chunk, and a data set card beside it.
+
+    The rows are those of ``as_excerpts``, without ``file``, which has a meaning only on this machine. A context has its
+    picture in ``picture``, a chunk its pictures in ``pictures``, in the order of ``images``. Pictures are the bytes of
+    their files; types that Pillow cannot open, such as SVG, become PNG; pictures that cannot be decoded are null.
+
+    Args:
+        found: Each context or chunk, with its document; may be a generator.
+        folder: Created if necessary.
+
+    Raises:
+        OutputError: There are no rows, so that no data set could be loaded; the folder is not empty; or it cannot be
+            written.
+        MissingPackageError: pyarrow is not installed.
+    """
+    require("parquet", purpose="a data set")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    check_folder(folder, force=force)
+    schema = _schema(kind)
+    languages: Counter[str] = Counter()
+    documents: set[str] = set()
+    rows = size = 0
+    with open_atomic(folder / TABLE, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for some in _batches(found, languages, documents):
+            table = pa.Table.from_pylist(some, schema=schema)
+            rows, size = rows + len(some), size + table.nbytes
+            writer.write_table(table)
+        if not rows:
+            raise OutputError(f"{folder}: nothing to write: there is no {kind.__name__.lower()}")
+    card = _card(kind, schema, rows=rows, size=size, languages=languages, documents=len(documents))
+    write_text(folder / CARD, card, force=force)
+
+
+def _batches(
+    found: Iterable[tuple[Document, Context | Chunk]], languages: Counter[str], documents: set[str]
+) -> Iterator[list[dict[str, Any]]]:
+    some: list[dict[str, Any]] = []
+    held = 0
+    for document, each in found:
+        if document.id not in documents:
+            documents.add(document.id)
+            languages[document.language] += 1
+        made, size = _row(document, each)
+        some.append(made)
+        held += size
+        if held > BYTES_AT_ONCE:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some
+
+
+def _row(document: Document, found: Context | Chunk) -> tuple[dict[str, Any], int]:
+    """A row, and the number of bytes of its pictures."""
+    made = _plain_row(row(found))
+    numbers = [found.image] if isinstance(found, Context) else [each.image for each in found.images]
+    pictures = [_picture(document.images[number]) for number in numbers]
+    size = sum(len(picture["bytes"]) for picture in pictures if picture) + len(str(made))
+    return made | ({"picture": pictures[0]} if isinstance(found, Context) else {"pictures": pictures}), size
+
+
+def _plain_row(value: Any) -> Any:
+    """Values for columns that every version of datasets supports, without maps and paths of this machine."""
+    if isinstance(value, dict):
+        relations = value.get("relations")
+        as_list = [{"relation": name, "probability": found} for name, found in (relations or {}).items()]
+        plain = {name: _plain_row(each) for name, each in value.items() if name not in ("file", "relations")}
+        return plain | ({"relations": as_list} if "relations" in value else {})
+    return [_plain_row(each) for each in value] if isinstance(value, list) else value
+
+
+def _picture(image: Image) -> dict[str, Any] | None:
+    if image.file is None:
+        return None
+    name = image.file.name if isinstance(image.file, Path) else PurePosixPath(image.source.partition(",")[0]).name
+    try:
+        pixels = decode(image.file)
+        if image_kind(image.file) == "plain":
+            return {"bytes": image.file if isinstance(image.file, bytes) else image.file.read_bytes(), "path": name}
+    except (ImageError, OSError):  # ``problem`` says why, or the file has just changed
+        return None
+    png = io.BytesIO()
+    pixels.save(png, "PNG")
+    return {"bytes": png.getvalue(), "path": f"{PurePosixPath(name).stem}.png"}
+
+
+def _schema(kind: type[Context] | type[Chunk]) -> pa.Schema:
+    import pyarrow as pa
+
+    image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    first = ("picture", image) if kind is Context else ("pictures", pa.list_(image))
+    return pa.schema([first, *_fields(columns(kind))])
+
+
+def _fields(struct: pa.StructType) -> list[tuple[str, pa.DataType]]:
+    return [(field.name, _type(field.type)) for field in struct if field.name != "file"]
+
+
+def _type(type_: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
+    if pa.types.is_map(type_):
+        return pa.list_(pa.struct([("relation", type_.key_type), ("probability", type_.item_type)]))
+    if pa.types.is_list(type_):
+        return pa.list_(_type(type_.value_type))
+    return pa.struct(_fields(type_)) if pa.types.is_struct(type_) else type_
+
+
+def _feature(name: str, type_: pa.DataType) -> dict[str, Any]:
+    """A column in the form of a card's metadata."""
+    import pyarrow as pa
+
+    if pa.types.is_list(type_):
+        inner = _feature("", type_.value_type)
+        return {"name": name, "list": inner.get("struct", inner.get("dtype"))}
+    if pa.types.is_struct(type_):
+        if [field.name for field in type_] == ["bytes", "path"]:
+            return {"name": name, "dtype": "image"}
+        return {"name": name, "struct": [_feature(field.name, field.type) for field in type_]}
+    return {"name": name, "dtype": _NAMES[str(type_)]}
+
+
+ABOUT = {
+    Context: "Pictures of documents, each with what the text says about it.",
+    Chunk: "Documents in chunks for retrieval, each with the pictures that belong to it.",
+}
+
+
+def _card(
+    kind: type[Context] | type[Chunk],
+    schema: pa.Schema,
+    *,
+    rows: int,
+    size: int,
+    languages: Counter[str],
+    documents: int,
+) -> str:
+    from iconotext import __version__
+
+    head = {
+        "language": sorted(languages) or ["en"],
+        "size_categories": [next((name for most, name in SIZES if rows < most), "n>10M")],
+        "tags": ["image", "text", "iconotext"],
+        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/*.parquet"}]}],
+        "dataset_info": {
+            "features": [_feature(field.name, field.type) for field in schema],
+            "splits": [{"name": "train", "num_bytes": size, "num_examples": rows}],
+            "dataset_size": size,
+        },
+    }
+    what = kind.__name__.lower()
+    spoken = ", ".join(f"{name} ({number:,})" for name, number in sorted(languages.items()))
+    return f"""---
+{yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip()}
+---
+
+# Pictures and their text
+
+{ABOUT[kind]} {counted(rows, what)} of {counted(documents, "document")}; documents by language: {spoken or "none"}.
+
+    from datasets import load_dataset
+    rows = load_dataset("this folder", split="train")
+
+Made by iconotext {__version__}. Which sentences a picture belongs to was inferred, not annotated: every `confidence`
+is a probability. `problem` says why a picture took no part; one that could not be decoded is null. Offsets count
+characters.
+
+Texts and pictures are those of the documents, unchanged, with what cameras wrote into their files; so are the rights in
+them.
+"""

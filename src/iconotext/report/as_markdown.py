@@ -9,10 +9,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from iconotext.plain_text import percent, readable, shortened
-from iconotext.report.explanation import carried_by
+from iconotext.report.explanation import LABELS, carried_by, shown_relations
 from iconotext.report.flow import Block, blocks, links_by_image, placed, space_after, title, unlinked_reason
-from iconotext.report.promised import promise_lines
-from iconotext.report.shown_relations import LABELS, shown_relations
+from iconotext.report.problems import promise_lines
 from iconotext.types import Document, Image, Kind, Link, LinkedDocument
 
 _BEFORE: dict[Kind, str] = {"heading": "## ", "item": "- ", "quote": "> "}

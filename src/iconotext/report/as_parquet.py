@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from iconotext.excerpts import Chunk, Context
 from iconotext.extras import require
 from iconotext.plain_text import encodable
+from iconotext.report.as_excerpts import NUMBERS, row
 from iconotext.report.flow import links_by_image
+from iconotext.system.files import open_atomic
 from iconotext.types import EVIDENCE, Explanation, LinkedDocument
-from iconotext.write import open_atomic
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = {
     "document": "string",
@@ -135,3 +141,26 @@ def _column(name: str, batch: Sequence[dict[str, Any]]) -> list[Any]:
         return values
     known = {value: value if value is None else encodable(value) for value in set(values)}
     return [known[value] for value in values]
+
+
+def to_pandas(found: LinkedDocument | Iterable[Context | Chunk]) -> pd.DataFrame:
+    """A pandas table; integers that may be missing are ``Int32`` or ``Int64``.
+
+    Args:
+        found: A linked document, for the rows of ``report.as_parquet``, one per link; or contexts or chunks, for the
+            rows of ``context --json`` and ``chunks --json``.
+
+    Raises:
+        MissingPackageError: pandas is not installed.
+    """
+    require("pandas", purpose="a table of pandas")
+    import pandas as pd
+
+    if isinstance(found, LinkedDocument):
+        table = pd.DataFrame(list(rows(found)))
+        table = table.reindex(columns=[*COLUMNS, *(name for name in table.columns if name not in COLUMNS)])
+        return table.astype({name: "Int32" for name, type_ in COLUMNS.items() if type_ == "int32"})
+    given = list(found)
+    names = [each.name for each in fields(given[0])] if given else [each.name for each in fields(Context)]
+    table = pd.DataFrame([row(each) for each in given], columns=names)
+    return table.astype({name: "Int64" for name in names if name in NUMBERS})

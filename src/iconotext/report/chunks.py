@@ -9,7 +9,7 @@ from itertools import accumulate
 from iconotext.errors import SettingError
 from iconotext.excerpts import CHUNK_WORDS, Chunk, ChunkImage
 from iconotext.report.context import Excerpts, image_file
-from iconotext.report.document_text import common_path
+from iconotext.report.flow import common_path
 from iconotext.types import Document, Image, LinkedDocument, Sentence
 
 BOTH = 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import numpy as np
 
 from iconotext.errors import SettingError
 from iconotext.excerpts import CONTEXT_WORDS, Context, Excerpt
-from iconotext.report.document_text import count_words, document_text, heading_paths
-from iconotext.report.flow import links_by_image, space_after
-from iconotext.report.shown_relations import shown_relations
+from iconotext.plain_text import percent, readable
+from iconotext.report.embedded import embed
+from iconotext.report.explanation import shown_relations
+from iconotext.report.flow import count_words, document_text, heading_paths, links_by_image, space_after
 from iconotext.report.source_offsets import source_spans
 from iconotext.types import Document, Image, LinkedDocument
 
@@ -178,3 +180,38 @@ def _text(document: Document, chosen: Sequence[int]) -> str:
         together = i == before + 1 and sentences[i].block == sentences[before].block is not None
         parts += [space_after(parts[-1]) if together else "\n", sentences[i].text]
     return "".join(parts)
+
+
+LONGER_SIDE = 360
+"""Longer side of the picture, in pixels."""
+
+
+def context_card(context: Context) -> str:
+    """The picture, if it has a file, with headings, text, caption and confidence beside it.
+
+    All text is escaped, and the picture is included in the HTML, so nothing is loaded.
+    """
+    picture = _picture(context)
+    sure = f"by {context.by}" if context.confidence is None else percent(context.confidence)
+    parts = [
+        ("small", " › ".join(context.headings)),
+        ("p", context.text or "nothing"),
+        ("em", context.caption or context.alt or ""),
+        ("small", f"{context.source} ({sure}){f': {context.problem}' if context.problem else ''}"),
+    ]
+    said = "".join(f"<div><{tag}>{_text(text)}</{tag}></div>" for tag, text in parts if text)
+    style = "display: flex; gap: 1em; align-items: flex-start; max-width: 60em"
+    return f'<div style="{style}">{picture}<div style="white-space: pre-line">{said}</div></div>'
+
+
+def _picture(context: Context) -> str:
+    if context.file is None:
+        return ""
+    found = embed([Image(context.source, Path(context.file))], [0], longer_side=LONGER_SIDE)[0]
+    if found.uri is None:
+        return ""
+    return f'<img src="{found.uri}" alt="{_text(context.alt or "")}" style="max-width: 45%; height: auto">'
+
+
+def _card_text(text: str) -> str:
+    return escape(readable(text))

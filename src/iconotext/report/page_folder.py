@@ -2,33 +2,208 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 import re
+import stat
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from itertools import count as count_from
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import unquote
+from typing import Annotated, NamedTuple
+from urllib.parse import quote, unquote, unquote_to_bytes
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from iconotext.errors import IconotextError, OutputError
 from iconotext.plain_text import readable
 from iconotext.read import Failure
-from iconotext.report.as_table import count
+from iconotext.report.as_table import Counts, count
 from iconotext.report.embedded import Embedded, embed
-from iconotext.report.manifest import Manifest, Record
-from iconotext.report.origin import Origin, Places, origin_of
+from iconotext.report.flow import title
 from iconotext.report.page import filled, is_untouched, sealed
 from iconotext.report.problems import NAME as PROBLEMS
 from iconotext.report.problems import Problem, is_problem_table, problem_table
 from iconotext.report.reading_page import embed_shown, reading_page
+from iconotext.system.files import check_overwrite, write_bytes, write_error, write_text
 from iconotext.types import Document, LinkedDocument
-from iconotext.write import check_overwrite, write_text
+
+GONE = "gone"
+"""Used instead of the digest of a file that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a page was made from.
+
+    Attributes:
+        source: The document's file, as an address relative to the folder of pages.
+        part: Which document of the file it is; "" if the file is a single document.
+        number: Its position among the documents of the file, from 0.
+        parts: Number of documents in the file.
+        setup: Digest of the settings, the model and the version of the program.
+        content: Digest of the document as it was read, with its images.
+        files: Address to digest, for the document's file and the image files; the document is unchanged while these
+            are. None if an image was missing, since it may exist later.
+    """
+
+    source: str
+    part: str
+    number: int
+    parts: int
+    setup: str
+    content: str
+    files: dict[str, str] | None
+
+
+class Places:
+    """Converts files to addresses relative to a folder, so that both can be moved together."""
+
+    def __init__(self, folder: Path) -> None:
+        self._home = os.path.realpath(folder)
+
+    def address(self, file: Path | str) -> str:
+        """The address of a file."""
+        try:
+            relative = os.path.relpath(os.path.abspath(file), self._home)
+        except ValueError:  # on another drive
+            relative = os.path.abspath(file)
+        return quote(os.fsencode(relative.replace(os.sep, "/")))
+
+    def file(self, address: str) -> Path:
+        """The file at an address."""
+        return Path(os.path.normpath(os.path.join(self._home, os.fsdecode(unquote_to_bytes(address)))))
+
+    def are_unchanged(self, digests: dict[str, str]) -> bool:
+        """Whether all files still have their digests."""
+        return all(_file_digest(self.file(address)) == digest for address, digest in digests.items())
+
+
+def origin_of(
+    document: Document, file: Path, part: str, *, number: int, parts: int, setup: str, places: Places
+) -> Origin:
+    """The origin of a document's page; arguments as the attributes of ``Origin``."""
+    source = places.address(os.path.realpath(file))
+    files: dict[str, str] = {source: _file_digest(file)}
+    digests: list[str | None] = []
+    for image in document.images:
+        if isinstance(image.file, Path):
+            files[places.address(image.file)] = digest = _file_digest(image.file)
+            digests.append(digest)
+        else:
+            digests.append(None if image.file is None else hashlib.sha256(image.file).hexdigest())
+    shown = [replace(image, file=None) for image in document.images]
+    content = repr((title(document), document.language, document.sentences, shown, digests))
+    content = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+    return Origin(source, part, number, parts, setup, content, None if None in digests else files)
+
+
+def _file_digest(file: Path) -> str:
+    try:
+        if not file.is_file():  # reading a pipe would block
+            return GONE
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:
+        return GONE
+
+
+NAME = ".iconotext-pages.jsonl"
+
+MAX_BYTES = 2**30
+"""Maximum size; a million pages take about half of it."""
+
+_BEGIN = b'{"page":'
+_INLINE = re.compile(r"data:image/(png|jpeg|webp);base64,[A-Za-z0-9+/=]*")
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # not on Windows
+
+
+def _inline(image: Embedded | None) -> Embedded | None:
+    """The image if it is embedded in the record; an index must not load anything else."""
+    if image is not None and image.uri is not None and not _INLINE.fullmatch(image.uri):
+        raise ValueError("not an image within the record")
+    return image
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A page.
+
+    Attributes:
+        language: ISO 639-1 code.
+        picture: The image with the strongest link, reduced; None without links.
+    """
+
+    page: Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f]+\.html$")]
+    origin: Origin
+    counts: Counts
+    language: str
+    picture: Annotated[Embedded | None, AfterValidator(_inline)]
+
+
+class Manifest:
+    """The records of a folder by page, on disk as JSON lines; a line is added as soon as its page is written.
+
+    A line may be cut off if the program was killed or the disk was full: only its page is made again. Symbolic links,
+    pipes and other programs' files under the same name are not touched.
+
+    Raises:
+        OutputError: Such a file exists, or the file cannot be read.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / NAME
+        self.records: dict[str, Record] = {}
+        lines = self._lines()
+        for line in lines:
+            try:
+                record = _adapter().validate_json(line)
+            except ValidationError:
+                continue
+            self.records[record.page] = record
+        if len(self.records) < len(lines):
+            self.rewrite(self.records.values())
+
+    def add(self, record: Record) -> None:
+        """Record a page that was written; ``OutputError`` if the line cannot be written."""
+        self.records[record.page] = record
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_FOLLOW
+            with open(os.open(self._path, flags, 0o666), "ab") as file:
+                file.write(_adapter().dump_json(record) + b"\n")
+        except OSError as error:
+            raise write_error(self._path, error) from error
+
+    def rewrite(self, records: Iterable[Record]) -> None:
+        """Replace all records; ``OutputError`` if the file cannot be written."""
+        self.records = {record.page: record for record in records}
+        lines = (_adapter().dump_json(record) + b"\n" for record in self.records.values())
+        write_bytes(self._path, lines, force=True)
+
+    def _lines(self) -> list[bytes]:
+        try:
+            found = self._path.lstat()
+            ours = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES
+            data = self._path.read_bytes() if ours else b""
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise write_error(self._path, error) from error
+        if not ours or not data.startswith(_BEGIN[: len(data)]):
+            raise OutputError(f"{self._path} exists already, and iconotext did not write it; move it away")
+        return data.splitlines()
+
+
+@cache
+def _adapter() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
+
 
 INDEX = "index.html"
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from iconotext.plain_text import cell, readable
+from iconotext.plain_text import cell, counted, percent, readable
+from iconotext.types import Claim, Promise
 
 NAME = "problems.tsv"
 _HEAD = "path\twhat\twhy\n"
@@ -40,3 +41,37 @@ def is_problem_table(path: Path) -> bool:
             return file.read(len(_HEAD)) == _HEAD.encode()
     except OSError:
         return False
+
+
+_WRONG: dict[Claim, tuple[str, str]] = {
+    "document": ("picture of another document", "show a picture of another document"),
+    "paragraph": ("figure whose paragraph is known", "lead to a wrong paragraph"),
+    "sentence": ("figure whose sentence is known", "lead to a wrong sentence"),
+}
+"""What it was tested on, and what is wrong with links that break the promise."""
+
+
+def promise_lines(promises: Iterable[Promise]) -> list[str]:
+    """A line for each claim: what is promised for how many pictures, or why nothing is."""
+    return [_line(promise) for promise in promises]
+
+
+def strongest_promise(promises: Iterable[Promise]) -> str | None:
+    """A short text about the strongest claim that some picture passed; None if there is none."""
+    kept = [promise for promise in promises if promise.kept]
+    return _said(kept[-1]) if kept else None
+
+
+def _line(promise: Promise) -> str:
+    if not promise.tested:
+        return f"Right {promise.claim}: no promise, {promise.refused or 'there are no pictures'}"
+    left = f"; {promise.untested:,} not tested, {promise.refused}" if promise.untested else ""
+    thing, _, rest = _WRONG[promise.claim][0].partition(" ")
+    return f"{_said(promise)} (tested on {counted(promise.calibration, thing)} {rest}){left}"
+
+
+def _said(promise: Promise) -> str:
+    passed = f"{promise.kept:,} of {counted(promise.tested, 'picture')} have a link that is sure enough"
+    wrong = f"of such links, at most {percent(promise.max_false)} {_WRONG[promise.claim][1]}"
+    wrong += ", counted over all collections" * (promise.collections > 1)
+    return f"Right {promise.claim}: {passed}{f'; {wrong}' if promise.kept else ''}"

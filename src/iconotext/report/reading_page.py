@@ -15,16 +15,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from iconotext.links.settings import LinkSettings
+from iconotext.decide.settings import LinkSettings
 from iconotext.plain_text import counted, percent, readable
 from iconotext.report.embedded import PAGE_SIDE, Embedded, embed
-from iconotext.report.explanation import carried_by, explanation_data
+from iconotext.report.explanation import carried_by, explanation_data, relation_data
 from iconotext.report.flow import Block, blocks, is_guess, links_by_image, placed, space_after, title, unlinked_reason
 from iconotext.report.page import PACKAGE, filled, is_untouched, sealed
-from iconotext.report.promised import promise_lines, strongest_promise
-from iconotext.report.shown_relations import relation_data
+from iconotext.report.problems import promise_lines, strongest_promise
+from iconotext.system.files import write_text
 from iconotext.types import EVIDENCE, Document, Evidence, Image, Kind, Link, LinkedDocument
-from iconotext.write import write_text
 
 HUES = 6
 """Number of colours of lines, ``hue-0`` to ``hue-5`` in the style sheet, used by images in turn."""

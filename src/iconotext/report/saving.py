@@ -10,8 +10,8 @@ from iconotext.report.as_json import json_array, json_lines
 from iconotext.report.as_markdown import markdown
 from iconotext.report.as_parquet import write_parquet
 from iconotext.report.reading_page import write_page
+from iconotext.system.files import write_text
 from iconotext.types import LinkedDocument
-from iconotext.write import write_text
 
 
 def save(linked: LinkedDocument, path: Path | str, *, force: bool = False) -> None:

@@ -14,7 +14,6 @@ from PIL.Image import Resampling
 
 from iconotext import __version__
 from iconotext.corpus.formats.table import write_tuples
-from iconotext.corpus.in_order import Watch, unwatched
 from iconotext.errors import ImageError, StoreError
 from iconotext.extras import require
 from iconotext.images import decode
@@ -23,9 +22,10 @@ from iconotext.scale.manifest import Manifest, added_up
 from iconotext.scale.run import run_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.stage import Counts, Stage, reason_of
-from iconotext.scale.store import joined, read_bytes, target
+from iconotext.system.files import open_atomic
+from iconotext.system.object_store import joined, read_bytes, target
+from iconotext.system.processes import Watch, unwatched
 from iconotext.types import Document
-from iconotext.write import open_atomic
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

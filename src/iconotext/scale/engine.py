@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import gc
 import os
+import tempfile
 import traceback
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from tempfile import gettempdir
-from typing import Any, Literal, Protocol, TypeVar
+from multiprocessing.connection import Connection
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from iconotext.errors import IconotextError
-from iconotext.worker import limit_memory
-from iconotext.write import reporting_full_disk
+from iconotext.system.files import reporting_full_disk
+from iconotext.system.processes import Child, GoneError, speaking
+from iconotext.system.threads import environment, thread_shares
+from iconotext.system.worker import limit_memory
 
 Item = TypeVar("Item", bound=Hashable)
 Taken = TypeVar("Taken", contravariant=True)
@@ -135,3 +139,66 @@ def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any
         # an unexpected error in one shard must not stop the others
         last = traceback.extract_tb(error.__traceback__)[-1]
         return "failed", f"{type(error).__name__}: {error} ({os.path.basename(last.filename)}:{last.lineno})"
+
+
+class Processes(Generic[Item]):
+    """Processes, started as needed. See ``Engine``.
+
+    Args:
+        work: The work on each item.
+        memory: Bytes of address space that a process may take in addition to what the prepared work needs.
+    """
+
+    def __init__(self, work: Work[Item, Any], *, workers: int, memory: int) -> None:
+        self._work, self._workers, self._memory = work, workers, memory
+        self._running: dict[Child, Item | None] = {}
+        self._ready: set[Child] = set()
+        self._scratch = TemporaryDirectory(
+            prefix="iconotext-", ignore_cleanup_errors=True
+        )  # temporary files, also of killed processes
+
+    def room(self) -> int:
+        """See ``Engine``."""
+        return self._workers
+
+    def give(self, item: Item, /) -> None:
+        """See ``Engine``."""
+        child = next((each for each, at_work in self._running.items() if at_work is None), None)
+        if child is None:
+            with environment(thread_shares(self._workers)):
+                child = Child(_serve, self._work, self._memory, self._scratch.name)
+        self._running[child] = item
+        child.tell(item)
+
+    def answers(self) -> Iterator[tuple[Item, Outcome, Any]]:
+        """See ``Engine``."""
+        for child in speaking(self._running):
+            item = self._running.pop(child)
+            try:
+                outcome, value = child.hear()
+            except GoneError as error:
+                outcome, value = "failed" if child in self._ready else "unready", str(error)
+            else:
+                self._running[child] = item if outcome == "ready" else None
+                self._ready.add(child)
+            if outcome != "ready" and item is not None:
+                yield item, outcome, value
+
+    def close(self) -> None:
+        """See ``Engine``."""
+        for child in self._running:
+            child.close()
+        self._scratch.cleanup()
+
+
+def _serve(pipe: Connection, work: Work[Any, Any], memory: int, scratch: str) -> None:
+    """Main loop of a worker."""
+    tempfile.tempdir = scratch
+    try:
+        prepared(work, memory)
+    except IconotextError as error:
+        pipe.send(("error", error))
+        return
+    pipe.send(("ready", None))
+    while True:
+        pipe.send(answer(work, pipe.recv(), memory))

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from iconotext.corpus.image_files import content_key
 from iconotext.errors import OutputError
 from iconotext.scale.shards import Shard
-from iconotext.scale.store import Entry, entries, entry, is_remote, joined, read_bytes, remove, write
-from iconotext.strict_json import parse_json
+from iconotext.system.object_store import Entry, entries, entry, is_remote, joined, read_bytes, remove, write
+from iconotext.system.strict_json import parse_json
 
 SETUP, MANIFESTS = "_run.json", "_manifests"
 """In the output folder: the file with the setup of all shards, and the folder of manifests. Programs that read folders

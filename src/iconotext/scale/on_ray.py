@@ -21,8 +21,8 @@ from typing import Any, Generic
 from iconotext import __version__
 from iconotext.errors import IconotextError
 from iconotext.extras import require
-from iconotext.features.cores import environment, thread_shares, usable_cores
 from iconotext.scale.engine import Item, Outcome, Work, answer, prepared
+from iconotext.system.threads import environment, thread_shares, usable_cores
 
 STORE = 80 * 2**20
 """Bytes of Ray's object store on this machine. It is not used here; this is the smallest size that Ray allows."""

@@ -20,22 +20,22 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from iconotext.corpus.formats.table import write_tuples
-from iconotext.features.cores import in_threads
-from iconotext.links.calibration import Calibration
-from iconotext.links.decoys import POOL, DecoyPool, digest_of
-from iconotext.links.promise import Candidate, Promises, Rule, rule_of
-from iconotext.links.settings import LinkSettings
+from iconotext.decide.calibration import Calibration
+from iconotext.decide.competition import POOL, DecoyPool, digest_of
+from iconotext.decide.promise import Candidate, Promises, Rule, rule_of
+from iconotext.decide.settings import LinkSettings
 from iconotext.plain_text import json_text
-from iconotext.read.spool import Spool
 from iconotext.report.as_json import promise_object
 from iconotext.report.as_parquet import COLUMNS, ROWS_AT_ONCE
 from iconotext.scale.manifest import Manifest, forget, is_done, sha256_of, write_manifest
 from iconotext.scale.shards import Shard, result_address
 from iconotext.scale.stage import Counts, Stage
-from iconotext.scale.store import at_hand, joined, target
-from iconotext.strict_json import parse_json
+from iconotext.system.files import open_atomic, write_text
+from iconotext.system.object_store import at_hand, joined, target
+from iconotext.system.spool import Spool
+from iconotext.system.strict_json import parse_json
+from iconotext.system.threads import in_threads
 from iconotext.types import Document, Image, TextLine
-from iconotext.write import open_atomic, write_text
 
 INNER = "_promises"
 """Folder beside the results, for the intermediate stages."""

@@ -13,15 +13,12 @@ from pathlib import Path
 from socket import gethostname
 
 from iconotext.corpus.builders.find_images import FoundImages
-from iconotext.corpus.document_row import document_of
 from iconotext.corpus.formats.mmc4 import images_folder
-from iconotext.corpus.formats.webdataset import sample_records
-from iconotext.corpus.row import Record, Row
+from iconotext.corpus.formats.webdataset import Tar, sample_records
+from iconotext.corpus.row import Record, Row, document_of
 from iconotext.corpus.store import FORMATS, format_of, read_records, with_repeated_ids
-from iconotext.corpus.tar import Tar
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, OutputError
-from iconotext.features.cores import in_threads
-from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.read import Failure
 from iconotext.report.as_json import json_lines
@@ -37,10 +34,10 @@ from iconotext.scale.manifest import (
     sha256_of,
     write_manifest,
 )
-from iconotext.scale.pictures import ShardPictures
 from iconotext.scale.settings import ShardSettings
-from iconotext.scale.shards import Shard, result_address
-from iconotext.scale.store import (
+from iconotext.scale.shards import Shard, ShardPictures, result_address
+from iconotext.system.files import write_text
+from iconotext.system.object_store import (
     absolute,
     address_of,
     at_hand,
@@ -52,8 +49,8 @@ from iconotext.scale.store import (
     split_address,
     target,
 )
+from iconotext.system.threads import in_threads
 from iconotext.types import Document, LinkedDocument, Member
-from iconotext.write import write_text
 
 FETCHING = 8
 """Documents of a shard in a store whose pictures are fetched at the same time."""

@@ -16,15 +16,13 @@ from iconotext.alt_text.drafts import MAX_TEXT
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable
 from iconotext.serve import alt_text_work
-from iconotext.serve.alt_text_store import Counts, Said
-from iconotext.serve.alt_text_work import ALT_TEXT, Texts
+from iconotext.serve.alt_text_work import ALT_TEXT, Counts, Said, Texts
 from iconotext.serve.answers import known_collection, known_entry
 from iconotext.serve.collections import problems, sends, sent_once
-from iconotext.serve.jobs import Jobs, without_place
+from iconotext.serve.jobs import Jobs, TheJobs, without_place
 from iconotext.serve.page import page
-from iconotext.serve.records import Collection, Entry
 from iconotext.serve.schemas import LARGEST, Described
-from iconotext.serve.state import TheJobs
+from iconotext.serve.store import Collection, Entry
 
 OLDER = "it was linked by an older version: open it again"
 

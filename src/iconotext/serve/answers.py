@@ -3,16 +3,61 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container
-from typing import Literal
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fastapi import HTTPException
 
-from iconotext.serve.agreement import agreed, agreement, by_picture
+from iconotext.evaluate.statistics import krippendorff_alpha
 from iconotext.serve.doubt import worths
-from iconotext.serve.records import Collection, Entry
 from iconotext.serve.schemas import ChangedOut, CollectionOut, DocumentOut, PictureOut, RefusedOut, ReviewOut
-from iconotext.serve.store import Store
+from iconotext.serve.store import Collection, Entry, Store
+
+if TYPE_CHECKING:
+    from iconotext.serve.store import Verdict
+
+Judgement = tuple[int, int]
+"""Id of a document, and number of a picture."""
+
+
+class Answer(NamedTuple):
+    """What most reviewers say about a picture: its sentences, and the names of those who chose them."""
+
+    sentences: tuple[int, ...]
+    reviewers: tuple[str, ...]
+
+
+def agreed(verdicts: Iterable[Verdict]) -> dict[Judgement, Answer]:
+    """The answer that most reviewers gave for each picture; pictures with a tie are left out."""
+    found = {}
+    for picture, answers in by_picture(verdicts).items():
+        (answer, voices), *others = Counter(answers.values()).most_common(2)
+        if not others or others[0][1] < voices:
+            found[picture] = Answer(answer, tuple(sorted(name for name, said in answers.items() if said == answer)))
+    return found
+
+
+def by_picture(verdicts: Iterable[Verdict]) -> dict[Judgement, dict[str, tuple[int, ...]]]:
+    """For each picture, reviewer to answer."""
+    found: dict[Judgement, dict[str, tuple[int, ...]]] = {}
+    for verdict in verdicts:
+        found.setdefault((verdict.document, verdict.picture), {})[verdict.reviewer] = tuple(sorted(verdict.sentences))
+    return found
+
+
+def agreement(verdicts: Sequence[Verdict]) -> float | None:
+    """Krippendorff's alpha over the pictures that at least two reviewers judged.
+
+    An answer is the set of chosen sentences. Sentence numbers mean different sentences in different documents, and
+    hardly ever the same one for two pictures; so each picture has its own categories, except "none of them".
+    """
+    units = [
+        [("none",) if not said else (picture, said) for said in answers.values()]
+        for picture, answers in by_picture(verdicts).items()
+    ]
+    return krippendorff_alpha(units)
+
 
 State = Literal["finding", "linking", "learning", "done", "failed"]
 """How far a collection is."""

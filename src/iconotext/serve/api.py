@@ -17,24 +17,23 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from iconotext.alt_text.drafts import Draft
-from iconotext.alt_text.finding import Finding
+from iconotext.alt_text.rules import Finding
 from iconotext.alt_text.settings import AltTextSettings
-from iconotext.corpus.child import GoneError, LateError
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
 from iconotext.extras import require
-from iconotext.links.settings import LinkSettings
 from iconotext.read import ReadSettings
-from iconotext.recipe.wrong_value import Settings, make_settings
+from iconotext.recipe.toml import AnySettings, make_settings
 from iconotext.report.as_json import FailedOut, LinkedOut
 from iconotext.serve import at_once
 from iconotext.serve.at_once import Reply, Sent
 from iconotext.serve.collections import FILES, problems, received
-from iconotext.serve.jobs import Jobs
+from iconotext.serve.jobs import Jobs, TheJobs
 from iconotext.serve.pool import BusyError
 from iconotext.serve.schemas import Described
-from iconotext.serve.state import TheJobs
 from iconotext.serve.store import new_id
+from iconotext.system.processes import GoneError, LateError
 
 LEFT = 499
 """Status for a client that has left, as in other servers."""
@@ -128,7 +127,7 @@ def _of(asked: BaseModel, name: str) -> Any:
     return getattr(asked, name)
 
 
-def _settings(kind: type[Settings], asked: BaseModel) -> Settings:
+def _settings(kind: type[AnySettings], asked: BaseModel) -> AnySettings:
     """The settings of a class that a request chooses."""
     try:
         made = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))

@@ -18,19 +18,17 @@ from iconotext import __version__
 from iconotext.errors import SettingError
 from iconotext.papers.studies import find_studies
 from iconotext.plain_text import encodable, shortened
-from iconotext.recipe.wrong_value import wrong_value
+from iconotext.recipe.toml import wrong_value
 from iconotext.serve import alt_text, api, collections, pages, search, study, work
-from iconotext.serve.access import Access
 from iconotext.serve.events import Events
 from iconotext.serve.follow import Follower
-from iconotext.serve.guard import Guard
+from iconotext.serve.guard import Access, Guard
 from iconotext.serve.jobs import Jobs
-from iconotext.serve.pictures import picture_pool
-from iconotext.serve.pool import BusyError, Pool
+from iconotext.serve.pool import BusyError, Pool, picture_pool
 from iconotext.serve.schemas import Health
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
-from iconotext.write import locked
+from iconotext.system.files import locked
 
 MAX_CONNECTIONS = 500
 """Connections at a time; further clients are told to come again."""
@@ -136,7 +134,7 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
     """
     import uvicorn
 
-    from iconotext.serve.protocol import Protocol
+    from iconotext.serve.guard import Protocol
 
     if settings.root is not None and not settings.root.is_dir():
         raise SettingError(f"{settings.root}: no folder: the root is one")

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from iconotext.alt_text.settings import AltTextSettings
+from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
 from iconotext.excerpts import Chunk, Context
-from iconotext.links.settings import LinkSettings
 from iconotext.pipeline import Linker
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_found
 from iconotext.read.format import FORMATS
-from iconotext.serve.reading import for_clients, without_hint
+from iconotext.serve.views import for_clients, without_hint
 from iconotext.serve.work import linker
 from iconotext.types import Document, LinkedDocument
 

@@ -21,9 +21,8 @@ from iconotext.read.format import SUFFIXES
 from iconotext.serve import export
 from iconotext.serve.answers import collection_out, known_collection, known_entry, review_out
 from iconotext.serve.guard import too_large
-from iconotext.serve.jobs import Jobs, without_place
+from iconotext.serve.jobs import Jobs, TheJobs, without_place
 from iconotext.serve.pool import BusyError
-from iconotext.serve.records import Collection, Entry, Saved
 from iconotext.serve.root import below
 from iconotext.serve.schemas import (
     CollectionOut,
@@ -36,8 +35,7 @@ from iconotext.serve.schemas import (
     UndoneOut,
     VerdictIn,
 )
-from iconotext.serve.state import TheJobs
-from iconotext.serve.store import AnsweredError, new_id
+from iconotext.serve.store import AnsweredError, Collection, Entry, Saved, new_id
 from iconotext.serve.uploads import form_name, save_files
 from iconotext.serve.views import LINKED, picture_digest, picture_file
 from iconotext.serve.work import REVIEW

@@ -15,10 +15,10 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from iconotext.links.habit import STRENGTH
+from iconotext.evidence.habit import STRENGTH
 
 if TYPE_CHECKING:
-    from iconotext.serve.records import Picture
+    from iconotext.serve.store import Picture
     from iconotext.types import Document, Link
 
 CANDIDATES = 9
@@ -35,7 +35,7 @@ def entropy(shares: Iterable[float]) -> float:
 
 def doubts(document: Document, image: int, candidates: Sequence[Link]) -> tuple[float, float]:
     """Entropy over a picture's sentences, and over its possible places as seen from its sentence."""
-    from iconotext.links.layout import place_numbers
+    from iconotext.evidence.layout import place_numbers
 
     at: dict[int, float] = {}
     if document.has_layout and candidates:

@@ -9,17 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.document_row import row_of
-from iconotext.corpus.formats.jsonl import write_jsonl
+from iconotext.corpus.formats.json_lines import write_jsonl
 from iconotext.corpus.label_studio import task
+from iconotext.corpus.row import row_of
 from iconotext.errors import DocumentError
 from iconotext.plain_text import json_text
 from iconotext.serve.work import Place, digest, habits_of, linker, read_place
+from iconotext.system.files import open_atomic, write_bytes
 from iconotext.types import Document, Image, Link
-from iconotext.write import open_atomic, write_bytes
 
 if TYPE_CHECKING:
-    from iconotext.links.habit import Judged
+    from iconotext.evidence.habit import Judged
 
 CORPUS = "corpus.jsonl"
 

@@ -19,7 +19,7 @@ from iconotext.errors import DocumentError
 from iconotext.serve import work
 from iconotext.serve.followed import File, files_now
 from iconotext.serve.jobs import Jobs
-from iconotext.serve.records import Collection
+from iconotext.serve.store import Collection
 
 logger = logging.getLogger(__name__)
 

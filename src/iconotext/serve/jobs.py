@@ -15,21 +15,20 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Request
 
 from iconotext.errors import DocumentError, IconotextError
 from iconotext.serve import learn, work
-from iconotext.serve.agreement import Answer, agreed
-from iconotext.serve.alt_text_store import AltTexts
-from iconotext.serve.events import Events
+from iconotext.serve.alt_text_work import AltTexts
+from iconotext.serve.answers import Answer, agreed
+from iconotext.serve.events import Events, Metrics
 from iconotext.serve.followed import Followed
-from iconotext.serve.metrics import Metrics
 from iconotext.serve.pool import BusyError, Pool
-from iconotext.serve.reading import without_hint
-from iconotext.serve.records import Collection, Entry, Picture
 from iconotext.serve.settings import ServeSettings
-from iconotext.serve.store import Store
-from iconotext.serve.views import STAMP
+from iconotext.serve.store import Collection, Entry, Picture, Store
+from iconotext.serve.views import STAMP, without_hint
 from iconotext.serve.work import Found, Made, Place
 
 Result = TypeVar("Result")
@@ -332,3 +331,16 @@ def _result(future: Future[Result]) -> Result | IconotextError:
 def without_place(message: str, entry: Entry) -> str:
     """A message about a document without its path on this machine, since others may see the page."""
     return without_hint(message.replace(f"{entry.path}: ", "").replace(entry.path, Path(entry.path).name))
+
+
+def of_app(name: str) -> Any:
+    """What the application keeps under a name, for the parameter of a route."""
+
+    async def kept(request: Request) -> Any:
+        return getattr(request.app.state, name)
+
+    return Depends(kept)
+
+
+TheJobs = Annotated[Jobs, of_app("jobs")]
+"""The jobs of the server, with its store and its settings."""

@@ -25,6 +25,7 @@ ASSETS = {
 }
 """The static files of the pages: package of the template, and media type."""
 
+
 TEMPLATES = ("iconotext.serve", "iconotext.library")
 """Packages of the templates: that of what a search found lies with the library's."""
 

@@ -19,13 +19,12 @@ from iconotext.plain_text import data_size
 from iconotext.report.page import asset, policy_hash, policy_of
 from iconotext.serve.answers import known_collection, known_entry
 from iconotext.serve.collections import made, refused_kindly
-from iconotext.serve.jobs import Jobs
+from iconotext.serve.jobs import Jobs, TheJobs
 from iconotext.serve.listing import SAID, SORTS, Asked, listing
 from iconotext.serve.page import ASSETS, Numbered, page
-from iconotext.serve.records import Entry
 from iconotext.serve.root import shelf
 from iconotext.serve.schemas import LARGEST
-from iconotext.serve.state import TheJobs
+from iconotext.serve.store import Entry
 from iconotext.serve.views import PAGE
 from iconotext.serve.work import REVIEW
 from iconotext.types import EVIDENCE

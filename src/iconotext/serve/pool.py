@@ -13,10 +13,34 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from iconotext.corpus.child import Child, GoneError
-from iconotext.errors import IconotextError
+from iconotext.errors import IconotextError, ImageError
+from iconotext.report.embedded import embed
+from iconotext.system.processes import Child, GoneError
+from iconotext.types import Image
+
+SECONDS = 60.0
+"""Maximum time for encoding a picture."""
+
+
+def picture_pool() -> Pool:
+    """A process for ``encoded``; it starts with the first picture."""
+    return Pool(1, _nothing, None)
+
+
+def encoded(file: Path) -> tuple[str, bytes]:
+    """Media type (jpeg or png) and bytes of a picture, at most 900 pixels a side, without metadata."""
+    picture = embed([Image("picture", file)], [0])[0]
+    if picture.uri is None:
+        raise ImageError(f"this picture cannot be shown: {picture.problem}")
+    return picture.content
+
+
+def _nothing(_: None) -> None:
+    """Prepares nothing."""
+
 
 P = ParamSpec("P")
 Result = TypeVar("Result")

@@ -17,7 +17,6 @@ from fastapi import APIRouter, FastAPI, HTTPException, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import ValidationError
 
-from iconotext.corpus.child import GoneError
 from iconotext.errors import IconotextError, ImageError, SettingError
 from iconotext.extras import require
 from iconotext.library.files import file_kind
@@ -29,13 +28,13 @@ from iconotext.relations import RELATIONS, relation_name, short_name
 from iconotext.report.page import breakable
 from iconotext.serve import searching
 from iconotext.serve.collections import FILES, problems, received, sends
-from iconotext.serve.jobs import Jobs
+from iconotext.serve.jobs import Jobs, TheJobs, of_app
 from iconotext.serve.page import page
 from iconotext.serve.pool import BusyError, Pool
-from iconotext.serve.search_schemas import MOST, ExampleOut, PictureId, ResultOut, SearchIn, SearchOut, Size
+from iconotext.serve.schemas import MOST, ExampleOut, PictureId, ResultOut, SearchIn, SearchOut, Size
 from iconotext.serve.settings import ServeSettings
-from iconotext.serve.state import TheJobs, of_app
 from iconotext.serve.store import Store, new_id
+from iconotext.system.processes import GoneError
 
 P = ParamSpec("P")
 T = TypeVar("T")

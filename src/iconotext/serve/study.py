@@ -17,7 +17,6 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 from pydantic import Field, StringConstraints
 
-from iconotext.corpus.child import GoneError
 from iconotext.errors import ImageError, SettingError, StudyError
 from iconotext.papers.studies import (
     ANSWERS,
@@ -30,14 +29,13 @@ from iconotext.papers.studies import (
     vote,
 )
 from iconotext.papers.studies.results import study_grids
-from iconotext.papers.studies.voting import rater_name
+from iconotext.papers.studies.study import rater_name
 from iconotext.serve.collections import problems, sends
-from iconotext.serve.jobs import Jobs
+from iconotext.serve.jobs import Jobs, TheJobs, of_app
 from iconotext.serve.page import page
-from iconotext.serve.pictures import SECONDS, encoded
-from iconotext.serve.pool import Pool
+from iconotext.serve.pool import SECONDS, Pool, encoded
 from iconotext.serve.schemas import LARGEST, Described
-from iconotext.serve.state import TheJobs, of_app
+from iconotext.system.processes import GoneError
 
 Rater = Annotated[str, StringConstraints(max_length=100, pattern=r"^\s*\w[\w .'@+-]*$")]
 """What a rater is called."""

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from iconotext.errors import DocumentError, HostileDocumentError, OutputError
 from iconotext.plain_text import encodable
 from iconotext.read.archive import Archive, open_archive
-from iconotext.serve.records import Saved
-from iconotext.write import write_bytes
+from iconotext.serve.store import Saved
+from iconotext.system.files import write_bytes
 
 if TYPE_CHECKING:
     from iconotext.serve.settings import ServeSettings

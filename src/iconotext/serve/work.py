@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.errors import DocumentError, IconotextError
-from iconotext.links.habit import Habit
+from iconotext.evidence.habit import Habit
 from iconotext.pipeline import BEST, Linker
 from iconotext.plain_text import counted, json_text
 from iconotext.read import Failure, find_documents, unique_names
@@ -23,15 +23,14 @@ from iconotext.read.format import FORMATS
 from iconotext.serve.alt_text_work import ALT_TEXT, to_describe, wanted
 from iconotext.serve.doubt import CANDIDATES, doubts
 from iconotext.serve.followed import File
-from iconotext.serve.reading import read_files
-from iconotext.serve.views import embed_in, write_view
+from iconotext.serve.views import embed_in, read_files, write_view
+from iconotext.system.files import write_text
 from iconotext.types import Document, Link, LinkedDocument
-from iconotext.write import write_text
 
 if TYPE_CHECKING:
-    from iconotext.links.habit import Judged
-    from iconotext.links.link_windows import Known
-    from iconotext.serve.agreement import Answer
+    from iconotext.decide.link_windows import Known
+    from iconotext.evidence.habit import Judged
+    from iconotext.serve.answers import Answer
 
     Answers = Mapping[int, Answer]
 
@@ -167,7 +166,7 @@ def link(
     from iconotext.images import is_harmless
     from iconotext.report.flow import title
     from iconotext.report.reading_page import shown_images
-    from iconotext.serve.kept import keep
+    from iconotext.serve.learn import keep
 
     read, home = read_files(place), Path(folder)
     document, now = read.document, digest(read.document)

@@ -1,17 +1,94 @@
-"""Chosen cells of the matrix, and the weighted sum over them that is a set similarity.
-
-Every set similarity has two parts. First, cells of the matrix and their weights are chosen, without a gradient; then
-the weighted sum of the cells is an ordinary function of the matrix. Where a small change of the matrix does not change
-the choice, the gradient of that sum (the weights in their cells, 0 elsewhere) is the gradient of the similarity; at a
-tie it is a subgradient.
-"""
+"""The positions of a batch's sets in the matrix of all sentences against all images."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+from iconotext.errors import ShapeError
+
+Counts = Sequence[int] | Tensor
+"""Sizes of sets, integers of at least 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Sets of equal or similar size that are processed together.
+
+    Attributes:
+        sets: (G,) numbers of the sets, ascending.
+        members: (G, width) positions of their members along the axis. Smaller sets are padded by repeating their first
+            member, which changes no maximum.
+    """
+
+    sets: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+    @property
+    def width(self) -> int:
+        """Size of the largest set."""
+        return int(self.members.shape[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One side of the matrix: D sets, one after the other; (D,) sizes, at least 1, and (D,) beginnings."""
+
+    counts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def of_one_size(self) -> list[Group]:
+        """Groups of sets of equal size, without padding."""
+        return self._groups(self.counts)
+
+    def of_about_one_size(self) -> list[Group]:
+        """Groups of sets by size class: 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, 17-24 and so on: few groups, little padding.
+
+        With a group for each set, calls would cost more than the work; with all sets padded to the largest one, one
+        long document would make a batch many times as large.
+        """
+        power = np.ceil(np.log2(self.counts)).astype(np.int64)
+        return self._groups(2 * power - (4 * self.counts <= 3 << power))
+
+    def _groups(self, keys: NDArray[np.int64]) -> list[Group]:
+        groups = []
+        for key in np.unique(keys):
+            sets = np.flatnonzero(keys == key)
+            place = np.arange(self.counts[sets].max())
+            inside = place < self.counts[sets, None]
+            groups.append(Group(sets, self.starts[sets, None] + np.where(inside, place, 0)))
+        return groups
+
+
+def axis_of(counts: Counts, what: str) -> Axis:
+    """The axis of sets of these sizes.
+
+    Args:
+        counts: (D,) size of each set; a tensor may be on any device.
+        what: Name of the members, for messages: ``sentences`` or ``images``.
+
+    Raises:
+        ShapeError: A set is empty, or the counts are not a list of integers; the message names the document.
+    """
+    sizes = np.asarray(counts.tolist() if isinstance(counts, Tensor) else counts)
+    if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu"):
+        raise ShapeError(f"the counts of {what} must be a list of whole numbers, one a document, got {sizes!r:.80}")
+    sizes = sizes.astype(np.int64)
+    empty = np.flatnonzero(sizes < 1)
+    if empty.size:
+        raise ShapeError(
+            f"document {empty[0]} (counted from 0) has {sizes[empty[0]]} {what}; it must have one at least: leave "
+            f"documents without {what} out"
+        )
+    return Axis(sizes, np.cumsum(sizes) - sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from iconotext.corpus.store import read_corpus
-from iconotext.encoder import load_encoder
-from iconotext.evaluate.results import Scored, evaluate
-from iconotext.evaluate.significance import compare
+from iconotext.encoders.encoder import load_encoder
+from iconotext.evaluate.results import Scored, compare, evaluate
 from iconotext.pipeline import Linker, LinkSettings
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.embedded import embed
 from iconotext.report.page import filled
+from iconotext.system.files import write_text
 from iconotext.types import Document, Image, LinkedDocument
-from iconotext.write import write_text
 
 DOCUMENTS = 200
 """Number of documents that are linked by both models: those that were not trained on, then the others."""

@@ -3,41 +3,83 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from iconotext import __version__
-from iconotext.corpus.in_order import Watch, unwatched
-from iconotext.errors import SettingError
+from iconotext.corpus.split import Shares, at_least_two
+from iconotext.encoders.folder import VOCABULARY
+from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require
 from iconotext.features import check_backbones
-from iconotext.features.regions.files import is_region_file
+from iconotext.features.region_files import is_region_file
+from iconotext.features.word_vectors import load_vocabulary, most_frequent
 from iconotext.recipe import Recipe
-from iconotext.scale.manifest import added_up, sha256_of
+from iconotext.scale.manifest import MANIFESTS, SETUP, Manifest, added_up, differences, sha256_of
 from iconotext.scale.run import run_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.stage import LEFT_OUT, Counts, Stage, reason_of
-from iconotext.train.arrays import ArrayWriter, files_in, open_array, pack
-from iconotext.train.init import with_init
-from iconotext.train.prepare import AT_ONCE, chunked, concept_names, feature_settings, write_documents
-from iconotext.train.prepare_documents import DocumentTable
-from iconotext.train.prepare_images import ImageSource, image_source, image_writer
-from iconotext.train.prepare_sentences import OwnWords, PosteriorWriter, caption_backbone, sentence_writer
-from iconotext.train.prepared import META
-from iconotext.write import write_text
+from iconotext.system.files import open_atomic, write_text
+from iconotext.system.object_store import at_hand, entries, joined, read_bytes
+from iconotext.system.processes import Watch, unwatched
+from iconotext.system.strict_json import parse_json
+from iconotext.system.threads import in_threads
+from iconotext.train.prepare import (
+    AT_ONCE,
+    DocumentTable,
+    arrays_in,
+    chance_of,
+    chunked,
+    concept_names,
+    drawing,
+    enough_documents,
+    feature_settings,
+    write_documents,
+)
+from iconotext.train.prepare_inputs import (
+    ImageSource,
+    OwnWords,
+    PosteriorWriter,
+    caption_backbone,
+    count_words,
+    image_source,
+    image_writer,
+    sentence_writer,
+)
+from iconotext.train.prepared import (
+    DOCUMENTS,
+    IDS,
+    META,
+    SPLITS,
+    UNDIVIDED,
+    ArrayWriter,
+    Prepared,
+    damaged,
+    extracted,
+    files_in,
+    open_array,
+    open_prepared,
+    pack,
+    span_counts,
+)
+from iconotext.train.prepared import joined as joined_parts
+from iconotext.train.start import start_vocabulary, with_init
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.features.backbone import TextBackbone
+    from iconotext.features.word_vectors import Vocabulary
     from iconotext.types import Document
 
 OWN_WORDS = "words_of_shard.json"
@@ -215,3 +257,262 @@ def _image_keys(work: Path, arrays: Sequence[str]) -> NDArray[np.uint64]:
         for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
     )
     return np.frombuffer(b"".join(digests), "<u8")
+
+
+HELD_OUT = 2_000
+"""At most this many documents are for validation, and as many for testing: those of the lowest ``chance_of``. That is
+enough for their figures, and the copies must not grow with the corpus."""
+
+SHARDS_AT_ONCE = 32
+"""Manifests that are read at the same time."""
+
+TRAIN, VALIDATION, TEST = range(len(SPLITS))
+
+
+class FeatureShard(NamedTuple):
+    """A shard of features, and the number of its folder."""
+
+    address: str
+    corpus: int
+    sha256: str
+
+
+class Place(NamedTuple):
+    """A document with its rank; the documents of the lowest ranks are held out.
+
+    Attributes:
+        chance: Rank, see ``chance_of``; ties (equal ids) go by shard.
+        shard: Number of its shard.
+        document: Number in the shard.
+    """
+
+    chance: int
+    shard: int
+    document: int
+
+
+def is_feature_folder(corpus: Path | str) -> bool:
+    """Whether a corpus is a folder of feature shards."""
+    data = read_bytes(joined(str(corpus), SETUP))
+    try:
+        setup = {} if data is None else parse_json(data)
+    except ValueError:
+        return False
+    return isinstance(setup, dict) and {"features", "from"} <= setup.keys()
+
+
+def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[FeatureShard], Counter[str]]:
+    """The shards in folders, in the order of folders and names, and the sum of their manifests' counts.
+
+    Raises:
+        SettingError: Their features differ from those that the recipe needs.
+        CorpusError: A folder has no finished shard.
+    """
+    check_recipe(recipe)
+    found: list[FeatureShard] = []
+    counted = Counter[str]()
+    sources: dict[str, str] = {}
+    for number, folder in enumerate(folders):
+        said = read_bytes(joined(folder, SETUP)) or b""
+        setup = parse_json(said)
+        other = list(differences(setup["features"], feature_settings(recipe)))
+        if other:
+            raise SettingError(
+                f"{folder}: its features are not those of the recipe {recipe.name}: {'; '.join(other)}; make others "
+                "with `iconotext scale features`"
+            )
+        sources[json.dumps(setup["from"])] = folder
+        digest = hashlib.sha256(said.removesuffix(b"\n")).hexdigest()
+        addresses = [each.address for each in entries(joined(folder, MANIFESTS))]
+        before = len(found)
+        for data in in_threads(read_bytes, addresses, threads=SHARDS_AT_ONCE):
+            manifest = Manifest.model_validate_json(data or b"")
+            if manifest.setup != digest:
+                continue
+            counted.update(manifest.documents)
+            counted["images"] += manifest.images.get("read", 0) - manifest.images.get("usable", 0)
+            if manifest.documents.get("written"):
+                found.append(FeatureShard(joined(folder, manifest.output), number, manifest.sha256))
+        if len(found) == before:
+            raise CorpusError(f"{folder}: no finished shard of features with a document is there")
+    if len(sources) > 1:
+        raise SettingError(f"{', '.join(sources.values())}: their features are not from the same networks")
+    return found, counted
+
+
+def prepare_shards(
+    recipe: Recipe, folders: Sequence[str], folder: Path, *, report: Callable[[str, int], None] | None = None
+) -> Prepared:
+    """Write what training needs besides the shards, or open what an earlier run wrote.
+
+    Returns:
+        The held-out documents; ``meta`` has the shards, and the number of training documents in each.
+
+    Raises:
+        SettingError: The features differ from the recipe's, or the recipe cannot be trained on shards.
+        CorpusError: A shard is damaged, or there are no documents for training or none for validation.
+        OutputError: The disk is full, or the folder cannot be written.
+    """
+    given = start_vocabulary(recipe)
+    shards, counted = feature_shards(recipe, folders)
+    words = [recipe.words.max_words if recipe.words else None, None if given is None else given.words]
+    said = json.dumps([[[shard.corpus, shard.address, shard.sha256] for shard in shards], words])
+    key = hashlib.sha256(said.encode()).hexdigest()
+
+    def write(work: Path) -> None:
+        meta = _prepare(recipe, shards, counted, work, given, report or (lambda what, done: None))
+        write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
+
+    return arrays_in(folder, recipe, key, write)
+
+
+def _prepare(
+    recipe: Recipe,
+    shards: Sequence[FeatureShard],
+    counted: Counter[str],
+    work: Path,
+    given: Vocabulary | None,
+    report: Callable[[str, int], None],
+) -> dict[str, Any]:
+    """Write the held-out documents and the vocabulary; returns ``Prepared.meta``."""
+    train, undivided, images, lacking = np.zeros(len(shards), np.int64), np.zeros(len(shards), np.int64), 0, 0
+    held: dict[int, list[Place]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
+    words, of_drawn = Counter[str](), dict[Place, Counter[str]]()
+    for number, shard in enumerate(shards):
+        report("looking at shards", int(train.sum() + undivided.sum()))
+        with at_hand(shard.address) as (path,):
+            part = open_prepared(path)
+            own_words = _own_words(path) if recipe.words is not None and given is None else []
+        train[number], own = (part.splits == TRAIN).sum(), np.flatnonzero(part.splits == UNDIVIDED)
+        undivided[number], lacking = len(own), lacking + part.meta["lacking"]
+        images += int(span_counts(part.image_offsets, own).sum())
+        for split, places in held.items():
+            more = chances(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
+            held[split] = heapq.nsmallest(HELD_OUT, [*places, *more])
+        if own_words:  # counts drawn documents too; those for validation are subtracted below
+            words.update(count_words(part, np.flatnonzero(np.isin(part.splits, (TRAIN, UNDIVIDED))), own_words))
+            for place in held[UNDIVIDED]:
+                if place.shard == number:
+                    of_drawn[place] = count_words(part, np.array([place.document]), own_words)
+            of_drawn = {place: of_drawn[place] for place in held[UNDIVIDED]}
+    total = int(undivided.sum())
+    share = at_least_two(Shares(recipe.training.validation, 0), total, images)
+    drawn = held[UNDIVIDED][: share.counts(total)["validation"]]
+    train += undivided - np.bincount([place.shard for place in drawn], minlength=len(shards))
+    validation = sorted([*held[VALIDATION], *drawn])
+    skipped = sum(n for name, n in counted.items() if name.startswith("without "))
+    enough_documents([shard.address for shard in shards[:1]], int(train.sum()), len(validation), skipped=skipped)
+    vocabulary = None
+    if recipe.words is not None:
+        names: list[str] = part.meta["concepts"]
+        for place in drawn if given is None else ():
+            words.subtract(of_drawn[place])
+        vocabulary = given or most_frequent(+words, max_words=recipe.words.max_words, besides=names)
+        vocabulary.save(work / VOCABULARY)
+    chosen = {VALIDATION: validation, TEST: held[TEST]}
+    return {
+        **_write_held_out(work, shards, chosen, vocabulary),
+        "documents": counted["written"],
+        "skipped": skipped,
+        "images_left_out": counted["images"],
+        "lacking": lacking,
+        "drawn": drawing(recipe) if total else None,
+        "shards": [[shard.address, shard.corpus, int(n)] for shard, n in zip(shards, train, strict=True)],
+        "last_drawn": list(drawn[-1]) if drawn else None,
+    }
+
+
+def chances(recipe: Recipe, part: Prepared, corpus: int, shard: int, documents: NDArray[np.int64]) -> Iterator[Place]:
+    """The places, with ranks, of some documents of a shard."""
+    for document in documents.tolist():
+        yield Place(chance_of(recipe.seed, corpus, part.ids[document]), shard, document)
+
+
+def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
+    """The documents of a shard; a shard in a store is downloaded, and kept on disk while it is in use.
+
+    Args:
+        vocabulary: Of all shards, if sentences are words.
+
+    Raises:
+        CorpusError: The shard is damaged.
+        StoreError: The store does not answer.
+    """
+    with at_hand(address) as (path,):
+        part = open_prepared(path)
+        if part.words is None or vocabulary is None:
+            return part
+        own = _own_words(path)
+    numbers = np.array(vocabulary.numbers(own), np.int32)
+    return replace(part, words=part.words._replace(ids=numbers[part.words.ids]))
+
+
+def own_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
+    """The vocabulary of prepared shards if sentences are words; else None."""
+    return load_vocabulary(prepared.folder / VOCABULARY) if recipe.words is not None else None
+
+
+def _own_words(path: Path) -> list[str]:
+    with damaged(path):
+        found: list[str] = parse_json(files_in(path)(OWN_WORDS).tobytes())["words"]
+        return found
+
+
+def _write_held_out(
+    work: Path, shards: Sequence[FeatureShard], chosen: dict[int, list[Place]], vocabulary: Vocabulary | None
+) -> dict[str, Any]:
+    """Copy the held-out documents; returns their part of ``Prepared.meta``."""
+    split_of = {place[1:]: split for split, places in chosen.items() for place in places}
+    of_shard: dict[int, list[int]] = {}
+    for number, document in sorted(split_of):
+        of_shard.setdefault(number, []).append(document)
+    small: list[Prepared] = []
+    writers: dict[str, ArrayWriter] = {}
+    with ExitStack() as stack:
+        for number, documents in of_shard.items():
+            part = extracted(open_shard(shards[number].address, vocabulary), np.array(documents))
+            codes = np.array([split_of[number, document] for document in documents], np.uint8)
+            for name, rows in _arrays(part).items():
+                if name not in writers:
+                    writer = partial(ArrayWriter, work / name, rows.dtype.str, rows.shape[1:])
+                    writers[name] = stack.enter_context(writer())
+                writers[name].append(rows)
+            small.append(_without_features(replace(part, splits=codes)))
+        found = joined_parts(
+            small, splits=[each.splits for each in small], corpora=[shards[number].corpus for number in of_shard]
+        )
+        of_parts = {"words": ("word_offsets", found.words), "regions": ("region_offsets", found.regions)}
+        for name, own in of_parts.values():
+            if own is not None:
+                writers[name] = stack.enter_context(ArrayWriter(work / name, "<i8"))
+                writers[name].append(own.offsets)
+    write_text(work / IDS, json.dumps(found.ids), force=True)
+    with open_atomic(work / DOCUMENTS, force=True) as file:
+        np.savez(file, allow_pickle=False, **{name: getattr(found, name) for name in OF_DOCUMENTS})
+    return {**found.meta, "arrays": list(writers)}
+
+
+OF_DOCUMENTS = (
+    *("splits", "corpora", "linked", "sentence_offsets", "image_offsets", "image_rows", "link_offsets", "links"),
+    *("relation_offsets", "relations"),
+)
+"""The arrays of a corpus that are in the file ``DOCUMENTS``."""
+
+
+def _arrays(part: Prepared) -> dict[str, NDArray[Any]]:
+    """The features of a part, by the names of their arrays."""
+    found = {name: getattr(part, name) for name in ("sentences", "images", "views", "posteriors")}
+    if part.words is not None:
+        found["words"] = part.words.ids
+    if part.regions is not None:
+        found |= {"regions": part.regions.features, "region_concepts": part.regions.concepts}
+    return {name: rows for name, rows in found.items() if rows is not None}
+
+
+def _without_features(part: Prepared) -> Prepared:
+    words, regions = part.words, part.regions
+    if words is not None:
+        words = words._replace(ids=words.ids[:0])
+    if regions is not None:
+        regions = regions._replace(features=regions.features[:0], concepts=regions.concepts[:0])
+    return replace(part, sentences=None, images=None, views=None, posteriors=None, words=words, regions=regions)

@@ -2,22 +2,139 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.embed.folder import CARD, METRICS, save_model
-from iconotext.train.card import model_card
+from iconotext.encoders.folder import CARD, METRICS, save_model
+from iconotext.report.as_markdown import inline_text
+from iconotext.system.files import write_text
 from iconotext.train.checkpoint import CHECKPOINT
-from iconotext.train.collapse import collapse_of
-from iconotext.train.log import write_log
-from iconotext.train.pair_scores import pair_figures, split_pairs
 from iconotext.train.prepared import Prepared, learned_relations, span_counts
-from iconotext.train.summary import concept_shares
-from iconotext.train.validate import evaluate_split, validate
-from iconotext.write import write_text
+from iconotext.train.summary import collapse_of, concept_shares, describe_shares, notes
+from iconotext.train.validate import evaluate_split, pair_figures, split_pairs, validate
 
 if TYPE_CHECKING:
-    from iconotext.train.training import Training
+    from iconotext.recipe import Recipe
+    from iconotext.train.loop import Training
+
+LOG = "log.csv"
+COLUMNS = (
+    "epoch",
+    "step",
+    "learning_rate",
+    "train_loss",
+    "validation_loss",
+    "no_information",
+    "validation_auc",
+    "validation_median_rank",
+    "positive",
+    "still",
+    "likely_gold",
+    "unlikely_gold",
+    "gold",
+    "seconds",
+)
+
+Row = dict[str, float | None]
+
+
+def write_log(folder: Path, history: Sequence[Row]) -> None:
+    """Write the log of all epochs so far.
+
+    ``validation_auc`` is empty if no gold links are known, ``validation_median_rank`` if it does not choose the model.
+    ``no_information`` is the validation loss of a model to which everything is equally similar, empty if nothing is
+    compared; ``positive`` the share of the validation documents' cosines above 0; ``still`` the share of steps without
+    a gradient. The ``gold`` columns are those of ``iconotext.train.validate``, empty if no gold links are known.
+    """
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in history:
+        writer.writerow(["" if row[column] is None else f"{row[column]:.10g}" for column in COLUMNS])
+    write_text(folder / LOG, table.getvalue(), force=True)
+
+
+CARD_METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
+
+
+def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
+    """Markdown: how a model was trained, on which data (``Prepared.meta``), how good it is, and how to use it."""
+    backbones = prepared["backbones"]
+    best = f"validation loss {metrics['validation_loss']:.4f}"
+    if "validation_median_rank" in metrics:
+        best += f"; chosen by the median rank on validation, {metrics['validation_median_rank']:.1f}"
+    lines = [
+        f"# {inline_text(recipe.name)}",
+        "",
+        f"Links the images of documents to their sentences. Trained with iconotext, {_learned_from(recipe)}.",
+        "",
+        f"- Recipe: `recipe.toml` (follows {inline_text(recipe.follows)})",
+        f"- Starts from: text {inline_text(backbones['text'])}, images {inline_text(backbones['image'])}"
+        + (f", the model {inline_text(recipe.init)}" if recipe.init else ""),
+        f"- Documents: {prepared['documents']} ({prepared['skipped']} without sentences or readable images left out)",
+        f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, {best}",
+        "",
+    ]
+    lines[-1:] = [*(f"- Note: {inline_text(line)}" for line in notes(metrics)), ""]
+    if metrics.get("relations"):
+        names = ", ".join(map(inline_text, metrics["relations"]))
+        lines[-1:] = [f"- Tells the relations {names} between a text and an image", ""]
+    if "concepts" in metrics:
+        lines[-1:] = [f"- Concepts: {describe_shares(metrics['concepts'])}", ""]
+    paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
+    if paired:
+        lines += [*_pair_table(paired), "", "    iconotext library add LIBRARY photos/ --model THIS_FOLDER", ""]
+        return "\n".join(lines)
+    rows = [f"| {split} | {_figures(metrics[split])} |" for split in ("validation", "test") if split in metrics]
+    if rows:
+        head = " | ".join(CARD_METRICS)
+        lines += [f"| split | documents | {head} |", "|---" * (2 + len(CARD_METRICS)) + "|", *rows, ""]
+        lines += ["Per cent, with 95 % bootstrap intervals over documents. Validation documents chose the epoch.", ""]
+    else:
+        lines += ["No gold links were known, so nothing says how good the links are but the validation loss.", ""]
+    lines += ["    iconotext link docs/ --model THIS_FOLDER", ""]
+    return "\n".join(lines)
+
+
+def _pair_table(splits: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Retrieval, and average precision of the relations, by split."""
+    lines = ["| split | pairs | median rank | R@1 | R@5 | R@10 |", "|---|---|---|---|---|---|"]
+    for split, found in splits.items():
+        recalls = " | ".join(f"{100 * found[f'r@{k}']:.1f}" for k in (1, 5, 10))
+        lines.append(f"| {split} | {found['pairs']} | {found['median_rank']:.1f} of {found['pool']} | {recalls} |")
+    relations = list(dict.fromkeys(name for found in splits.values() for name in found.get("average_precision", {})))
+    if relations:
+        lines += [
+            "",
+            f"| average precision | {' | '.join(map(inline_text, relations))} |",
+            "|---" * (1 + len(relations)) + "|",
+        ]
+        for split, found in splits.items():
+            values = [found.get("average_precision", {}).get(name) for name in relations]
+            shown = " | ".join("–" if value is None else f"{value:.2f}" for value in values)
+            lines.append(f"| {split} | {shown} |")
+    return lines
+
+
+def _learned_from(recipe: Recipe) -> str:
+    if recipe.similarity.kind != "labelled-pairs":
+        return "without labelled links"
+    share = recipe.training.labelled
+    return "on the gold links of its training documents" + (f", of {100 * share:g} % of them" if share < 1 else "")
+
+
+def _figures(found: Mapping[str, Any]) -> str:
+    cells = [str(found["documents"] - found["undefined"])]
+    for metric in CARD_METRICS.values():
+        interval = found["intervals"][metric]
+        cells.append(
+            "–" if interval is None else f"{100 * found[metric]:.1f} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
+        )
+    return " | ".join(cells)
 
 
 def write_model(training: Training) -> None:

@@ -4,29 +4,216 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import torch
+from torch import Tensor
+from torch.optim import AdamW
 
-from iconotext.errors import TrainingError
+from iconotext.encoders.folder import VOCABULARY, init_folder, load_model
+from iconotext.errors import SettingError, TrainingError
+from iconotext.features.word_vectors import WORD2VEC
 from iconotext.recipe import Recipe, dump_recipe
-from iconotext.train.checkpoint import Progress, load_checkpoint
-from iconotext.train.checks import check_run, check_warmup
-from iconotext.train.collapse import has_ended, informed, wants_remedy
-from iconotext.train.finish import save_best, write_model
-from iconotext.train.folder import same_recipe
-from iconotext.train.log import Row, write_log
-from iconotext.train.pair_scores import validation_median_rank
+from iconotext.system.files import reporting_full_disk
+from iconotext.train.batches import Windows
+from iconotext.train.checkpoint import Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
+from iconotext.train.finish import Row, save_best, write_log, write_model
+from iconotext.train.loss import batch_loss
 from iconotext.train.parallel import Processes, Watcher
-from iconotext.train.prepared import Prepared, open_prepared
-from iconotext.train.sampling import NOTHING, sampling
+from iconotext.train.prepared import Prepared, TrainingSentences, learned_relations, open_prepared
 from iconotext.train.schedule import learning_rate
-from iconotext.train.step import has_gradient, make_optimizer, training_step
-from iconotext.train.training import Training, new_model
-from iconotext.train.validate import validate
-from iconotext.train.windows import Windows
-from iconotext.write import reporting_full_disk
+from iconotext.train.start import check_concepts, check_run, check_warmup, take_over
+from iconotext.train.summary import has_ended, informed, wants_remedy
+from iconotext.train.validate import NOTHING, sampling, validate, validation_median_rank
+
+if TYPE_CHECKING:
+    from iconotext.encoders.backbone_encoder import Inputs
+    from iconotext.encoders.model import JointModel
+    from iconotext.features.word_vectors import Vocabulary
+    from iconotext.train.batches import Batch
+    from iconotext.types import FloatMatrix
+
+
+def make_optimizer(model: JointModel, recipe: Recipe) -> AdamW:
+    """AdamW, which is Adam without weight decay; vectors, biases and the scale never decay."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [each for each in trained if each.ndim > 1], "weight_decay": recipe.training.weight_decay},
+        {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return AdamW(groups, lr=recipe.training.learning_rate, fused=True)
+
+
+def training_step(
+    processes: Processes,
+    encode: Callable[..., Any],
+    optimizer: AdamW,
+    batch: Batch,
+    recipe: Recipe,
+    *,
+    epoch: int,
+    step: int,
+    rate: float,
+) -> Tensor:
+    """Do one step, and return the (P,) losses before it; randomness depends on seed, epoch, step and process alone.
+
+    Args:
+        encode: The model, wrapped by ``setup_module``.
+        step: Within the epoch, counted from 0.
+    """
+    seed = int(
+        np.random.SeedSequence([recipe.seed, epoch, step, processes.global_rank]).generate_state(1, np.uint64)[0]
+    )
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    losses, _, _ = batch_loss(encode, batch.to(processes.device), recipe, epoch=epoch, generator=generator)
+    optimizer.zero_grad()
+    processes.backward(losses.mean())
+    if recipe.training.clip is not None:
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        torch.nn.utils.clip_grad_norm_(parameters, recipe.training.clip)
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.step()
+    return losses.detach()
+
+
+def has_gradient(model: JointModel) -> bool:
+    """Whether any weight had a gradient other than 0 in the last step."""
+    return any(each.grad is not None and bool(each.grad.any()) for each in model.parameters())
+
+
+class Start(NamedTuple):
+    """The model before its first step; the same for the same seed."""
+
+    model: JointModel
+    inputs: Inputs
+    vocabulary: Vocabulary | None
+
+
+def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Start:
+    """Make the model before its first step; the same for the same seed.
+
+    Args:
+        first: Whether its weights are used; a continued run takes them from the checkpoint.
+
+    Raises:
+        FeatureError: The model to start from was trained on other features, or the word vectors cannot be read.
+        SettingError: The file of word vectors has none of the words.
+    """
+    import torch
+
+    from iconotext.encoders.backbone_encoder import Inputs
+    from iconotext.encoders.model import JointModel
+    from iconotext.features.word_vectors import load_vocabulary
+
+    vocabulary = load_vocabulary(prepared.folder / VOCABULARY) if recipe.words else None
+    names: list[str] = prepared.meta["concepts"] if recipe.reads_concepts else []
+    check_concepts(recipe, names)
+    words = [vocabulary.ids(name, max_tokens=len(name)) for name in names] if vocabulary else []
+    inputs = Inputs(
+        words=len(vocabulary) if vocabulary else 0,
+        text_features=prepared.meta["text_features"],
+        image_features=prepared.meta["image_features"],
+        concepts=len(names),
+        concept_words=sum(map(len, words)),
+        relations=len(learned_relations(recipe, prepared)),
+    )
+    torch.manual_seed(recipe.seed)
+    model = JointModel(recipe, inputs)
+    if names:
+        model.set_concepts(words if vocabulary else torch.from_numpy(_encoded(recipe, names)))
+    if first and recipe.init is not None:
+        take_over(model, load_model(init_folder(recipe.init)), prepared, recipe)
+    elif first and recipe.words is not None and recipe.words.word_vectors is not None and vocabulary is not None:
+        vectors = _word_vectors(recipe.words.word_vectors, recipe.words.word_dim, recipe.seed, prepared, vocabulary)
+        model.set_word_vectors(torch.from_numpy(vectors))
+    return Start(model, inputs, vocabulary)
+
+
+def _word_vectors(source: str, dim: int, seed: int, prepared: Prepared, vocabulary: Vocabulary) -> FloatMatrix:
+    """(V, dim) initial word vectors; zeros for a word without one."""
+    if source == WORD2VEC and prepared.words is not None:
+        from iconotext.features.word_vectors import train_word2vec
+
+        return train_word2vec(TrainingSentences(prepared, prepared.words), len(vocabulary), dim=dim, seed=seed)
+    from iconotext.features.word_vectors import load_word_vectors
+
+    vectors, found = load_word_vectors(source, vocabulary.words, dim=dim)
+    if not found:
+        raise SettingError(f"{source}: has no vector for any of the {len(vocabulary)} words")
+    return vectors
+
+
+def _encoded(recipe: Recipe, names: Sequence[str]) -> FloatMatrix:
+    """(C, features) names of concepts, encoded by the text backbone."""
+    from iconotext.features import FeatureCache, cached_text, load_text_backbone
+
+    return cached_text(load_text_backbone(recipe.features.text), FeatureCache()).encode(names)
+
+
+@dataclass(eq=False)
+class Training:
+    """The state of a run in one of its processes.
+
+    Attributes:
+        watcher: Shows progress; only in the first process.
+        encode: The model, wrapped by ``processes``.
+    """
+
+    recipe: Recipe
+    prepared: Prepared
+    folder: Path
+    processes: Processes
+    watcher: Watcher | None
+    start: Start
+    encode: Callable[..., Any]
+    optimizer: AdamW
+    progress: Progress
+
+    @property
+    def model(self) -> JointModel:
+        """The unwrapped model."""
+        return self.start.model
+
+    @property
+    def trained_by(self) -> Recipe:
+        """The recipe; with its remedy, if the run learned nothing and was restarted."""
+        if self.progress.collapsed is None:
+            return self.recipe
+        objective = self.recipe.objective
+        remedy = objective.model_copy(update={"mean_epochs": objective.remedy_epochs})
+        return self.recipe.model_copy(update={"objective": remedy})
+
+    def begin_again(self) -> None:
+        """Restart, remembering only that nothing was learned."""
+        self.model.load_state_dict(new_model(self.recipe, self.prepared).model.state_dict())
+        self.optimizer = make_optimizer(self.model, self.recipe)
+        self.progress = Progress(collapsed=self.progress.epoch)
+
+    @property
+    def main(self) -> bool:
+        """Whether this process writes the files."""
+        return self.processes.global_rank == 0
+
+    def save_checkpoint(self) -> None:
+        """Write everything that is needed to continue."""
+        save_checkpoint(
+            self.folder,
+            Checkpoint(
+                dump_recipe(self.recipe),
+                self.prepared.meta["key"],
+                self.progress,
+                self.model.state_dict(),
+                self.optimizer.state_dict(),
+            ),
+        )
+
 
 SAVE_EVERY = 600.0
 """Seconds between two checkpoints within an epoch; a killed run loses no more than this."""

@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from iconotext import errors
-from iconotext.corpus.in_order import end_with_parent
 from iconotext.errors import IconotextError, SettingError, TrainingError
 from iconotext.extras import require
-from iconotext.features.cores import environment
+from iconotext.system.processes import end_with_parent
+from iconotext.system.threads import environment
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from torch import Tensor
 
-    from iconotext.embed.model import JointModel
+    from iconotext.encoders.model import JointModel
     from iconotext.recipe import TrainingSettings
 
 

@@ -6,19 +6,139 @@ each; a batch reads only its own rows of the features, so that memory does not g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+from iconotext.errors import CorpusError
+from iconotext.recipe import Recipe
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+import json
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
-import numpy as np
+from numpy.typing import NDArray
 
-from iconotext.errors import CorpusError
+from iconotext.errors import FeatureError
 from iconotext.relations import in_order
-from iconotext.strict_json import parse_json
-from iconotext.train.arrays import damaged, files_in, open_array
+from iconotext.system.files import open_atomic, write_text
+from iconotext.system.strict_json import parse_json
+
+
+class ArrayWriter(AbstractContextManager["ArrayWriter"]):
+    """Appends rows to an array on disk; only one piece at a time is in memory.
+
+    The numbers go to ``NAME.bin``; dtype and shape go to ``NAME.json`` when the writer is closed.
+    """
+
+    def __init__(self, path: Path, dtype: str, row: tuple[int, ...] = ()) -> None:
+        self.path, self.dtype, self.row = path, np.dtype(dtype), row
+        self.rows = 0
+        self._file = path.with_suffix(".bin").open("wb")
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Append rows, (n, *row); ``FeatureError`` for NaN, or a number that is too large for the type."""
+        if rows.shape[1:] != self.row:
+            raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
+        with np.errstate(over="ignore"):
+            stored = np.ascontiguousarray(rows, self.dtype)
+        if self.dtype.kind == "f" and not np.isfinite(stored).all():
+            raise FeatureError(
+                f"{self.path.name}: a feature is not a finite number, or larger than {np.finfo(self.dtype).max:g}, the "
+                "most that training keeps; scale the features down"
+            )
+        self._file.write(stored.tobytes())
+        self.rows += len(rows)
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+        if error[0] is None:
+            head = {"dtype": self.dtype.str, "shape": [self.rows, *self.row]}
+            write_text(self.path.with_suffix(".json"), json.dumps(head), force=True)
+
+
+class Files(Protocol):
+    """Access to the files of a prepared corpus, in a folder or in one archive."""
+
+    def __call__(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of a file, memory-mapped."""
+
+
+def files_in(path: Path) -> Files:
+    """The files in a folder, or in a tar from ``pack``; a tar is mapped only once."""
+    if path.is_dir():
+        return lambda name: _mapped(path / name)
+    with tarfile.open(path, "r:") as tar:
+        places = {each.name: slice(each.offset_data, each.offset_data + each.size) for each in tar}
+    whole = _mapped(path)
+    return lambda name: whole[places[name]]
+
+
+def _mapped(path: Path) -> NDArray[np.uint8]:
+    # An empty file cannot be mapped.
+    return np.asarray(np.memmap(path, np.uint8, "r")) if path.stat().st_size else np.zeros(0, np.uint8)
+
+
+def pack(folder: Path, path: Path) -> None:
+    """Write the files of a folder into one tar; equal files give an equal tar."""
+    with open_atomic(path, force=True) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for each in sorted(folder.iterdir()):
+            member = tarfile.TarInfo(each.name)
+            member.size = each.stat().st_size
+            with each.open("rb") as data:
+                tar.addfile(member, data)
+
+
+def open_array(files: Files, name: str) -> NDArray[Any]:
+    """Map an array from ``ArrayWriter``; ``ValueError`` or a similar error if it is missing or cut short."""
+    head = parse_json(files(f"{name}.json").tobytes())
+    found: NDArray[Any] = files(f"{name}.bin").view(head["dtype"]).reshape(head["shape"])
+    return found
+
+
+class Stacked:
+    """Several arrays as one, row after row; rows are read when they are indexed."""
+
+    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
+        self._arrays = arrays
+        self._begins = np.cumsum([0, *map(len, arrays)])
+        self.shape = (int(self._begins[-1]), *arrays[0].shape[1:])
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        found = np.empty((len(rows), *self.shape[1:]), self._arrays[0].dtype)
+        owner = np.searchsorted(self._begins, rows, side="right") - 1
+        for number in np.unique(owner):
+            own = owner == number
+            found[own] = self._arrays[number][rows[own] - self._begins[number]]
+        return found
+
+
+@contextmanager
+def damaged(path: Path) -> Iterator[None]:
+    """Turn errors of reading arrays into ``CorpusError``, which says what to do.
+
+    Raises:
+        CorpusError: The arrays cannot be read.
+    """
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
+        helps = "remove it, and train again" if path.is_dir() else "remove it, and make it again"
+        raise CorpusError(f"{path}: damaged or missing; {helps} ({' '.join(str(error).split())})") from error
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -259,3 +379,162 @@ def open_prepared(path: Path) -> Prepared:
     if "regions" in opened:
         opened["regions"] = Regions(opened["regions"], opened.pop("region_concepts"), opened.pop("region_offsets"))
     return Prepared(path, meta, ids, **documents, **opened)
+
+
+def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], corpora: Sequence[int]) -> Prepared:
+    """Join several corpora into one, with the kinds of features that the first one has.
+
+    The features of sentences, images and regions are not copied. Images with equal ``image_keys`` become one. Relations
+    are left out.
+
+    Args:
+        parts: At least one.
+        splits: ``Prepared.splits`` to use, for each part.
+        corpora: ``Prepared.corpora`` to use, for each part.
+    """
+    first = parts[0]
+    rows, keys = _image_rows(parts)
+    documents = sum(len(part.ids) for part in parts)
+    features: dict[str, Any] = {
+        name: _stacked([getattr(part, name) for part in parts]) for name in ("sentences", "images", "views")
+    }
+    if first.words is not None:
+        words = [part.words for part in parts if part.words is not None]
+        features["words"] = Words(np.concatenate([each.ids for each in words]), _offsets([e.offsets for e in words]))
+    if first.regions is not None:
+        regions = [part.regions for part in parts if part.regions is not None]
+        stacked = _stacked([each.features for each in regions])
+        assert stacked is not None
+        concepts = np.concatenate([each.concepts for each in regions])
+        features["regions"] = Regions(stacked, concepts, _offsets([each.offsets for each in regions]))
+    if first.posteriors is not None:
+        features["posteriors"] = np.concatenate([part.posteriors for part in parts if part.posteriors is not None])
+    return Prepared(
+        folder=first.folder,
+        meta={**first.meta, "relations": []},
+        ids=[name for part in parts for name in part.ids],
+        splits=np.concatenate(splits),
+        corpora=np.repeat(np.array(corpora, np.uint16), [len(part.ids) for part in parts]),
+        sentence_offsets=_offsets([part.sentence_offsets for part in parts]),
+        image_offsets=_offsets([part.image_offsets for part in parts]),
+        image_rows=rows,
+        link_offsets=_offsets([part.link_offsets for part in parts]),
+        links=np.concatenate([part.links for part in parts]),
+        linked=np.concatenate([part.linked for part in parts]),
+        relation_offsets=np.zeros(documents + 1, np.int64),
+        relations=np.zeros((0, 2), np.int32),
+        image_keys=keys,
+        **features,
+    )
+
+
+def _image_rows(parts: Sequence[Prepared]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """The rows of all images, with equal images at the row of the first one; and their keys."""
+    own = [part.image_keys for part in parts if part.image_keys is not None]
+    begins = np.cumsum([0, *map(len, own)])
+    rows = np.concatenate([part.image_rows + begin for part, begin in zip(parts, begins, strict=False)])
+    keys = np.concatenate(own)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return first[inverse[rows]].astype(np.int64), keys
+
+
+def _offsets(each: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return offsets_of(np.concatenate([np.diff(offsets) for offsets in each]))
+
+
+def _stacked(arrays: Sequence[NDArray[np.float16] | None]) -> NDArray[np.float16] | None:
+    there = [each for each in arrays if each is not None]
+    if len(there) < 2:
+        return there[0] if there else None
+    return cast("NDArray[np.float16]", Stacked(there))  # it is only indexed by rows
+
+
+def extracted(part: Prepared, documents: NDArray[np.int64]) -> Prepared:
+    """Some documents of a corpus, with copies of their features; relations are left out."""
+    sentences = span_places(part.sentence_offsets, documents)
+    places = span_places(part.image_offsets, documents)
+    images, rows = np.unique(part.image_rows[places], return_inverse=True)
+    features: dict[str, Any] = {}
+    for name, chosen in (("sentences", sentences), ("images", images), ("views", images), ("image_keys", images)):
+        there = getattr(part, name)
+        features[name] = None if there is None else there[chosen]
+    if part.words is not None:
+        ids, offsets = part.words
+        features["words"] = Words(ids[span_places(offsets, sentences)], offsets_of(span_counts(offsets, sentences)))
+    if part.regions is not None:
+        vectors, concepts, offsets = part.regions
+        wanted = span_places(offsets, images)
+        features["regions"] = Regions(vectors[wanted], concepts[wanted], offsets_of(span_counts(offsets, images)))
+    if part.posteriors is not None:
+        own = [part.posterior_of(document).ravel() for document in documents.tolist()]
+        features["posteriors"] = np.concatenate([np.zeros(0, np.float16), *own])
+    return replace(
+        part,
+        ids=[part.ids[document] for document in documents.tolist()],
+        splits=part.splits[documents],
+        corpora=part.corpora[documents],
+        sentence_offsets=offsets_of(span_counts(part.sentence_offsets, documents)),
+        image_offsets=offsets_of(span_counts(part.image_offsets, documents)),
+        image_rows=rows.astype(np.int64),
+        link_offsets=offsets_of(span_counts(part.link_offsets, documents)),
+        links=part.links[span_places(part.link_offsets, documents)],
+        linked=part.linked[documents],
+        relation_offsets=np.zeros(len(documents) + 1, np.int64),
+        relations=np.zeros((0, 2), np.int32),
+        **features,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledPairs:
+    """L gold links of documents.
+
+    Attributes:
+        documents: (L,) number of each link's document, in the order given.
+        sentences: (L,) sentence within the document.
+        images: (L,) image within the document.
+        strangers: (L, L) bool, [i, j] whether sentence i and image j, and sentence j and image i, are from documents
+            without a common image, or from one document and not linked.
+    """
+
+    documents: NDArray[np.int64]
+    sentences: NDArray[np.int64]
+    images: NDArray[np.int64]
+    strangers: NDArray[np.bool_]
+
+
+def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> NDArray[np.int64]:
+    """The documents of a split with gold links; for training, only the recipe's share of them.
+
+    Raises:
+        CorpusError: There are fewer than two, so that a pair has no negatives in another document.
+    """
+    documents = prepared.documents(split)
+    counts = span_counts(prepared.link_offsets, documents)
+    documents = documents[counts > 0]
+    if split == "train" and recipe.training.labelled < 1:
+        # One order for all shares: a larger share includes a smaller one.
+        order = np.random.default_rng([recipe.seed, 4]).permutation(documents)
+        documents = np.sort(order[: round(recipe.training.labelled * len(order))])
+    if len(documents) < 2:
+        share = f", of which training.labelled takes {recipe.training.labelled:g}" if split == "train" else ""
+        raise CorpusError(
+            f"labelled-pairs need two or more {split} documents with gold links; there are {int((counts > 0).sum())}"
+            f"{share}"
+        )
+    return documents
+
+
+def labelled_pairs(prepared: Prepared, documents: NDArray[np.int64], strangers: NDArray[np.bool_]) -> LabelledPairs:
+    """All gold links of (D,) documents; ``strangers``: (D, D) bool, whether two documents share no image."""
+    links = [prepared.links_of(document) for document in documents.tolist()]
+    place = np.repeat(np.arange(len(documents)), [len(own) for own in links])
+    pairs = np.array([link for own in links for link in own], np.int64).reshape(-1, 2)
+    apart = strangers[place][:, place]
+    for where in range(len(documents)):
+        own = np.flatnonzero(place == where)
+        linked = np.zeros(pairs[own].max(axis=0, initial=0) + 1, bool)
+        linked[pairs[own, 0], pairs[own, 1]] = True
+        crosswise = linked[pairs[own, 0]][:, pairs[own, 1]]  # [i, j]: sentence i and image j
+        apart[np.ix_(own, own)] = ~(crosswise | crosswise.T)
+    return LabelledPairs(documents[place], pairs[:, 0], pairs[:, 1], apart)

@@ -8,21 +8,19 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from iconotext.embed.folder import METRICS, RECIPE, is_model_folder, read_metrics
+from iconotext.encoders.folder import METRICS, RECIPE, is_model_folder, read_metrics
 from iconotext.errors import SettingError, TrainingError
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.recipe.settings import REGION_FILES
+from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.train.changes import changed_links, write_changes
-from iconotext.train.checkpoint import CHECKPOINT
-from iconotext.train.checks import check_start
-from iconotext.train.collapse import raise_if_dead
-from iconotext.train.folder import BUSY, LOCK, gone_if_refused, same_recipe
-from iconotext.train.init import with_init
+from iconotext.train.checkpoint import BUSY, CHECKPOINT, LOCK, gone_if_refused, same_recipe
+from iconotext.train.feature_shards import is_feature_folder, prepare_shards
 from iconotext.train.parallel import Watcher, launch
 from iconotext.train.prepare import Report, lock_of, prepare
-from iconotext.train.prepare_shards import is_feature_folder, prepare_shards
 from iconotext.train.prepared import Prepared, open_prepared
-from iconotext.write import locked, reporting_full_disk, write_text
+from iconotext.train.start import check_start, with_init
+from iconotext.train.summary import raise_if_dead
 
 CORPUS = "corpus"
 """Folder in the model's folder for the prepared corpus, during training."""

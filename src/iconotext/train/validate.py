@@ -3,29 +3,157 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from iconotext.embed.model import JointModel
+from iconotext.encoders.model import Coherence, JointModel
+from iconotext.evaluate.metrics import average_precision
+from iconotext.evaluate.pair_vectors import PairVectors
 from iconotext.evaluate.results import Evaluation, Scored, evaluate
+from iconotext.evaluate.retrieval import POOL, Retrieval, own_probabilities, rank_pools, retrieval, similarities
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
+from iconotext.similarity.sets import SimilarityKind, negative_similarities, own_similarities
 from iconotext.train.batches import Batch, epoch_batches, planned_reads, read_ahead
-from iconotext.train.labelled import labelled_pairs
 from iconotext.train.loss import batch_loss, losses_of, no_information_losses
-from iconotext.train.prepared import span_counts
+from iconotext.train.prepared import labelled_pairs, span_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.train.prepared import Prepared
     from iconotext.types import FloatMatrix
+
+
+def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: str, device: torch.device) -> PairVectors:
+    """Encode the pairs of a split, from the arrays that the model was trained on.
+
+    Args:
+        model: In evaluation mode.
+        prepared: The corpus; the documents of the split have one sentence and one image each.
+    """
+    documents = prepared.documents(split)
+    texts, images = encode_pairs(model, prepared, recipe, documents, device)
+    rows = np.asarray(prepared.image_rows[prepared.image_offsets[documents]])
+    _, first, image_of = np.unique(rows, return_index=True, return_inverse=True)
+    relations = tuple(prepared.labelled_relations)
+    return PairVectors(
+        ids=tuple(prepared.ids[document] for document in documents.tolist()),
+        text=(),  # only vectors are measured
+        texts=texts,
+        images=images[first],
+        pictures=(),
+        image_of=image_of,
+        relations=relations,
+        labels=prepared.labels(documents, relations).astype(np.float64),
+        left_out=(),
+    )
+
+
+def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> float:
+    """The median rank of the right image over the validation documents, measured as for test documents.
+
+    Args:
+        model: In evaluation mode.
+        prepared: A corpus whose validation documents have one sentence and one image each.
+    """
+    return found_images(split_pairs(model, prepared, recipe, "validation", device)).median_rank.mean
+
+
+def found_images(pairs: PairVectors) -> Retrieval:
+    """Median rank and R@K in pools of 500 images, or in one pool of all if there are fewer."""
+    return retrieval(rank_pools(similarities(pairs), pairs.image_of, pool=min(POOL, len(pairs.images))))
+
+
+def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]) -> dict[str, Any]:
+    """``found_images``, and the average precision of the relations that the model predicts, in its order."""
+    pool = min(POOL, len(pairs.images))
+    figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found_images(pairs).as_dict()}
+    if model.coherence is not None:
+        own = own_probabilities(pairs, Coherence(tuple(relations), model.coherence))
+        labels = pairs.labels[:, [pairs.relations.index(name) for name in relations]]
+        figures["average_precision"] = {
+            name: average_precision(own[known, column], labels[known, column] == 1)
+            for column, name in enumerate(relations)
+            if len(known := np.flatnonzero(~np.isnan(labels[:, column])))
+        }
+    return figures
+
+
+SAMPLE = 200
+"""Number of training documents that are measured after each epoch; always the same ones."""
+
+_STREAM = 5
+"""Number of the random stream from which these documents are drawn."""
+
+
+class Sampling(NamedTuple):
+    """Shares of gold links, 0 to 1, mean over documents; None if no document has gold links.
+
+    Attributes:
+        likely_gold: Among the links chosen as likely (TK): their precision.
+        unlikely_gold: Among the links chosen as unlikely (NegTK).
+        gold: Among all pairs: the share by chance.
+    """
+
+    likely_gold: float | None
+    unlikely_gold: float | None
+    gold: float | None
+
+
+NOTHING = Sampling(None, None, None)
+
+
+def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Sampling:
+    """Count gold links among those that a model would choose in some training documents.
+
+    Args:
+        model: In evaluation mode.
+        recipe: Of the model; recipes with random or labelled pairs choose no links, and give ``NOTHING``.
+    """
+    documents = prepared.linked_documents("train")
+    if not len(documents) or recipe.similarity.kind in ("single-pair", "labelled-pairs"):
+        return NOTHING
+    some = np.sort(np.random.default_rng([recipe.seed, _STREAM]).permutation(documents)[:SAMPLE])
+    return gold_among(scored_documents(model, prepared, recipe, some, device), recipe.similarity)
+
+
+def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Sampling:
+    """Count gold links among those that a set similarity chooses.
+
+    Args:
+        scored: Documents; those without gold links, or in which all pairs are gold links, do not count.
+        similarity: Not one of pairs.
+    """
+    shares: list[list[float]] = []
+    for _, scores, links in scored:
+        gold = np.zeros(scores.shape, np.float32)
+        gold[tuple(np.array(links or (), np.int64).reshape(-1, 2).T)] = 1
+        if 0 < gold.sum() < gold.size:
+            chosen = _chosen(torch.from_numpy(scores), similarity)
+            shares.append(
+                [*(float((each * gold).sum() / max(each.sum(), 1e-9)) for each in chosen), float(gold.mean())]
+            )
+    return Sampling(*np.mean(shares, axis=0).tolist()) if shares else NOTHING
+
+
+def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray, np.ndarray]:
+    """The weight of each pair among the likely and the unlikely ones: the gradients of the two similarities."""
+    with torch.inference_mode(False), torch.enable_grad():
+        matrix = cosines.clone().requires_grad_()
+        counts = [[len(matrix)], [matrix.shape[1]]]
+        kind, k = cast("SimilarityKind", similarity.kind), similarity.k
+        likely = own_similarities(matrix, *counts, kind=kind, k=k, links=similarity.links)
+        unlikely = negative_similarities(matrix, *counts, kind=kind, k=k)
+        first, second = (torch.autograd.grad(each.sum(), matrix)[0].numpy() for each in (likely, unlikely))
+    return first, second
+
 
 Losses = Callable[[Tensor, Batch], Tensor]
 """(cosines of pairs, their batch) to the losses of the recipe."""

@@ -13,11 +13,11 @@ import torch
 from PIL.Image import Image, Resampling, Transpose
 from torch import Tensor
 
-from iconotext.embed.image_network import WHOLE, augmented, middle
-from iconotext.features.cores import usable_cores
 from iconotext.features.hub import SIDE as HUB_SIDE
-from iconotext.features.towers import pixel_preparation
 from iconotext.images import decode
+from iconotext.networks.dual_encoder import pixel_preparation
+from iconotext.networks.image_network import WHOLE, augmented, middle
+from iconotext.system.threads import usable_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

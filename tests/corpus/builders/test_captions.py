@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus.builders import captions
-from iconotext.corpus.builders.captioned.documents import CaptionSettings, topical_groups
-from iconotext.corpus.builders.captioned.photos import Photo
-from iconotext.corpus.builders.captions import validation_as_test
+from iconotext.corpus.builders.captions import CaptionSettings, topical_groups, validation_as_test
+from iconotext.corpus.builders.photos import Photo
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus

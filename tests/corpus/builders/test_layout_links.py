@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from iconotext import ReadSettings, read
-from iconotext.corpus.builders.layout_links import layout_links
+from iconotext.corpus.builders.folder import layout_links
 from iconotext.types import Document, Image, Sentence
 
 

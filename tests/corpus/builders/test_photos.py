@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.corpus.builders.captioned.annotations import Annotations
-from iconotext.corpus.builders.captioned.photos import Photo, captions_of, clean, read_photos, usable_photos
 from iconotext.corpus.builders.find_images import ImageFolders
+from iconotext.corpus.builders.photos import Annotations, Photo, captions_of, clean, read_photos, usable_photos
 from iconotext.corpus.builders.report import BuildReport
 from iconotext.corpus.builders.run import Build
 from iconotext.corpus.row import SPLITS

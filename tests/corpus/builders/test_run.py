@@ -15,9 +15,9 @@ from iconotext import read_corpus
 from iconotext.corpus.builders import run
 from iconotext.corpus.builders.find_images import image_problem
 from iconotext.corpus.builders.report import OTHER, RULES, BuildReport, Count
-from iconotext.corpus.builders.settings import BuilderSettings
-from iconotext.corpus.published_sizes import PublishedSizes
+from iconotext.corpus.builders.run import BuilderSettings
 from iconotext.corpus.split import Shares
+from iconotext.corpus.stats import PublishedSizes
 from iconotext.errors import CorpusError, IconotextError, OutputError, SettingError
 
 

@@ -1,13 +1,8 @@
 """What a detector found in pictures, and the published layouts in which programs write it down."""
 
 import base64
-import io
-import json
 from types import SimpleNamespace
 
-import h5py
-import lmdb
-import msgpack
 import numpy as np
 
 from iconotext.types import Image
@@ -121,42 +116,6 @@ def plain(name, one):
     seen = {"objects": one.objects.astype(np.int32), "objects_conf": one.sure, "attrs_id": np.zeros(one.count)}
     numbers = {"image_width": np.array([200]), "image_height": 100.0, "num_boxes": np.int32(one.count)}
     return {"features": one.features, "boxes": one.pixels} | seen | numbers
-
-
-def write_fixed(path, found, *, spatial=True, **more):
-    """Every picture with as many regions, as Hu 2017."""
-    with h5py.File(path, "w") as file:
-        file["image_features"] = np.stack([one.features for one in found.values()])
-        file["image_bb"] = np.stack([one.pixels for one in found.values()])
-        if spatial:
-            shares = np.stack([one.shares for one in found.values()])
-            file["spatial_features"] = np.concatenate([shares, shares[..., 2:] - shares[..., :2]], axis=2)
-        for name, values in more.items():
-            file[name] = values
-    return path
-
-
-def packed(array, text_keys):
-    """As msgpack-numpy does, whose first versions had texts as keys and whose later ones have bytes."""
-    fields = {"nd": True, "type": array.dtype.str, "shape": array.shape, "data": array.tobytes()}
-    return fields if text_keys else {key.encode(): value for key, value in (fields | {"kind": b""}).items()}
-
-
-def write_lmdb(path, found, *, compressed=False, text_keys=False, subdir=True, raw=()):
-    """As UNITER does."""
-    with lmdb.open(str(path), subdir=subdir, map_size=1 << 24) as env, env.begin(write=True) as entries:
-        for name, one in found.items():
-            arrays = {k: v.astype(np.float16) if k == "features" else v for k, v in uniter(name, one).items()}
-            value = msgpack.packb({k: packed(v, text_keys) for k, v in arrays.items()}, use_bin_type=True)
-            if compressed:
-                stream = io.BytesIO()
-                np.savez_compressed(stream, **arrays, allow_pickle=True)
-                value = stream.getvalue()
-            entries.put(f"{name}.npz".encode(), value)
-        for name, value in raw:
-            entries.put(name.encode(), value)
-        entries.put(b"__keys__", json.dumps([f"{name}.npz" for name in found]).encode())
-    return path
 
 
 class Evil:

@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from iconotext.errors import FeatureError
-from iconotext.features import FeatureCache, load_regions
-from iconotext.features.regions import detector
-from iconotext.features.regions.detector import is_detector, load_detector
+from iconotext.features import FeatureCache, detector, load_regions
+from iconotext.features.detector import is_detector, load_detector
 from iconotext.images import decode
 from iconotext.types import Image
 from tests.features.regions.detected import joined

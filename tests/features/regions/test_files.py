@@ -1,16 +1,14 @@
 """What is common to files of regions: whose they are, what is seen in them, which file is which."""
 
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iconotext.errors import FeatureError, MissingPackageError
+from iconotext.errors import FeatureError
 from iconotext.features import FeatureCache, load_regions
-from iconotext.features.regions import row as region_row
-from iconotext.features.regions.files import is_region_file, load_region_file
+from iconotext.features import region_files as region_row
+from iconotext.features.region_files import is_region_file, load_region_file
 from tests.features.regions.detected import (
     NAMES,
     ONE,
@@ -22,8 +20,6 @@ from tests.features.regions.detected import (
     lxmert,
     mcan,
     three,
-    write_fixed,
-    write_lmdb,
     write_names,
     write_tsv,
 )
@@ -126,16 +122,8 @@ def test_names_of_concepts_for_one_file_go_first(tmp_path, found):
     check(load_region_file(path), found, named=True)
 
 
-@pytest.mark.parametrize(("name", "package"), [("a.h5", "h5py"), ("a.lmdb", "lmdb")])
-def test_a_package_that_is_missing_is_named(tmp_path, monkeypatch, name, package):
-    (tmp_path / name).write_bytes(b"x")
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingPackageError, match=rf'{name} needs {package}.*pip install "iconotext\[papers\]"'):
-        load_region_file(tmp_path / name)
-
-
 def test_what_is_a_region_file(tmp_path, models):
-    for name in ("a.tsv", "a.tsv.3", "dir/A.TSV", "b.h5", "b.hdf5", "c.lmdb"):
+    for name in ("a.tsv", "a.tsv.3", "dir/A.TSV"):
         assert is_region_file(tmp_path / name)  # whether or not it is there
     for name in ("a.csv", "tsv", "efficientnet-lite0", "org/model", "a.tsv.gz", "", "a.npz"):
         assert not is_region_file(tmp_path / name)
@@ -143,7 +131,7 @@ def test_what_is_a_region_file(tmp_path, models):
     assert not is_region_file(models / "vit")
 
 
-@pytest.mark.parametrize("name", ["none.tsv", "none.h5", "none.lmdb", "no/such/folder"])
+@pytest.mark.parametrize("name", ["none.tsv", "no/such/folder"])
 def test_a_file_that_is_not_there(tmp_path, name):
     with pytest.raises(FeatureError, match="not found"):
         load_region_file(tmp_path / name)
@@ -170,17 +158,14 @@ def test_the_name_follows_from_what_is_in_the_file(tmp_path):
     assert all(name.startswith("a.tsv@") for name in names)
 
 
-def test_the_name_of_each_layout(tmp_path):
+def test_the_name_of_a_folder(tmp_path):
     for seed in (0, 1):
-        folder = tmp_path / str(seed)
-        (folder / "npz").mkdir(parents=True)
-        np.savez(folder / "npz" / "a.npz", **mcan("a", Regional(seed)))
-        write_fixed(folder / "a.h5", {"a": Regional(seed)}, ids=["a"])
-        write_lmdb(folder / "a.lmdb", {"a": Regional(seed)})
-    for name in ("npz", "a.h5", "a.lmdb"):
-        first, second = (load_region_file(tmp_path / str(seed) / name).name for seed in (0, 1))
-        assert first.split("@")[0] == second.split("@")[0] == name
-        assert first != second
+        folder = tmp_path / str(seed) / "npz"
+        folder.mkdir(parents=True)
+        np.savez(folder / "a.npz", **mcan("a", Regional(seed)))
+    first, second = (load_region_file(tmp_path / str(seed) / "npz").name for seed in (0, 1))
+    assert first.split("@")[0] == second.split("@")[0] == "npz"
+    assert first != second
 
 
 def test_load_regions_takes_files_and_does_not_cache_them(tmp_path, found):

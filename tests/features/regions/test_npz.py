@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import FeatureError
-from iconotext.features.regions.files import is_region_file, load_region_file
+from iconotext.features.region_files import is_region_file, load_region_file
 from tests.features.regions.detected import (
     ONE,
     Evil,
@@ -159,7 +159,7 @@ def test_npz_with_fewer_regions_than_rows_is_padded(tmp_path):
 
 
 def test_npz_that_unpacks_to_more_than_a_picture_can_have(tmp_path, monkeypatch):
-    from iconotext.features.regions import npz as region_npz
+    from iconotext.features import region_files as region_npz
 
     monkeypatch.setattr(region_npz, "LARGEST", 1 << 20)
     (tmp_path / "a.npz").write_bytes(npz(bbox=GOOD["bbox"], features=bytes(1 << 24)))

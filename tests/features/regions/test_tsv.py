@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import FeatureError
-from iconotext.features.regions.files import is_region_file, load_region_file
+from iconotext.features.region_files import is_region_file, load_region_file
 from tests.features.regions.detected import (
     IDS,
     ONE,
@@ -165,7 +165,7 @@ def test_tsv_that_is_damaged(tmp_path, lines, message):
 
 
 def test_tsv_of_one_endless_line(tmp_path, monkeypatch):
-    from iconotext.features.regions import tsv as region_tsv
+    from iconotext.features import region_files as region_tsv
 
     monkeypatch.setattr(region_tsv, "LARGEST", 1 << 16)
     (tmp_path / "a.tsv").write_bytes(b"a" * (1 << 17))

@@ -10,8 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError, OutputError, SettingError, ShapeError
-from iconotext.papers.analyses.bias import in_words, measure, write_distances
-from iconotext.papers.analyses.distances import Distances, ImageVectors, negative_distances
+from iconotext.papers.analyses.bias import (
+    Distances,
+    ImageVectors,
+    in_words,
+    measure,
+    negative_distances,
+    write_distances,
+)
 
 
 def of(training, evaluation):

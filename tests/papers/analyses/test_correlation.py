@@ -6,7 +6,7 @@ from scipy.stats import spearmanr
 
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate import DocumentScores, Evaluation
-from iconotext.papers.analyses.correlation import as_dict, correlations, lowest
+from iconotext.papers.analyses.difficulty import as_dict, correlations, lowest
 
 
 def scores(aucs) -> Evaluation:

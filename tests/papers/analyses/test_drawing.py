@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 from iconotext.papers.analyses.bias import measure, write_distances
 from iconotext.papers.analyses.curves import Curve, write_curves, write_sampling
 from iconotext.papers.analyses.drawing import write_figure
-from iconotext.papers.tables.retrieval_sections import draw_refinement
-from iconotext.papers.tables.shares import write_shares
-from iconotext.train.sampling import Sampling
+from iconotext.papers.tables.retrieval import draw_refinement
+from iconotext.papers.tables.sweeps import write_shares
+from iconotext.train.validate import Sampling
 from tests.papers.analyses.test_bias import of
 from tests.papers.tables.test_shares import scores
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError, ShapeError
-from iconotext.papers.analyses.difficulty import explain, spread
-from iconotext.papers.analyses.explained import explained_by_spread, r2
+from iconotext.papers.analyses.difficulty import explain, explained_by_spread, r2, spread
 
 
 def slow_r2(target, features):

@@ -9,8 +9,7 @@ import pytest
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.retrieval import rank_pools, retrieval
 from iconotext.library.refinement import SETTINGS_FILE, read_refinement, refine
-from iconotext.papers.analyses.refinement import FIGURE_FILE, write_tuning
-from iconotext.papers.analyses.refinement_tuning import STRENGTHS, tune_refinement
+from iconotext.papers.analyses.refinement import FIGURE_FILE, STRENGTHS, tune_refinement, write_tuning
 
 
 def made(seed=0, n=60, helpful=True):

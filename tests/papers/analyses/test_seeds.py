@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.results import DocumentScores, Evaluation
-from iconotext.evaluate.significance import compare
+from iconotext.evaluate.results import DocumentScores, Evaluation, compare
 from iconotext.papers.analyses.seeds import differences, over_seeds, resampled_seeds, spread_over_seeds
 
 
@@ -99,7 +98,7 @@ def test_what_is_zero_but_for_rounding_has_no_sign():
 
 def slow(mine, theirs, resamplings, seed):
     """The same interval, a draw at a time, with the documents and seeds written out."""
-    from iconotext.evaluate.intervals import resampled_counts
+    from iconotext.evaluate.statistics import resampled_counts
 
     by_seed = np.array([[a.auc - b.auc for a, b in zip(mine[s].documents, theirs[s].documents, strict=True)]
                         for s in mine])  # fmt: skip

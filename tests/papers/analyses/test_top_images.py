@@ -5,9 +5,8 @@ import pytest
 
 from iconotext.evaluate.pair_vectors import pair_vectors
 from iconotext.library.refinement import Refinement
-from iconotext.papers.analyses.attention import WordWeight, attention_of
-from iconotext.papers.analyses.searches import Search
-from iconotext.papers.analyses.top_images import ask, top_images_page
+from iconotext.papers.analyses.examples import WordWeight, attention_of
+from iconotext.papers.analyses.top_images import Search, ask, top_images_page
 from tests.evaluate.test_pair_vectors import image, pair, stand_in
 
 __all__ = ["image"]

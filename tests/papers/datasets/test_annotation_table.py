@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.annotation_table import open_table, table_rows
 from iconotext.papers.datasets.cite import MISREAD
-from iconotext.papers.datasets.clean_text import clean_text
-from iconotext.papers.datasets.labelled_pairs import parse_answer
+from iconotext.papers.datasets.labelled_pairs import open_table, parse_answer, table_rows
+from iconotext.papers.datasets.wiki import clean_text
 
 NEEDED = ("a", "b", "c")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iconotext.errors import CorpusError, DocumentError
-from iconotext.papers.datasets.imageclef import (
+from iconotext.papers.datasets.wiki import (
     article_images,
     article_markup,
     files_in,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iconotext.errors import DocumentError
-from iconotext.papers.datasets.imgur_album import AlbumImage, album_id, read_album, saved_albums
+from iconotext.papers.datasets.diy import AlbumImage, album_id, read_album, saved_albums
 
 
 def page(tmp_path, body, name="Ab3dE.html"):

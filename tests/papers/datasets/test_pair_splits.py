@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.pair_splits import PUBLISHED, leaks, sizes, split_pairs
+from iconotext.papers.datasets.labelled_pairs import PUBLISHED, leaks, sizes, split_pairs
 
 
 def keys(*pairs):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from iconotext.errors import SettingError
 from iconotext.papers.published import published_cells, published_facts
-from iconotext.papers.studies.preference import pairs_needed, preference, smallest_effect
+from iconotext.papers.studies.results import pairs_needed, preference, smallest_effect
 
 
 def test_by_hand():

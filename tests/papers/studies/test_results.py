@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import CorpusError, OutputError, SettingError
-from iconotext.papers.analyses.searches import Search, best_images, check_same_pairs, chosen_queries
+from iconotext.papers.analyses.top_images import Search, best_images, check_same_pairs, chosen_queries
 from iconotext.papers.studies import ANSWERS, create_study, export_votes, next_pair, study_results, vote
-from iconotext.papers.studies.preference import preference
-from iconotext.papers.studies.results import OUTCOMES, majority, outcome_of, study_grids
+from iconotext.papers.studies.results import OUTCOMES, majority, outcome_of, preference, study_grids
 from iconotext.papers.studies.study import contenders as contenders_of
 from tests.evaluate.test_pair_vectors import image, pair, stand_in
 from tests.papers.studies.studies import contenders

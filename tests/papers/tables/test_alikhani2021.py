@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate.intervals import resampled_counts
+from iconotext.evaluate.statistics import resampled_counts
 from iconotext.papers.published import published_cells
-from iconotext.papers.tables.fidelity import differing
-from iconotext.papers.tables.retrieval import data_set
-from iconotext.papers.tables.retrieval_differences import differences_to, resampled_figures, weighted_medians
-from iconotext.papers.tables.rows import chosen_rows, find_table, table_rows
+from iconotext.papers.tables.retrieval import data_set, differences_to, resampled_figures, weighted_medians
+from iconotext.papers.tables.rows import chosen_rows, differing, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.papers.tables.sweeps import swept
 from iconotext.relations import CITE, CLUE

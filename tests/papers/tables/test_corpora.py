@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from iconotext.papers.tables import job as job_module
 from iconotext.papers.tables import runner as module
+from iconotext.papers.tables import runs as job_module
 from iconotext.papers.tables.corpora import named_corpora, reproduce_corpora
 from tests.papers.tables.test_hessel2019 import SMALL, Seen
 from tests.train.synthetic import THINGS, write_synthetic

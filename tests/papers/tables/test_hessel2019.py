@@ -10,18 +10,18 @@ import pytest
 from PIL import Image
 
 from iconotext.corpus.store import read_corpus
-from iconotext.encoder import load_encoder
+from iconotext.encoders.encoder import load_encoder
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.results import read_results, score_document
 from iconotext.features.word_vectors import load_word_vectors
 from iconotext.papers.published import published_tables
-from iconotext.papers.tables import job as job_module
 from iconotext.papers.tables import runner as module
+from iconotext.papers.tables import runs as job_module
 from iconotext.papers.tables.baselines import score_object_detection
 from iconotext.papers.tables.rows import chosen_rows, find_table
 from iconotext.papers.tables.rows import table_rows as rows_of
 from iconotext.papers.tables.runner import reproduce
-from iconotext.train.init import with_init
+from iconotext.train.start import with_init
 from tests.encoders import image_backbone, text_backbone
 from tests.train.synthetic import small_recipe, write_synthetic
 
@@ -282,7 +282,7 @@ def test_baselines_alone_prepare_no_trained_row(corpus, tmp_path, in_process, mo
         for n, split in enumerate(["train", "train", "validation", "validation", "test", "test"])
     ]
     (folder / "c.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    monkeypatch.setattr("iconotext.train.prepare_images.BackboneWriter", None)
+    monkeypatch.setattr("iconotext.train.prepare_inputs.BackboneWriter", None)
     done = reproduce("2", folder / "c.jsonl", tmp_path / "a", watch=Seen(), overrides=SMALL[1:], only=["random"])
     assert [row["row"] for row in done.results["rows"]] == ["Random"]
     done = reproduce("2", corpus, tmp_path / "b", watch=Seen(), overrides=SMALL, only=["random"])
@@ -299,7 +299,7 @@ def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, mo
 
     import numpy as np
 
-    from iconotext.embed.backbone_encoder import untrained_encoder
+    from iconotext.encoders.backbone_encoder import untrained_encoder
     from iconotext.features.backbone import ImageFeatures
 
     class Image:
@@ -326,7 +326,7 @@ def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, mo
         encoder = untrained_encoder("bridge", text_backbone(Text()), image_backbone(Image()))
         return replace(encoder, image_source=replace(encoder.image_source, looks_up=True))  # no file is there
 
-    monkeypatch.setattr("iconotext.encoder.load_bridge", load)
+    monkeypatch.setattr("iconotext.encoders.encoder.load_bridge", load)
     only = ["object-detection", "random"]
     done = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL, only=only)
     names = [row["row"] for row in done.results["rows"]]
@@ -346,7 +346,7 @@ def test_other_features_for_object_detection(corpus, tmp_path, monkeypatch):
         asked.append((image, text))
         raise FeatureError("a has no classifier")
 
-    monkeypatch.setattr("iconotext.encoder.load_bridge", load)
+    monkeypatch.setattr("iconotext.encoders.encoder.load_bridge", load)
     recipe = table_rows("2", ["features.text=t", "text.kind=projection", "features.image=a"])[-1].recipe
     assert score_object_detection(corpus, recipe, tmp_path, print) == "a has no classifier"
     assert asked == [("a", "t")]
@@ -360,7 +360,7 @@ def test_object_detection_with_word_vectors_that_are_learned_from_the_corpus(cor
         asked.append(load_word_vectors(word_vectors, ["thing1", "unheard"], dim=word_dim))
         raise FeatureError("enough")
 
-    monkeypatch.setattr("iconotext.encoder.load_bridge", load)
+    monkeypatch.setattr("iconotext.encoders.encoder.load_bridge", load)
     overrides = [*SMALL, "text.word_vectors=word2vec"]
     reproduce("2", corpus, tmp_path, watch=Seen(), overrides=overrides, only=["object-detection", "random"])
     ((vectors, found),) = asked

@@ -13,12 +13,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from iconotext.corpus.child import Child
 from iconotext.errors import SettingError
-from iconotext.features import cores
-from iconotext.papers.tables.processes import run_jobs
+from iconotext.papers.tables.runs import run_jobs
+from iconotext.system import threads
+from iconotext.system.files import write_text
+from iconotext.system.processes import Child
 from iconotext.train.parallel import _in_process
-from iconotext.write import write_text
 
 ROOT = Path(__file__).parents[3]
 
@@ -141,7 +141,7 @@ def test_an_interruption_ends_all_processes_at_once(tmp_path):
 def test_no_process_outlives_whoever_started_it(tmp_path, work, end):
     code = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
-        "from iconotext.papers.tables.processes import run_jobs\n"
+        "from iconotext.papers.tables.runs import run_jobs\n"
         f"from tests.papers.tables.test_processes import Seen, {work.__name__} as work\n"
         "folder = Path(sys.argv[1])\n"
         "run_jobs([('job', ('job', folder))], work, at_once=1, logs=folder / 'logs', watch=Seen())\n"
@@ -177,8 +177,8 @@ def _until(condition):
 
 @pytest.mark.slow
 def test_a_process_has_its_share_of_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr(cores, "usable_cores", lambda: 6)
-    for name in cores.OF_LIBRARIES:
+    monkeypatch.setattr(threads, "usable_cores", lambda: 6)
+    for name in threads.OF_LIBRARIES:
         monkeypatch.delenv(name, raising=False)
     watch = Seen()
     run_jobs([("a", None)], environment, at_once=2, logs=tmp_path / "logs", watch=watch)

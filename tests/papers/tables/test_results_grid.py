@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iconotext.corpus.published_sizes import TABLE_1
+from iconotext.corpus.stats import TABLE_1
 from iconotext.evaluate import Scored, evaluate
 from iconotext.papers.published import published_cells, published_tables
 from iconotext.papers.render import NO_ROWS, Bold, Grid

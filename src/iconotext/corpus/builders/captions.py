@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import random
+import re
 from array import array
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from iconotext.corpus.builders.captioned.documents import CaptionSettings, deal, documents_of
-from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo, captions_of, usable_photos
-from iconotext.corpus.builders.captioned.sources import caption_photos
-from iconotext.corpus.builders.settings import BuilderSettings
+from iconotext.corpus.builders.photos import NO_IMAGE, Photo, caption_photos, captions_of, usable_photos
+from iconotext.corpus.builders.run import BuilderSettings, Values
 from iconotext.corpus.convert import pooled_features
 from iconotext.corpus.image_files import named_by_address
 from iconotext.corpus.row import SPLITS, Split
@@ -24,8 +25,229 @@ from iconotext.features import FeatureCache, cached_image, downloads, load_image
 from iconotext.features.model_folder import IMAGE_BACKBONES, find_model
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.builders.run import Build
     from iconotext.types import FloatMatrix
+
+NO_WORD = re.compile(r"[\W_]+")
+
+
+class DocumentShape(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """What a document is made of."""
+
+    pairs: int = Field(5, ge=1)
+    """True images of a document, each with a caption of its own among the sentences."""
+
+    distractor_images: int = Field(5, ge=0)
+    """Images without a caption."""
+
+    distractor_captions: int = Field(5, ge=0)
+    """Captions of photographs that are not in the document."""
+
+    versions: int = Field(5, ge=1)
+    """Documents with the same images and other captions in training, at most as many as an image has captions."""
+
+    @property
+    def size(self) -> int:
+        """Images of a document."""
+        return self.pairs + self.distractor_images
+
+
+class CaptionSettings(DocumentShape):
+    """How documents are made, and how photographs are dealt out to them."""
+
+    shuffles: int = Field(1, ge=1)
+    """How often the photographs are dealt out anew; each gives all documents again."""
+
+    evaluation_shuffles: int | None = Field(None, ge=1)
+    """The same for validation and test; none: ``shuffles``."""
+
+    topical: bool = False
+    """Whether a document's images are close to each other, as in Story-DII, where they come from one album."""
+
+    def shuffles_of(self, split: Split) -> int:
+        """How often the photographs of a split are dealt out."""
+        return self.shuffles if split == "train" else self.evaluation_shuffles or self.shuffles
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Photographs that are in a document together, in one version of it or several.
+
+    Attributes:
+        shuffle: Number of the order in which photographs were dealt out.
+        divided: Whether the first ones are the true images; else that is still to be drawn.
+    """
+
+    split: Split
+    shuffle: int
+    number: int
+    photos: tuple[int, ...]
+    divided: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the ids of its documents begin with."""
+        return f"{self.split}-{self.shuffle}-{self.number:05}"
+
+
+def deal(
+    members: Mapping[Split, Sequence[int]],
+    settings: CaptionSettings,
+    *,
+    seed: int = 0,
+    vectors: FloatMatrix | None = None,
+) -> Iterator[Group]:
+    """Put photographs into groups at random, or such that they are close to each other.
+
+    The supplement takes half of the photographs as true and half as distractor images, makes groups of five of each at
+    random, and pairs the groups. Photographs in random order, ten at a time, five of each ten true, is the same
+    distribution, and is what is done here. Photographs that are left over when the last group of a shuffle is full are
+    not used in it.
+
+    Args:
+        members: Numbers of the photographs of each split; their order matters for which groups come out.
+        seed: Of the first shuffle; the second has the next number, and so on.
+        vectors: (photographs, d), indexed by their numbers, what says how close two are; for topical groups only.
+
+    Raises:
+        CorpusError: A split has too few photographs for a document.
+    """
+    for split in SPLITS:
+        count = len(members.get(split, ()))
+        if 0 < count < settings.size:
+            raise CorpusError(
+                f"{split} has {count} photographs, a document needs {settings.size}: "
+                "give it more, or ask for smaller documents (pairs, distractor_images)"
+            )
+    for split in SPLITS:
+        if not len(members.get(split, ())):
+            continue
+        for shuffle in range(seed, seed + settings.shuffles_of(split)):
+            order = array("q", members[split])
+            random.Random(f"{split} {shuffle}").shuffle(order)
+            groups: Iterable[Sequence[int]]
+            if settings.topical and vectors is not None:
+                groups = topical_groups(order, vectors, settings.size)
+            else:
+                groups = _in_order(order, settings.size)
+            for number, group in enumerate(groups):
+                yield Group(split, shuffle, number, tuple(group))
+
+
+def _in_order(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Pieces of an order, one after the other."""
+    for start in range(0, len(order) - size + 1, size):
+        yield order[start : start + size]
+
+
+def documents_of(
+    photos: Sequence[Photo], groups: Iterable[Group], pools: Mapping[Split, Sequence[str]], shape: DocumentShape
+) -> Iterator[Values]:
+    """The documents of groups of photographs, given all captions of each split.
+
+    A document's id says split, shuffle, number and version: ``train-0-00012-3``. A caption counts as another image's
+    only if no image of the document has the same words.
+
+    Raises:
+        CorpusError: A split has too few captions for its distractors.
+    """
+    for group in groups:
+        yield from _versions(group, [photos[i] for i in group.photos], pools[group.split], shape)
+
+
+def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape: DocumentShape) -> Iterator[Values]:
+    """The documents of one group, given its photographs and all captions of its split."""
+    name = group.name
+    rng = random.Random(name)
+    drawn = list(photos)
+    if not group.divided:
+        rng.shuffle(drawn)  # where they are topical, the first ones are the closest
+    true = drawn[: shape.pairs]
+    images = list(drawn)
+    rng.shuffle(images)
+    own = {_words(text) for photo in drawn for text in photo.captions}
+    place = {photo.image: i for i, photo in enumerate(images)}
+    versions = shape.versions if group.split == "train" else 1
+    for version in range(min(versions, max(len(photo.captions) for photo in true))):
+        rng = random.Random(f"{name}-{version}")
+        # (text, the image it was written about): one that has fewer captions than there are versions starts again
+        pairs: list[tuple[str, int | None]] = [
+            (photo.captions[version % len(photo.captions)], place[photo.image]) for photo in true
+        ]
+        pairs += [(text, None) for text in _distractors(rng, pool, own, shape.distractor_captions, name)]
+        rng.shuffle(pairs)
+        yield {
+            "id": f"{name}-{version}",
+            "split": group.split,
+            "sentences": [text for text, _ in pairs],
+            "images": [photo.image for photo in images],
+            "links": [(sentence, image) for sentence, (_, image) in enumerate(pairs) if image is not None],
+        }
+
+
+def _distractors(rng: random.Random, pool: Sequence[str], own: set[str], count: int, name: str) -> list[str]:
+    """Captions, no two with the same words, and none of the group's own; ``CorpusError`` where there are too few."""
+    chosen: dict[str, str] = {}
+    for _ in range(20 * count):  # nearly always enough, and never slow however large the pool is
+        if len(chosen) == count:
+            break
+        text = pool[rng.randrange(len(pool))]
+        words = _words(text)
+        if words not in own:
+            chosen.setdefault(words, text)
+    if len(chosen) < count:
+        others = {_words(text): text for text in pool}
+        rest = [text for words, text in others.items() if words not in own and words not in chosen]
+        missing = count - len(chosen)
+        if len(rest) < missing:
+            raise CorpusError(
+                f"document {name}: {count} distractor captions are asked for and the other photographs of its split "
+                f"have {len(rest) + len(chosen)}; ask for fewer (distractor_captions)"
+            )
+        return [*chosen.values(), *rng.sample(rest, missing)]
+    return list(chosen.values())
+
+
+def _words(text: str) -> str:
+    """What two captions that say the same have in common: letters and digits."""
+    return NO_WORD.sub("", text.casefold()) or text
+
+
+def topical_groups(order: Sequence[int], vectors: FloatMatrix, size: int) -> list[list[int]]:
+    """Greedy nearest neighbours: the first photograph that is left takes the closest others with it.
+
+    Closeness is the cosine after subtraction of the mean over all of them. The first groups are the closest; the last
+    ones are made of what is left.
+
+    Args:
+        order: Numbers of photographs, in the order in which they may choose.
+        vectors: (photographs, d), indexed by these numbers.
+
+    Returns:
+        Groups of numbers, each beginning with the one that chose, then by falling closeness; fewer than ``size`` that
+        are left at the end are in none.
+    """
+    if len(order) < size:
+        return []
+    unit = vectors[np.asarray(order, dtype=np.intp)].astype(np.float32)
+    unit -= unit.mean(axis=0)
+    unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
+    numbers = np.asarray(order, dtype=np.intp)  # of the photographs that ``unit`` has rows for
+    left = np.ones(len(numbers), dtype=bool)
+    groups: list[list[int]] = []
+    while (remaining := int(left.sum())) >= size:
+        if remaining < len(left) // 2:  # rows of photographs that are taken cost time
+            numbers, unit, left = numbers[left], unit[left], np.ones(remaining, dtype=bool)
+        first = int(left.argmax())
+        closeness = unit @ unit[first]
+        closeness[~left] = -np.inf
+        closeness[first] = np.inf
+        nearest = np.argpartition(-closeness, size - 1)[:size]
+        nearest = nearest[np.lexsort((nearest, -closeness[nearest]))]
+        left[nearest] = False
+        groups.append([int(number) for number in numbers[nearest]])
+    return groups
+
 
 RULES: dict[str, dict[str, Any]] = {
     "mscoco": {},
@@ -44,16 +266,15 @@ class Settings(CaptionSettings, BuilderSettings):
     **Examples**
 
     - `iconotext corpus build captions --source captions.jsonl -o corpus.jsonl --validation 0.1 --test 0.1`
-    - `iconotext corpus build captions --source Flickr8k/ -o benchmark.jsonl --evaluation-shuffles 5`
-    - `iconotext corpus build captions --source results_20130124.token --images flickr30k-images -o flickr30k.parquet`
-    - `iconotext corpus build captions --source flickr8k/captions.jsonl -o dii.parquet --rule dii`
+    - `iconotext corpus build captions --source photographs/captions.jsonl -o benchmark.jsonl --evaluation-shuffles 5`
+    - `iconotext corpus build captions --source annotations/captions_val2014.json --images val2014 -o coco.parquet`
+    - `iconotext corpus build captions --source photographs/captions.jsonl -o dii.parquet --rule dii`
     """
 
     source: Path
-    """File of captions, or folder with one: JSON lines {"image": ..., "captions": [...]}, Flickr8k, Flickr30k, COCO,
-    or Pascal sentences."""
+    """File of captions, or folder with one: JSON lines {"image": ..., "captions": [...]}, or MSCOCO's annotations."""
 
-    format: Literal["auto", "jsonl", "flickr", "coco", "pascal"] = "auto"
+    format: Literal["auto", "jsonl", "coco"] = "auto"
     """Format of the captions; auto: as the files look."""
 
     images: Path | None = None

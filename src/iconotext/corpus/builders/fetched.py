@@ -24,9 +24,9 @@ from iconotext.corpus.formats.json_lines import json_lines
 from iconotext.errors import ImageError, OutputError, UnreachableError
 from iconotext.images import inspect
 from iconotext.read.web.polite import PoliteFetcher, Politeness
-from iconotext.strict_json import dump_json
+from iconotext.system.files import write_bytes
+from iconotext.system.strict_json import dump_json
 from iconotext.types import Image
-from iconotext.write import write_bytes
 
 SIGNATURES = (
     (0, b"\xff\xd8\xff", ".jpg"),

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from iconotext.corpus.image_files import named_by_address
 from iconotext.errors import CorpusError, ImageError
 from iconotext.images import decode
-from iconotext.strict_json import parse_json
+from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.corpus.builders.fetched import saved_image
 from iconotext.corpus.builders.folder import images_folder
-from iconotext.corpus.builders.settings import BuilderSettings
+from iconotext.corpus.builders.run import BuilderSettings
 from iconotext.corpus.builders.shards import with_images
 from iconotext.corpus.label_studio import annotated_row
 from iconotext.corpus.row import Row, UniqueIds
 from iconotext.errors import CorpusError
-from iconotext.strict_json import parse_json
+from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values

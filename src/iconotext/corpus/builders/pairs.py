@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from iconotext.corpus.builders.captioned.photos import Drop, read_photos
-from iconotext.corpus.builders.settings import BuilderSettings
-from iconotext.corpus.document_row import row_of
+from iconotext.corpus.builders.photos import Drop, read_photos
+from iconotext.corpus.builders.run import BuilderSettings
 from iconotext.corpus.formats.json_lines import json_lines
+from iconotext.corpus.row import row_of
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from iconotext.types import Document, Image, Sentence

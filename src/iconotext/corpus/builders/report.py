@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.corpus.row import SPLITS
 
 if TYPE_CHECKING:
-    from iconotext.corpus.published_sizes import PublishedSizes
-    from iconotext.corpus.stats import CorpusStats
+    from iconotext.corpus.stats import CorpusStats, PublishedSizes
 
 RULES = 100
 """Rules that are counted one by one; what others drop counts together, so that no source makes the report endless."""

@@ -19,23 +19,65 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.corpus.builders.find_images import check_of, known_checks, look_at
 from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
-from iconotext.corpus.builders.settings import BuilderSettings
-from iconotext.corpus.in_order import Watch, in_order, unwatched
 from iconotext.corpus.row import Row, parse_row
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
 from iconotext.plain_text import cell
-from iconotext.read.spool import Spool
-from iconotext.strict_json import dump_json
-from iconotext.write import check_overwrite, locked, open_atomic, put_in_place, reporting_full_disk, write_bytes
+from iconotext.system.files import check_overwrite, locked, open_atomic, put_in_place, reporting_full_disk, write_bytes
+from iconotext.system.processes import Watch, in_order, unwatched
+from iconotext.system.spool import Spool
+from iconotext.system.strict_json import dump_json
 
 if TYPE_CHECKING:
-    from iconotext.corpus.published_sizes import PublishedSizes
+    from iconotext.corpus.stats import PublishedSizes
+
+
+class BuilderSettings(BaseModel):
+    """Settings of a builder, from which its command is made.
+
+    Every field is an option with the field's docstring as its help; the docstring of the class is that of the command.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    source: Path | tuple[Path, ...]
+    """What is read."""
+
+    def sources(self) -> list[Path]:
+        """Files and folders that are read and must be there."""
+        return [self.source] if isinstance(self.source, Path) else list(self.source)
+
+
+class DataSetSettings(BuilderSettings):
+    """Settings of the builder of a published data set."""
+
+    source: Path
+    """Folder with the original files, as downloaded."""
+
+    images: Path | None = None
+    """Folder with the images, where they are not in the source."""
+
+    @property
+    def image_folder(self) -> Path:
+        """Where the images are."""
+        return self.images or self.source
+
+
+class FetchSettings(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
+    """How the images of a data set may be fetched from the web."""
+
+    fetch: bool = False
+    """Fetch images that are missing from the web, into the folder of the images."""
+
+    interval: float = Field(1.0, ge=0.1)
+    """Seconds between two requests to one server."""
 
 
 Item = TypeVar("Item")

@@ -16,10 +16,10 @@ from pydantic import Field
 
 from iconotext.corpus.builders.fetched import LEDGER
 from iconotext.corpus.builders.find_images import FoundImages
-from iconotext.corpus.builders.settings import DataSetSettings, FetchSettings
+from iconotext.corpus.builders.run import DataSetSettings, FetchSettings
 from iconotext.corpus.row import Part, Record, Row, UniqueIds
 from iconotext.errors import CorpusError, SettingError
-from iconotext.strict_json import dump_json
+from iconotext.system.strict_json import dump_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values

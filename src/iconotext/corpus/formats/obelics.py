@@ -20,7 +20,7 @@ from iconotext.corpus.formats.table import table_columns, table_parts, write_tab
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
 from iconotext.read.sentences import split_sentences
-from iconotext.strict_json import parse_json
+from iconotext.system.strict_json import parse_json
 
 COLUMNS = ("images", "metadata", "general_metadata", "texts")
 

@@ -22,7 +22,7 @@ from pydantic import Field, StrictInt, StrictStr, TypeAdapter, ValidationError
 from iconotext.corpus.formats.json_stream import lists, open_json
 from iconotext.corpus.row import Part, Problem, Record, Row, Split, json_of, parse_row, problems_of
 from iconotext.errors import CorpusError
-from iconotext.write import check_overwrite, open_atomic
+from iconotext.system.files import check_overwrite, open_atomic
 
 DOCUMENTS_FILE = "docs.json"
 

@@ -2,16 +2,187 @@
 
 from __future__ import annotations
 
+import tarfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
-from iconotext.corpus.tar import Tar, is_picture
 from iconotext.errors import CorpusError, OutputError
 from iconotext.read.sentences import split_sentences
-from iconotext.strict_json import parse_json
+from iconotext.system.strict_json import parse_json
+from iconotext.types import Member
+
+LARGEST = 64 * 2**20
+"""Largest member that is read, in bytes, since it is in memory."""
+
+MAX_MEMBERS = 1_000_000
+"""Largest number of members of a tar."""
+
+TEXTS = frozenset({"json", "txt", "cls", "md5", "npy", "npz", "pyd", "pth"})
+"""Suffixes of members that are no pictures."""
+
+
+class Place(NamedTuple):
+    """The position of a member in its tar, in bytes."""
+
+    start: int
+    size: int
+
+
+class Tar:
+    """The members of a tar by name.
+
+    Args:
+        path: An uncompressed tar.
+        address: If it is a temporary copy, the address of the original; else None.
+
+    Attributes:
+        refused: Reasons for which members were refused, with counts.
+        problem: Why it cannot be read to its end; None if it can.
+
+    Raises:
+        CorpusError: The tar cannot be read at all.
+    """
+
+    def __init__(self, path: Path, address: str | None = None) -> None:
+        self.path = path
+        self._address = address or str(path)
+        self.refused: Counter[str] = Counter()
+        self.problem: str | None = None
+        self._members: dict[str, Place] = {}
+        self._by_last: dict[str, str] = {}
+        self._by_address: dict[str, str] | None = None
+        self._list()
+
+    def _list(self) -> None:
+        size = self.path.stat().st_size if self.path.is_file() else 0
+        try:
+            with tarfile.open(self.path, "r:") as tar:
+                end = -1
+                while (member := tar.next()) is not None:
+                    if member.size < 0 or member.offset_data <= end:  # would lead back, into an endless loop
+                        raise CorpusError("a member of less than no bytes")
+                    end = member.offset_data
+                    if len(self._members) >= MAX_MEMBERS:
+                        raise CorpusError(f"more than {MAX_MEMBERS:,} members")
+                    tar.members = []  # type: ignore[attr-defined]  # else it would keep all of them
+                    if member.isdir():
+                        continue
+                    if reason := self._refusal(member, size):
+                        self.refused[reason] += 1
+                        continue
+                    name = str(PurePosixPath(member.name))
+                    self._members[name] = Place(member.offset_data, member.size)
+                    self._by_last.setdefault(PurePosixPath(name).name, name)
+        except FileNotFoundError as error:
+            raise CorpusError(f"{self.path}: no such file") from error
+        except (tarfile.TarError, CorpusError, OSError, ValueError, OverflowError, RecursionError) as error:
+            said = " ".join(str(error).split()) or type(error).__name__
+            if not self._members:
+                raise CorpusError(
+                    f"{self.path}: no tar that can be read ({said}); a packed one must be unpacked"
+                ) from error
+            self.problem = f"{self.path.name}: {said}"
+
+    def _refusal(self, member: tarfile.TarInfo, size: int) -> str | None:
+        if not member.isreg() or member.issparse():
+            return "a link, a device or the like"
+        path = PurePosixPath(member.name)
+        odd = "\\" in member.name or not member.name.isprintable()
+        if odd or path.is_absolute() or ".." in path.parts or not path.name:
+            return "a name that leads out of the archive"
+        if member.size > LARGEST:
+            return f"larger than {LARGEST // 2**20} MiB"
+        if member.offset_data + member.size > size:
+            return "cut off"
+        return "a name that is there already" if str(path) in self._members else None
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a member has exactly this name."""
+        return name in self._members
+
+    def __iter__(self) -> Iterator[str]:
+        """Names in the order of the archive."""
+        return iter(self._members)
+
+    def find(self, source: str) -> str | None:
+        """The member that a document refers to: by its name, its name without folders, or its original address."""
+        if source in self._members:
+            return source
+        clean = str(PurePosixPath(source))
+        if clean in self._members:
+            return clean
+        if "://" in source:
+            return self._addresses().get(source)
+        return self._by_last.get(PurePosixPath(source).name)
+
+    def member(self, name: str) -> Member:
+        """The place of a member."""
+        return Member(self._address, *self._members[name])
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a member; ``CorpusError`` if the file has changed since."""
+        start, size = self._members[name]
+        try:
+            with open(self.path, "rb") as file:  # unbuffered; on a network drive a read may give less than asked for
+                file.seek(start)
+                data = file.read(size)
+        except OSError as error:
+            raise CorpusError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+        if len(data) != size:
+            raise CorpusError(f"{self.path}: was cut off while it was read")
+        return data
+
+    def samples(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Groups of consecutive members with the same name up to the first dot: name, and suffix to member."""
+        key, parts = None, dict[str, str]()
+        for name in self._members:
+            folder, last = str(PurePosixPath(name).parent), PurePosixPath(name).name
+            stem, _, suffix = last.partition(".")
+            own = stem if folder == "." else f"{folder}/{stem}"
+            if own != key:
+                if key is not None and parts:
+                    yield key, parts
+                key, parts = own, {}
+            parts[suffix] = name
+        if key is not None and parts:
+            yield key, parts
+
+    def _addresses(self) -> dict[str, str]:
+        """Address to picture, as img2dataset writes it into the ``.json`` beside each picture."""
+        if self._by_address is None:
+            self._by_address = {}
+            for _, parts in self.samples():
+                images = [name for suffix, name in parts.items() if is_picture(suffix)]
+                if "json" not in parts or not images:
+                    continue
+                try:
+                    said = parse_json(self.read(parts["json"]).decode())
+                except ValueError:
+                    continue
+                if isinstance(said, dict) and isinstance(address := said.get("url"), str):
+                    self._by_address.setdefault(address, images[0])
+        return self._by_address
+
+
+def tar_beside(corpus: Path) -> Path | None:
+    """The tar with the pictures of a corpus: ``00017.tar`` for ``00017.jsonl.gz``, or the corpus itself."""
+    name = corpus.name.lower()
+    for packed in (".gz", ".zst", ".zip"):
+        name = name.removesuffix(packed)
+    if name.endswith(".tar"):
+        return corpus if corpus.is_file() else None
+    stem = corpus.name[: len(name) - len(PurePosixPath(name).suffix)]
+    tar = corpus.with_name(f"{stem}.tar") if stem else None
+    return tar if tar is not None and not corpus.is_dir() and tar.is_file() else None
+
+
+def is_picture(suffix: str) -> bool:
+    """Whether a member of this suffix may be a picture; ``0.jpg`` is the suffix of a sample's first picture."""
+    return suffix.rpartition(".")[2].lower() not in TEXTS
 
 
 def sample_parts(path: Path) -> Iterator[Part]:

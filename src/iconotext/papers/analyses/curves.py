@@ -1,7 +1,7 @@
 """What training logged, by epoch: objective and AUC on the validation documents (Hessel 2019, Fig. 3, S1), and samples.
 
 Li 2021 trust that NegTK "will have a high probability to choose those image-sentence pairs without an edge", and that
-TK chooses pairs that have one, and measure neither. ``iconotext.train.sampling`` counts how often the links that
+TK chooses pairs that have one, and measure neither. ``iconotext.train.validate`` counts how often the links that
 training takes for likely, or for unlikely, are gold links.
 """
 
@@ -18,7 +18,7 @@ from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, legend_above, write_figure
 from iconotext.papers.render import Grid
 from iconotext.plain_text import percent
-from iconotext.train.log import LOG
+from iconotext.train.finish import LOG
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -164,7 +164,7 @@ def read_sampling(folder: Path) -> Curve:
     Raises:
         CorpusError: See ``read_log``; or nothing was counted.
     """
-    from iconotext.train.sampling import Sampling
+    from iconotext.train.validate import Sampling
 
     found = read_log(folder, Sampling._fields)
     if any(math.isnan(share) for shares in found.values.values() for share in shares):
@@ -177,7 +177,7 @@ def read_sampling(folder: Path) -> Curve:
 
 def sampling_grid(found: Sequence[Curve]) -> Grid:
     """The first and the last epoch of each run, for people."""
-    from iconotext.train.sampling import SAMPLE, Sampling
+    from iconotext.train.validate import SAMPLE, Sampling
 
     rows = [
         [f"{each.name}, epoch {each.epochs[at]}", *(percent(each.values[name][at], 1) for name in Sampling._fields)]

@@ -12,17 +12,253 @@ The paper says "we mean-pool the image/sentence representations and reduce to 20
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError, SettingError, ShapeError
+from iconotext.evaluate.results import Evaluation, Scored, matched, read_results
+from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, interval_ends
+from iconotext.papers.analyses.object_detection import detected_in, encoded_classes
+from iconotext.papers.analyses.seeds import drawn_anew
 from iconotext.papers.analyses.settings import DIMENSIONS, DifficultySettings
-from iconotext.papers.render import Grid
+from iconotext.papers.render import Bold, Grid
 from iconotext.plain_text import counted, percent
+
+if TYPE_CHECKING:
+    from iconotext.encoders.encoder import Encoder
+    from iconotext.types import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Rank correlation of two models.
+
+    Attributes:
+        rho: Spearman's ρ of their AUC per document, -1 to 1; None if a model gives every document the same AUC.
+    """
+
+    first: str
+    second: str
+    rho: float | None
+    documents: int
+
+
+def correlations(evaluations: Mapping[str, Evaluation]) -> list[Correlation]:
+    """Spearman's ρ of the per-document AUC for every pair of models, in the order of the names.
+
+    Args:
+        evaluations: Name of a model to its scores, at least two, all of the same documents.
+
+    Raises:
+        SettingError: There are fewer than two models.
+        CorpusError: They are not of the same documents, or fewer than three have a defined AUC.
+    """
+    if len(evaluations) < 2:
+        raise SettingError("a correlation needs the results of at least two models")
+    return [_correlation(first, second, evaluations) for first, second in combinations(evaluations, 2)]
+
+
+def named_results(paths: Sequence[Path]) -> dict[str, Evaluation]:
+    """Results by name of their model, or of their file if models have no names or the same one.
+
+    Raises:
+        CorpusError: A file cannot be read, or is named twice.
+    """
+    read = {path: read_results(path) for path in paths}
+    if len(read) < len(paths):
+        raise CorpusError("a results file is named twice")
+    models = [results.model for results in read.values()]
+    stems = [path.stem for path in read]
+    unique = all(models) and len(set(models)) == len(models)
+    names = models if unique else stems if len(set(stems)) == len(stems) else [str(path) for path in read]
+    return {name: results.evaluation for name, results in zip(names, read.values(), strict=True)}
+
+
+def lowest(found: list[Correlation]) -> Correlation | None:
+    """The pair with the lowest ρ; None if no pair has one."""
+    defined = [each for each in found if each.rho is not None]
+    return min(defined, key=lambda each: each.rho or 0.0, default=None)
+
+
+def as_dict(found: list[Correlation]) -> dict[str, Any]:
+    """For JSON."""
+    least = lowest(found)
+    pairs = [{"models": [c.first, c.second], "spearman": c.rho, "documents": c.documents} for c in found]
+    return {"pairs": pairs, "lowest": None if least is None else [least.first, least.second]}
+
+
+def correlation_grid(found: list[Correlation]) -> Grid:
+    """For people; the lowest of several is bold."""
+    least = lowest(found) if len(found) > 1 else None
+    rows = []
+    for each in found:
+        rho = "–" if each.rho is None else f"{each.rho:.3f}"
+        rows.append([f"{each.first}, {each.second}", [Bold(rho) if each is least else rho], f"{each.documents:,}"])
+    return Grid("", ["Models", "Spearman's ρ", "Documents"], rows)
+
+
+def _correlation(first: str, second: str, evaluations: Mapping[str, Evaluation]) -> Correlation:
+    from scipy.stats import rankdata
+
+    try:
+        one, other = matched(evaluations[first], evaluations[second])
+    except CorpusError as error:
+        raise CorpusError(f"{first} and {second}: {error}") from error
+    if len(one) < 3:
+        raise CorpusError(
+            f"{first} and {second}: a correlation needs three documents with an AUC, there are {len(one)}"
+        )
+    ranks = np.stack([rankdata([document.auc for document in side]) for side in (one, other)])
+    flat = bool((np.ptp(ranks, axis=1) == 0).any())
+    rho = None if flat else float(np.clip(np.corrcoef(ranks)[0, 1], -1, 1))
+    return Correlation(first, second, rho, len(one))
+
+
+FEWEST = 5
+"""Smallest number of documents: features, constant, and some more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """R² of the regression of the AUC on image and text spread.
+
+    Attributes:
+        before: Of the first model, 0 to 1.
+        before_interval: 95 % interval over resampled documents and seeds.
+        after_interval: Likewise.
+        interval: Of the difference, with the same resamplings for both models.
+    """
+
+    before: float
+    after: float
+    before_interval: Interval
+    after_interval: Interval
+    difference: float
+    interval: Interval
+    documents: int
+    seeds: int
+
+
+def explained_by_spread(
+    before: Mapping[int, Sequence[float]],
+    after: Mapping[int, Sequence[float]],
+    spreads: Sequence[tuple[float, float]],
+    *,
+    resamplings: int = RESAMPLINGS,
+    seed: int = 0,
+) -> Explained:
+    """Compare how much of two models' AUC is explained by spread.
+
+    Args:
+        before: Seed to the AUC of each document.
+        after: The same for the other model, documents in the same order; only common seeds are used.
+        spreads: Image and text spread of each document.
+
+    Raises:
+        ShapeError: The numbers of documents differ.
+        CorpusError: There are too few documents, or no seed in common.
+    """
+    features = np.asarray(spreads, np.float64).reshape(-1, 2)
+    common = [each for each in before if each in after]
+    if not common:
+        raise CorpusError("the two models have no seed in common, so there is nothing to compare")
+    sides = [np.array([side[each] for each in common], np.float64) for side in (before, after)]
+    if any(side.shape != (len(common), len(features)) for side in sides):
+        raise ShapeError(f"AUCs {sides[0].shape} and {sides[1].shape} for {len(features)} documents")
+    if len(features) < FEWEST:
+        raise CorpusError(f"{len(features)} documents are too few to explain their AUC: take at least {FEWEST}")
+
+    def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([[r2(each, features, counts) for each in side] for side in sides]).transpose(1, 2, 0)
+
+    one, other = shares(np.ones((1, len(features))))[:, 0].mean(axis=0).tolist()
+    first, second = drawn_anew(shares, *sides[0].shape, resamplings=resamplings, seed=seed).T
+    before_, after_, gain = (as_interval(interval_ends(each)) for each in (first, second, second - first))
+    return Explained(one, other, before_, after_, other - one, gain, len(features), len(common))
+
+
+def r2(target: NDArray[np.float64], features: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(draws,) R², 0 to 1, of regressions of a target on features and a constant; 0 if the target is constant.
+
+    Args:
+        target: (documents,).
+        features: (documents, features).
+        counts: (draws, documents) how often each document was drawn.
+    """
+    # Centred and scaled: products of the raw columns would lose significant digits.
+    deviation = features.std(axis=0)
+    columns = (features - features.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    design = np.column_stack([np.ones(len(columns)), columns])
+    centred = target - target.mean()
+    width = design.shape[1]
+    products = (counts @ (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)).reshape(-1, width, width)
+    moments = counts @ (design * centred[:, None])
+    drawn = counts.sum(axis=1)
+    total = counts @ centred**2 - moments[:, 0] ** 2 / drawn
+    # A pseudo-inverse, since a feature may be constant in a resampling.
+    weights = np.einsum("rij,rj->ri", np.linalg.pinv(products, rcond=1e-10, hermitian=True), moments)
+    explained = np.einsum("ri,ri->r", weights, moments) - moments[:, 0] ** 2 / drawn
+    varies = total > 1e-12 * np.maximum(counts @ target**2, 1e-300)
+    shares: NDArray[np.float64] = np.where(varies, explained / np.where(varies, total, 1), 0.0)
+    return np.clip(shares, 0.0, 1.0)
+
+
+LEVELS = ("high", "middle", "low")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The spread of a document's images, and of its sentences, 0 to 1."""
+
+    id: str
+    image: float
+    text: float
+
+    @property
+    def both(self) -> float:
+        """Their sum, by which documents are sorted."""
+        return self.image + self.text
+
+
+def spreads(documents: Iterable[Document], encoder: Encoder) -> Iterator[Spread]:
+    """The spread of each document with at least two readable images.
+
+    Args:
+        documents: With or without gold links.
+        encoder: Its text backbone encodes sentences, the pooled features of its image backbone are the images' vectors.
+    """
+    for document in filter(lambda each: each.sentences, documents):
+        images, sentences = vectors_seen(document, encoder)
+        if len(images) > 1:
+            yield Spread(document.id, spread(images), spread(sentences))
+
+
+def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
+    """``count`` documents each of the highest, middle and lowest spread, each once; ``CorpusError`` for none."""
+    if not found:
+        raise CorpusError("no document has two pictures that can be seen, so none has a spread")
+    ordered = sorted(found, key=lambda each: (-each.both, each.id))
+    middle = max(0, (len(ordered) - count) // 2)
+    places = (range(count), range(middle, middle + count), range(len(ordered) - count, len(ordered)))
+    chosen: dict[str, tuple[str, Spread]] = {}
+    for level, own in zip(LEVELS, places, strict=True):
+        for each in (ordered[place] for place in own if 0 <= place < len(ordered)):
+            chosen.setdefault(each.id, (level, each))
+    return list(chosen.values())
+
+
+def detected(documents: Iterable[Document], encoder: Encoder, k: int) -> Iterator[Scored]:
+    """Object detection's scores for documents, with k class names per image; ``FeatureError`` without a classifier."""
+    classes = encoded_classes(encoder)
+    for document in documents:
+        yield Scored(document.id, detected_in(document, encoder, classes, k)[0][k - 1], document.links)
+
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +266,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.floating]
-    from iconotext.encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate.results import Evaluation
     from iconotext.types import Document, FloatMatrix
 
@@ -261,7 +497,7 @@ def corpus_difficulty(
         CorpusError, FeatureError, SettingError: See ``document_vectors``, ``load_bridge``, ``explain``.
     """
     from iconotext.corpus.store import read_corpus
-    from iconotext.encoder import load_bridge
+    from iconotext.encoders.encoder import load_bridge
 
     encoder = load_bridge(
         **settings.model_dump(exclude={"dimensions"}),

@@ -8,27 +8,73 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from iconotext.errors import CorpusError, ShapeError
+from iconotext.errors import CorpusError, FeatureError, ShapeError
 from iconotext.evaluate.metrics import checked_scores, gold_matrix
 from iconotext.evaluate.results import DocumentScores, Evaluation, Scored, score_document
-from iconotext.features.vocabulary import words_of
+from iconotext.features.word_vectors import words_of
 from iconotext.plain_text import readable
 from iconotext.report.embedded import embed
 from iconotext.report.flow import title
 from iconotext.report.page import filled
-from iconotext.similarity.matching import best_matching
+from iconotext.similarity.assignment import best_matching
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.encoders.folder import StoredModel
     from iconotext.features.regions import RegionSource
+    from iconotext.networks.recurrent import WordLSTM
     from iconotext.types import Document, FloatMatrix, Image
+
+
+class WordWeight(NamedTuple):
+    """The weight of a word, 0 to 1, with sum 1 in a sentence. Unknown words share one vector."""
+
+    word: str
+    known: bool
+    weight: float
+
+
+def attention_of(model: str) -> Callable[[str], list[WordWeight]] | None:
+    """A function that weighs the words of a sentence with a model (see ``load_encoder``); None without attention."""
+    from iconotext.encoders.folder import init_folder, is_model_folder, load_model
+
+    stored = load_model(init_folder(model)) if is_model_folder(init_folder(model)) else None
+    return partial(word_weights, stored) if stored is not None and _attending(stored) else None
+
+
+def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
+    """The words of a sentence that are read, with their weights; ``FeatureError`` if the model has no attention."""
+    import torch
+
+    from iconotext.features.word_vectors import words_of
+
+    text, settings = _attending(stored), stored.recipe.words
+    if text is None or stored.vocabulary is None or settings is None:
+        raise FeatureError(
+            f'the model {stored.name} has no attention over words: text.kind = "lstm" with text.attention has one'
+        )
+    ids = stored.vocabulary.ids(sentence, max_tokens=settings.max_tokens)
+    with torch.inference_mode():
+        weights = text.attention_weights(torch.tensor(ids), torch.tensor([len(ids)])).tolist()
+    words = words_of(sentence)[: settings.max_tokens]
+    return [WordWeight(word, number > 0, weight) for word, number, weight in zip(words, ids, weights, strict=False)]
+
+
+def _attending(stored: StoredModel) -> WordLSTM | None:
+    """The text side of a model if it has attention over words."""
+    from iconotext.networks.recurrent import WordLSTM
+
+    text = stored.model.text
+    return text if isinstance(text, WordLSTM) and text.attention is not None else None
+
 
 EDGES = 5
 CONCEPTS = 5
@@ -110,7 +156,7 @@ def concept_source(model: str, image: str | None = None) -> RegionSource | None:
         model: As for ``load_encoder``.
         image: Detector, backbone or file of regions; None for the model's own.
     """
-    from iconotext.embed.folder import RECIPE, init_folder, is_model_folder
+    from iconotext.encoders.folder import RECIPE, init_folder, is_model_folder
     from iconotext.features import load_regions
     from iconotext.recipe import load_recipe
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import FeatureError, SettingError, ShapeError
-from iconotext.evaluate.intervals import RESAMPLINGS
 from iconotext.evaluate.results import DocumentScores, Evaluation, score_document
+from iconotext.evaluate.statistics import RESAMPLINGS
 
 if TYPE_CHECKING:
-    from iconotext.encoder import Encoder
+    from iconotext.encoders.encoder import Encoder
     from iconotext.types import Document, FloatMatrix
 
 LARGEST_K = 20

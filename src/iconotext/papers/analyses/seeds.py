@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.intervals import (
+from iconotext.evaluate.results import METRICS, Evaluation, matched, totals_and_weights
+from iconotext.evaluate.statistics import (
     RESAMPLINGS,
     Interval,
     as_interval,
@@ -18,8 +19,6 @@ from iconotext.evaluate.intervals import (
     interval_ends,
     resampled_counts,
 )
-from iconotext.evaluate.results import METRICS, Evaluation, totals_and_weights
-from iconotext.evaluate.significance import matched
 
 _SEEDS_STREAM = 1
 """Seeds are drawn from another random stream than documents."""

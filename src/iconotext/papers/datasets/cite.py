@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.papers.datasets.annotation_table import TableRow
-from iconotext.papers.datasets.clean_text import clean_text
 from iconotext.papers.datasets.labelled_pairs import (
+    PUBLISHED,
     DataSet,
     LabelledSettings,
     Pair,
+    TableRow,
     kept_answer,
     labelled_documents,
 )
-from iconotext.papers.datasets.pair_splits import PUBLISHED
+from iconotext.papers.datasets.wiki import clean_text
 from iconotext.relations import RELATIONS
 
 if TYPE_CHECKING:

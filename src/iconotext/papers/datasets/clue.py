@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.builders.settings import FetchSettings
-from iconotext.papers.datasets.annotation_table import TableRow
-from iconotext.papers.datasets.clean_text import clean_text
+from iconotext.corpus.builders.run import FetchSettings
 from iconotext.papers.datasets.labelled_pairs import (
+    PUBLISHED,
     DataSet,
     LabelledSettings,
     Pair,
+    TableRow,
     kept_answer,
     labelled_documents,
 )
-from iconotext.papers.datasets.pair_splits import PUBLISHED
+from iconotext.papers.datasets.wiki import clean_text
 from iconotext.relations import CLUE as RELATIONS
 
 if TYPE_CHECKING:

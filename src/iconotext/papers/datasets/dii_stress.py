@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import SPLITS
+from iconotext.corpus.stats import PUBLISHED
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.story_dii import DII
 from iconotext.papers.datasets.vist import Story, StorySettings, read_stories
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
-    from iconotext.read.spool import Spool
+    from iconotext.system.spool import Spool
 
 TRIES = 20
 """For each caption that is wanted; nearly always enough, and never slow however many there are to draw from."""

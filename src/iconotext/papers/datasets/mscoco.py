@@ -8,17 +8,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from iconotext.corpus.builders.captioned.coco import COCO, coco_photos, read_annotations
-from iconotext.corpus.builders.captioned.documents import DocumentShape, Group, documents_of
-from iconotext.corpus.builders.captioned.photos import NO_IMAGE, Photo, captions_of, usable_photos
+from iconotext.corpus.builders.captions import DocumentShape, Group, documents_of
 from iconotext.corpus.builders.find_images import ImageFolders
-from iconotext.corpus.builders.settings import DataSetSettings
-from iconotext.corpus.published_sizes import PUBLISHED
+from iconotext.corpus.builders.photos import (
+    COCO,
+    NO_IMAGE,
+    Photo,
+    captions_of,
+    coco_photos,
+    read_annotations,
+    usable_photos,
+)
+from iconotext.corpus.builders.run import DataSetSettings
 from iconotext.corpus.row import Split
+from iconotext.corpus.stats import PUBLISHED
 from iconotext.errors import CorpusError
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.captioned.annotations import Annotations
+    from iconotext.corpus.builders.photos import Annotations
     from iconotext.corpus.builders.run import Build, Values
 
 TRAIN_2014 = "captions_train2014.json"

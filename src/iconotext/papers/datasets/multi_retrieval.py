@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.find_images import FoundImages
-from iconotext.corpus.builders.settings import DataSetSettings
+from iconotext.corpus.builders.run import DataSetSettings
 from iconotext.corpus.builders.shards import only_there
 from iconotext.corpus.formats.json_stream import source_file
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
-from iconotext.corpus.published_sizes import PUBLISHED
+from iconotext.corpus.stats import PUBLISHED
 from iconotext.corpus.store import read_records
 from iconotext.errors import OutputError, SettingError
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE, check_copy, copy_feature_table

@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from iconotext.errors import CorpusError
 from iconotext.extras import require
-from iconotext.strict_json import parse_json
+from iconotext.system.strict_json import parse_json
 
 PLAIN = frozenset(("", ".jsonl", ".ndjson", ".json", ".txt"))
 OPENERS: Mapping[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.open, ".xz": lzma.open, ".gz": gzip.open}

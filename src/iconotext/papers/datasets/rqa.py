@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from iconotext.corpus.builders.captioned.photos import is_text
 from iconotext.corpus.builders.find_images import NamedImages
-from iconotext.corpus.builders.settings import DataSetSettings
+from iconotext.corpus.builders.photos import is_text
+from iconotext.corpus.builders.run import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
-from iconotext.corpus.published_sizes import PUBLISHED
 from iconotext.corpus.row import Split, UniqueIds
 from iconotext.corpus.split import Shares, share_out
+from iconotext.corpus.stats import PUBLISHED
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.clean_text import clean_text
+from iconotext.papers.datasets.wiki import clean_text
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values

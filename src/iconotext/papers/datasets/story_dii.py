@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.published_sizes import PUBLISHED
+from iconotext.corpus.stats import PUBLISHED
 from iconotext.papers.datasets.vist import PHOTOGRAPHS, Joined, Part, StorySettings, Tier, story_documents
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.captioned.photos import Drop
+    from iconotext.corpus.builders.photos import Drop
     from iconotext.corpus.builders.run import Build, Values
     from iconotext.corpus.row import Split
 

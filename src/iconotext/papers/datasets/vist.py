@@ -17,16 +17,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from iconotext.corpus.builders.find_images import MISSING, NamedImages
-from iconotext.corpus.builders.settings import DataSetSettings
+from iconotext.corpus.builders.run import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
 from iconotext.corpus.row import Split
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets.clean_text import clean_text
+from iconotext.papers.datasets.wiki import clean_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from iconotext.corpus.builders.captioned.photos import Drop
+    from iconotext.corpus.builders.photos import Drop
     from iconotext.corpus.builders.run import Build, Values
 
 WEB = "http://visionandlanguage.net/VIST/dataset.html"

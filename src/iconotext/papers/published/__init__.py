@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from iconotext.corpus.published_sizes import TABLE_1
+from iconotext.corpus.stats import TABLE_1
 
 PAPERS = ("hessel2019", "li2021", "alikhani2021")
 

@@ -6,8 +6,19 @@ difference could be chance, and how small a difference the study could have seen
 """
 
 from iconotext.papers.studies.results import StudyResults, export_votes, study_results
-from iconotext.papers.studies.study import ANSWERS, Contenders, create_study, find_studies
-from iconotext.papers.studies.voting import Progress, ShownPair, next_pair, progress, shown_images, undo, vote
+from iconotext.papers.studies.study import (
+    ANSWERS,
+    Contenders,
+    Progress,
+    ShownPair,
+    create_study,
+    find_studies,
+    next_pair,
+    progress,
+    shown_images,
+    undo,
+    vote,
+)
 
 __all__ = [
     "ANSWERS",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,14 +14,112 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from iconotext.evaluate.agreement import krippendorff_alpha
+from iconotext.errors import SettingError
+from iconotext.evaluate.statistics import krippendorff_alpha
 from iconotext.papers.published import published_cells
 from iconotext.papers.render import Grid
-from iconotext.papers.studies.preference import POWER, SIGNIFICANCE, Preference, preference
-from iconotext.papers.studies.study import About, about_study, transaction
-from iconotext.papers.studies.voting import Progress, progress_of
+from iconotext.papers.studies.study import About, Progress, about_study, progress_of, transaction
 from iconotext.plain_text import cell, counted, percent
-from iconotext.write import write_text
+from iconotext.system.files import write_text
+
+POWER = 0.95
+SIGNIFICANCE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """The first model against the second.
+
+    Attributes:
+        pairs: That were judged.
+        difference: Share that is better less share that is worse, -1 to 1.
+        t: Of the t-test; None with fewer than two pairs, or where all pairs say the same.
+        p: Its p value; None with t.
+        effect: Cohen's d; None with t.
+        p_sign: Of the exact sign test; 1 where no pair has a preference.
+        smallest_effect: the smallest |d| that a t-test of this number of pairs detects with the wanted power and
+            significance; None with fewer than two pairs.
+    """
+
+    pairs: int
+    difference: float
+    t: float | None
+    p: float | None
+    effect: float | None
+    p_sign: float
+    smallest_effect: float | None
+
+
+def preference(scores: Sequence[int], *, power: float = POWER, significance: float = SIGNIFICANCE) -> Preference | None:
+    """Test whether the first model is preferred; None where there are no pairs.
+
+    Args:
+        scores: For each pair 1 (the first is better), -1 (worse) or 0.
+        power: Probability, 0 to 1, of detecting the smallest effect.
+        significance: Probability, 0 to 1, of seeing an effect where there is none.
+
+    Raises:
+        SettingError: Power and significance are not ``0 < significance < power < 1``.
+    """
+    n = len(scores)
+    detectable = smallest_effect(n, power=power, significance=significance)
+    if not n:
+        return None
+    from scipy.stats import binomtest, ttest_1samp
+
+    better, worse = scores.count(1), scores.count(-1)
+    mean = (better - worse) / n
+    p_sign = float(binomtest(better, better + worse).pvalue) if better + worse else 1.0
+    if n < 2 or len(set(scores)) == 1:  # no deviation: t would be 0/0, or infinite
+        return Preference(n, mean, None, None, None, p_sign, detectable)
+    test = ttest_1samp(list(scores), 0.0)
+    t = float(test.statistic)
+    return Preference(n, mean, t, float(test.pvalue), t / math.sqrt(n), p_sign, detectable)
+
+
+def smallest_effect(pairs: int, *, power: float = POWER, significance: float = SIGNIFICANCE) -> float | None:
+    """Sensitivity: the smallest |d| that a two-sided one-sample t-test of ``pairs`` pairs detects.
+
+    Returns:
+        Cohen's d; None with fewer than two pairs, which detect nothing.
+
+    Raises:
+        SettingError: Power and significance are not ``0 < significance < power < 1``.
+    """
+    if not 0 < significance < power < 1:
+        raise SettingError(f"power is {power} and significance {significance}; expected 0 < significance < power < 1")
+    if pairs < 2:
+        return None
+    from scipy.optimize import brentq
+    from scipy.stats import nct, t
+
+    critical = float(t.isf(significance / 2, pairs - 1))
+
+    def missing(effect: float) -> float:
+        shift = effect * math.sqrt(pairs)
+        # Significant the other way round. SciPy has no number where this is next to impossible (below 1e-15), which is
+        # why statsmodels' ``TTestPower`` fails on few pairs and on very many.
+        wrong = float(nct.cdf(-critical, pairs - 1, shift))
+        return float(nct.sf(critical, pairs - 1, shift)) + (0.0 if math.isnan(wrong) else wrong) - power
+
+    upper = 1.0
+    while missing(upper) < 0:
+        upper *= 2
+    return float(brentq(missing, 0.0, upper, xtol=1e-10))
+
+
+def pairs_needed(effect: float) -> int:
+    """The smallest number of pairs that detects this |d|; ``SettingError`` unless it is above 0."""
+    if not effect > 0:
+        raise SettingError(f"effect is {effect}; a study can be planned for effects above 0")
+    low, high = 1, 2
+    while (smallest_effect(high) or math.inf) > effect:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if (smallest_effect(middle) or math.inf) > effect else (low, middle)
+    return high
+
 
 BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY = "better", "worse", "both good", "both bad", "no majority"
 

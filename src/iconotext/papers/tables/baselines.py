@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.embed.folder import VOCABULARY
+from iconotext.encoders.folder import VOCABULARY
 from iconotext.errors import FeatureError
 from iconotext.evaluate.results import Results, Scored, evaluate, write_results
-from iconotext.features.vocabulary import load_vocabulary
-from iconotext.features.word2vec import WORD2VEC, train_word2vec
+from iconotext.features.word_vectors import WORD2VEC, load_vocabulary, train_word2vec
 from iconotext.papers.tables.comparison import Notify
-from iconotext.papers.tables.folder import VALIDATION_K, about_results, results_path
 from iconotext.papers.tables.rows import DETECTION, RANDOM, Row
+from iconotext.papers.tables.runs import VALIDATION_K, about_results, results_path
+from iconotext.system.files import write_text
 from iconotext.train.prepared import Prepared, TrainingSentences
-from iconotext.write import write_text
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
@@ -40,7 +39,7 @@ def score_baselines(
 
 def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
     """Score random numbers on the test documents, if that was not done before."""
-    from iconotext.evaluate.random_scores import random_scores
+    from iconotext.evaluate.scores import random_scores
 
     path = results_path(folder, RANDOM)
     if path.is_file():
@@ -63,7 +62,7 @@ def score_object_detection(
 ) -> str | None:
     """Score object detection on the test documents, if that was not done before; why it could not be, if so."""
     from iconotext.corpus.store import read_corpus
-    from iconotext.encoder import load_bridge
+    from iconotext.encoders.encoder import load_bridge
     from iconotext.papers.analyses.object_detection import evaluate_object_detection
 
     path = results_path(folder, DETECTION)

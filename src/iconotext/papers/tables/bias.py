@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import CorpusError
-from iconotext.papers.analyses.bias import bias_grid, measure, write_distances
-from iconotext.papers.analyses.difficulty import spread
-from iconotext.papers.analyses.distances import ImageVectors, negative_distances
-from iconotext.papers.analyses.explained import Explained, explained_by_spread
+from iconotext.papers.analyses.bias import ImageVectors, bias_grid, measure, negative_distances, write_distances
+from iconotext.papers.analyses.difficulty import Explained, explained_by_spread, spread
 from iconotext.papers.published import published_facts
 from iconotext.papers.render import Drawing, Grid, Note, Section, difference, percent, points
+from iconotext.papers.tables.agreement import rows_of, seen_through, vectors_of
 from iconotext.papers.tables.comparison import Comparison
-from iconotext.papers.tables.differences import BySeed
-from iconotext.papers.tables.document_vectors import rows_of, seen_through, vectors_of
+from iconotext.papers.tables.results_grid import BySeed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,15 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.papers.published import PublishedTable
 from iconotext.papers.render import Footnote, Section, report_page
-from iconotext.papers.tables.fidelity import differing, line, of_data
-from iconotext.papers.tables.folder import PAGE, RESULTS, TABLE
-from iconotext.papers.tables.rows import Row
-from iconotext.papers.tables.runs import runs_of
-from iconotext.strict_json import parse_json
-from iconotext.write import write_text
+from iconotext.papers.tables.rows import (
+    Row,
+    differing,
+    line,
+    of_data,
+)
+from iconotext.papers.tables.runs import (
+    PAGE,
+    RESULTS,
+    TABLE,
+    runs_of,
+)
+from iconotext.system.files import write_text
+from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
+
 
 Notify = Callable[[str], None]
 """Called with what is being done, for people."""
@@ -86,7 +95,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TableReport:
     """What is written about a comparison; without any sections, neither ``table.md`` nor ``table.html`` is."""
 
     title: str
@@ -132,7 +141,7 @@ def write_pages(folder: Path, title: str, sections: Sequence[Section]) -> None:
         write_text(folder / PAGE, report_page(title, sections), force=True)
 
 
-def write_report(comparison: Comparison, report: Report) -> dict[str, Any]:
+def write_report(comparison: Comparison, report: TableReport) -> dict[str, Any]:
     """Write table, page and ``results.json``; what the last holds."""
     folder = comparison.folder
     write_pages(folder, report.title, report.sections)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.embed.folder import METRICS, load_model, read_metrics
+from iconotext.encoders.folder import METRICS, load_model, read_metrics
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import METRICS as FIGURES
 from iconotext.evaluate.results import Evaluation, Results, read_results, write_results
@@ -17,19 +17,18 @@ from iconotext.papers.analyses.seeds import over_seeds
 from iconotext.papers.render import Drawing, Section
 from iconotext.papers.tables.agreement import agreement_sections
 from iconotext.papers.tables.bias import bias_sections
-from iconotext.papers.tables.comparison import Comparison, Report, called_run
-from iconotext.papers.tables.differences import compare_rows
-from iconotext.papers.tables.folder import CURVES, VALIDATION_K, model_folder, results_path
-from iconotext.papers.tables.results_grid import losses_grid, results_grid
+from iconotext.papers.tables.comparison import Comparison, TableReport, called_run
+from iconotext.papers.tables.results_grid import compare_rows, losses_grid, results_grid
 from iconotext.papers.tables.rows import DETECTION, Row
-from iconotext.papers.tables.runs import runs_of
-from iconotext.papers.tables.shares import share_sections
-from iconotext.train.log import LOG
+from iconotext.papers.tables.runs import CURVES, VALIDATION_K, model_folder, results_path, runs_of
+from iconotext.papers.tables.sweeps import share_sections
+from iconotext.train.finish import LOG
 from iconotext.train.summary import describe_shares
 
 if TYPE_CHECKING:
     from iconotext.papers.published import PublishedTable
     from iconotext.train.prepared import Prepared
+
 
 K_OF = {
     DETECTION: "is best on the test documents, which flatters it, as in the paper",
@@ -64,7 +63,7 @@ def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str,
     write_results(Results(evaluation or Evaluation(()), about), path, force=True)
 
 
-def report(comparison: Comparison) -> Report:
+def report(comparison: Comparison) -> TableReport:
     """The table, differences, training curves, and what belongs to the table besides.
 
     Raises:
@@ -108,7 +107,7 @@ def report(comparison: Comparison) -> Report:
         grid = losses_grid(ours, losses, published, title=title, notes=notes)
     else:
         grid = results_grid(ours, published, title=title, notes=notes)
-    return Report(title, [grid, *sections, *_curves(comparison)], facts)
+    return TableReport(title, [grid, *sections, *_curves(comparison)], facts)
 
 
 def mean_scores(scores: Scores) -> dict[str, Evaluation]:

@@ -1,18 +1,76 @@
-"""Our figures of links, with their intervals, beside published ones."""
+"""Our figures of links beside published ones, with their intervals, and how far the seeds of each row lie apart."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from iconotext.errors import CorpusError
+from iconotext.evaluate.results import LABELS, Evaluation
+from iconotext.papers.analyses.seeds import Difference, differences, spread_over_seeds
 from iconotext.papers.published import Cells, published_facts
-from iconotext.papers.render import Bold, Grid
+from iconotext.papers.render import Bold, Grid, difference, percent
 
 if TYPE_CHECKING:
-    from iconotext.evaluate.results import Evaluation
+    pass
 
-METRICS = ("auc", "p@1", "p@5")
+
+SHOWN = ("auc", "p@1")
+"""The metrics that are compared."""
+
+
+BySeed = Mapping[int, "Evaluation"]
+"""Seed to scores."""
+
+
+def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | None, dict[str, dict[str, Any]]]:
+    """Compare every row with one of them.
+
+    Args:
+        rows: Name of the row to its scores by seed.
+        reference: Name of the row that the others are compared with; where it is not there, it is the first.
+
+    Returns:
+        The table, None without anything to compare; and for each name what ``results.json`` says of it: ``spread``,
+        ``difference``.
+    """
+    facts: dict[str, dict[str, Any]] = {}
+    reference = reference if reference in rows else next(iter(rows), reference)
+    lines, notes = [], [
+        "In points. Spread: standard deviation over the seeds. Differences are paired, document by document and seed "
+        "by seed; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew, and in how many "
+        "seeds the difference has this sign.",
+    ]  # fmt: skip
+    for name, by_seed in rows.items():
+        spread = spread_over_seeds(list(by_seed.values()))
+        found: dict[str, Difference] = {}
+        if name != reference and set(by_seed) & set(rows[reference]):
+            try:
+                found = differences(by_seed, rows[reference])
+            except CorpusError as error:
+                notes.append(f"{name} cannot be compared: {error}.")
+        dicts = {metric: asdict(each) for metric, each in found.items()}
+        facts[name] = {"spread": spread, "difference": {"to": reference, **dicts} if found else None}
+        cells = [name, f"{len(by_seed)}"]
+        for metric in SHOWN:
+            cells.append(f"± {percent(spread[metric])}" if spread[metric] is not None else "–")
+            cells.append(_cell(found[metric]) if found else "–")
+        lines.append(cells)
+    if len(rows) < 2 and all(len(by_seed) < 2 for by_seed in rows.values()):
+        return None, facts
+    columns = ["", "seeds", *(f"{LABELS[each]}{what}" for each in SHOWN for what in (": spread", f" − {reference}"))]
+    return Grid(f"Differences to {reference}", columns, lines, notes), facts
+
+
+def _cell(found: Difference) -> str:
+    interval = difference(found.difference, *found.interval)
+    return f"{interval}, {found.same_sign} of {found.seeds}" if found.seeds > 1 else interval
+
+
+SHOWN_METRICS = ("auc", "p@1", "p@5")
+
 
 WITHIN = 1.0
 """Percentage points within which a figure counts as good as the best of its column.
@@ -128,23 +186,23 @@ def is_bold(value: float, best: float | None) -> bool:
 
 def _ours(evaluation: Evaluation | None) -> list[Figure | None]:
     if evaluation is None:
-        return [None] * len(METRICS)
+        return [None] * len(SHOWN_METRICS)
     return [
         None if mean is None or ends is None else Figure(100 * mean, (100 * ends[0], 100 * ends[1]))
-        for mean, ends in ((evaluation.means[metric], evaluation.intervals[metric]) for metric in METRICS)
+        for mean, ends in ((evaluation.means[metric], evaluation.intervals[metric]) for metric in SHOWN_METRICS)
     ]
 
 
 def _theirs(figures: Sequence[float] | None) -> list[Figure | None]:
-    return [None] * len(METRICS) if figures is None else [Figure(figure) for figure in figures]
+    return [None] * len(SHOWN_METRICS) if figures is None else [Figure(figure) for figure in figures]
 
 
 def _cells(figures: Sequence[Figure | None], best: Sequence[float | None]) -> list[Sequence[str]]:
     """Two cells for the three figures of each data set."""
     texts = [_text(figure, top) for figure, top in zip(figures, best, strict=True)]
     cells: list[Sequence[str]] = []
-    for start in range(0, len(texts), len(METRICS)):
-        area, one, five = texts[start : start + len(METRICS)]
+    for start in range(0, len(texts), len(SHOWN_METRICS)):
+        area, one, five = texts[start : start + len(SHOWN_METRICS)]
         cells += [area or "–", [*(one or "–"), "/", *(five or "–")] if one or five else "–"]
     return cells
 

@@ -4,27 +4,321 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.embed.folder import WEIGHTS
+import numpy as np
+from numpy.typing import NDArray
+
+from iconotext.encoders.folder import WEIGHTS
 from iconotext.errors import CorpusError
-from iconotext.papers.published import published_facts
-from iconotext.papers.render import Note, Section
-from iconotext.papers.tables.comparison import Comparison, Report
-from iconotext.papers.tables.folder import model_folder, results_path
-from iconotext.papers.tables.retrieval_differences import PLAIN, Scores, differences_to, ranks_for_json
-from iconotext.papers.tables.retrieval_sections import retrieval_sections
-from iconotext.papers.tables.runs import runs_of
-from iconotext.papers.tables.sweeps import sweep_sections
+from iconotext.evaluate.retrieval import Draw, Ranks
+from iconotext.evaluate.statistics import RESAMPLINGS, interval_ends, resampled_counts
+from iconotext.papers.analyses.drawing import BLUE, ORANGE, legend_above, write_figure
+from iconotext.papers.analyses.seeds import resampled_seeds
+from iconotext.papers.published import published_cells, published_facts
+from iconotext.papers.render import Drawing, Grid, Note, Section, percent
+from iconotext.papers.tables.comparison import Comparison, TableReport
+from iconotext.papers.tables.runs import model_folder, results_path, runs_of
+from iconotext.papers.tables.sweeps import METRICS, _median, compared, median_rank, sweep_sections
+from iconotext.plain_text import counted
 from iconotext.relations import CITE, CLUE
-from iconotext.strict_json import parse_json
-from iconotext.write import write_text
+from iconotext.system.files import write_text
+from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
-    from iconotext.evaluate.retrieval import Draw
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from iconotext.train.prepared import Prepared
+
+PLAIN = "retrieval"
+"""Name of the ranks without refinement."""
+
+
+Scores = Mapping[str, Mapping[int, dict[str, Any]]]
+"""Name of the row to seed to what ``score_retrieval`` found."""
+
+
+def ranks_for_json(draws: Sequence[Draw]) -> list[dict[str, list[int]]]:
+    """The ranks of every query in every pool, as a file of results keeps them."""
+    return [
+        {"queries": draw.queries.tolist(), "above": draw.ranks.above.tolist(), "tied": draw.ranks.tied.tolist()}
+        for draw in draws
+    ]
+
+
+def differences_to(scores: Scores, reference: str) -> dict[str, dict[str, Any]]:
+    """Median rank, R@1 and R@10 of each row minus those of another, and of each refinement minus those without it.
+
+    Pairs are drawn anew with replacement, the same for both sides and in all pools, and so are the seeds; of every draw
+    the median rank is that of its queries, as many times as each was drawn.
+
+    Returns:
+        Name to ``to``, the number of ``seeds``, and for each metric ``difference`` and 95 % ``interval``; with them,
+        for a row with refinements, ``refined``: their names to the same metrics. Rows that were not measured on the
+        same queries as the other one have no differences to it.
+    """
+
+    @cache
+    def figures(name: str, seed: int, kind: str) -> NDArray[np.float64]:
+        found = scores[name][seed]
+        return resampled_figures(found["ranks"][kind], found["pairs"])
+
+    def compared(mine: tuple[str, str], theirs: tuple[str, str], seeds: Sequence[int]) -> dict[str, Any]:
+        by_seed = np.array([figures(mine[0], s, mine[1]) - figures(theirs[0], s, theirs[1]) for s in seeds])
+        return _intervals(by_seed)
+
+    found: dict[str, dict[str, Any]] = {}
+    theirs = scores.get(reference, {})
+    for name, mine in scores.items():
+        seeds = [seed for seed in mine if seed in theirs and _same_queries(mine[seed], theirs[seed])]
+        if name != reference and seeds:
+            found[name] = {"to": reference, "seeds": len(seeds)} | compared((name, PLAIN), (reference, PLAIN), seeds)
+        kinds = [kind for kind in next(iter(mine.values()))["ranks"] if kind != PLAIN]
+        if kinds:
+            refined = {kind: compared((name, kind), (name, PLAIN), list(mine)) for kind in kinds}
+            found[name] = found.get(name, {}) | {"refined": refined}
+    return found
+
+
+def resampled_figures(
+    draws: Sequence[Mapping[str, Sequence[int]]], pairs: int, *, resamplings: int = RESAMPLINGS
+) -> NDArray[np.float64]:
+    """Median rank, R@1 and R@10, each a mean over the pools, as they are and for pairs drawn anew.
+
+    Args:
+        pairs: How many there are in all; equal numbers are drawn alike.
+
+    Returns:
+        (1 + resamplings, 3); the first row is as it is. A pool of which no query was drawn counts as nothing.
+    """
+    parts = [np.ones((1, pairs)), *resampled_counts(pairs, resamplings, 0)]
+    return np.concatenate([_difference_figures(draws, counts) for counts in parts])
+
+
+def _difference_figures(
+    draws: Sequence[Mapping[str, Sequence[int]]], counts: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(resamplings, 3) figures; ``counts``: (resamplings, pairs), how often each pair was drawn."""
+    sums, pools = np.zeros((len(counts), len(METRICS))), np.zeros((len(counts), 1))
+    for draw in draws:
+        ranks = Ranks(np.array(draw["above"]), np.array(draw["tied"]))
+        own = counts[:, np.array(draw["queries"])]
+        total = own.sum(axis=1)
+        there = total > 0
+        columns = [own @ ranks.recall(k) / np.maximum(total, 1) for k in (1, 10)]
+        figures = np.stack([weighted_medians(ranks.mean, own), *columns], axis=1)
+        sums += np.where(there[:, None], figures, 0)
+        pools += there[:, None]
+    return sums / np.maximum(pools, 1)
+
+
+def weighted_medians(values: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The median of values that occur several times.
+
+    Args:
+        values: (Q,).
+        counts: (resamplings, Q) whole numbers.
+
+    Returns:
+        (resamplings,), as ``np.median`` of the repeated values; of a row of zeros no particular number.
+    """
+    order = np.argsort(values, kind="stable")
+    reached = counts[:, order].cumsum(axis=1)
+    half = reached[:, -1:] / 2
+    middle = (values[order][np.argmax(reached >= half, axis=1)], values[order][np.argmax(reached > half, axis=1)])
+    return np.asarray((middle[0] + middle[1]) / 2, np.float64)
+
+
+def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
+    """Metric to difference and interval, from (seeds, 1 + resamplings, 3) differences."""
+    shares = resampled_seeds(len(by_seed), by_seed.shape[1] - 1, 0)
+    drawn = np.einsum("rs,srm->rm", shares, by_seed[:, 1:])
+    found = zip(METRICS, by_seed[:, 0].mean(axis=0), interval_ends(drawn), strict=True)
+    return {metric: {"difference": float(mean), "interval": ends.tolist()} for metric, mean, ends in found}
+
+
+def _same_queries(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    """Whether two models were measured on the same pairs, in the same pools."""
+    queries = ([draw["queries"] for draw in each["ranks"][PLAIN]] for each in (mine, theirs))
+    return mine["pairs"] == theirs["pairs"] and next(queries) == next(queries)
+
+
+FIGURE = "refinement.svg"
+
+RANKS = ["MedR", "R@1", "R@5", "R@10"]
+
+Differences = Mapping[str, Mapping[str, Any]]
+
+NUMBER = {"CITE++": 4, "Clue": 5}
+"""Data set to the number of its table of retrieval."""
+
+
+def retrieval_sections(
+    scores: Scores, differences: Differences, dataset: str | None, reference: str, folder: Path
+) -> list[Section]:
+    """Tables 4 or 5, Figure 5, Tables 7 and 8, as far as there are models.
+
+    Args:
+        scores: Of the models that are there, at least one.
+        differences: See ``differences_to``.
+        dataset: The paper's data set to set beside ours, None for none.
+        reference: Name of the row that the others are compared with.
+    """
+    sections: list[Section] = [_retrieval(scores, differences, dataset, reference)]
+    aware = {name: by_seed for name, by_seed in scores.items() if _is_refined(by_seed)}
+    if aware:
+        draw_refinement(scores, folder / FIGURE)
+        sections += [
+            _refinement(aware, differences, dataset),
+            Drawing(FIGURE, "Median rank with and without refinement"),
+        ]
+    both = {name: scores[name] for name in published_cells("alikhani2021/7") if name in scores}
+    if any(each["relations"] for by_seed in both.values() for each in by_seed.values()):
+        sections.append(_of_relations(both, dataset))
+    if aware:
+        sections.append(_precision(aware, dataset))
+    return sections
+
+
+def draw_refinement(scores: Scores, path: Path) -> None:
+    """Fig. 5: the median rank of every model, and where it tells relations, with refinement."""
+    names = list(scores)
+    plain = [_mean(_parts(scores[name], "retrieval"), "median_rank") for name in names]
+    aware = [place for place, name in enumerate(names) if _is_refined(scores[name])]
+    refined = [_mean(_refined(scores[names[place]], "validation"), "median_rank") for place in aware]
+
+    def draw(canvas: Figure) -> None:
+        axes: Axes = canvas.subplots()
+        axes.bar(np.arange(len(names)) - 0.2, plain, 0.4, color=BLUE, label="cosine")
+        axes.bar([place + 0.2 for place in aware], refined, 0.4, color=ORANGE, label="refined")
+        axes.set_xticks(np.arange(len(names)), names, rotation=45, ha="right")
+        axes.set_ylabel("median rank")
+        legend_above(canvas)
+
+    write_figure(draw, path, width=max(4.0, 0.6 * len(names) + 1.5), height=3.4, force=True)
+
+
+def _is_refined(by_seed: Mapping[int, Mapping[str, Any]]) -> bool:
+    return all("refined" in each for each in by_seed.values())
+
+
+def _retrieval(scores: Scores, differences: Differences, dataset: str | None, reference: str) -> Grid:
+    published = published_cells(f"alikhani2021/{NUMBER[dataset]}") if dataset else {}
+    some = next(iter(next(iter(scores.values())).values()))
+    seeds = max(map(len, scores.values()))
+    columns = ["", *RANKS, *(f"{name} − {reference}" for name in ("MedR", "R@1", "R@10"))]
+    columns += [f"published {name}" for name in RANKS] if published else []
+    rows = []
+    for name in dict.fromkeys([*published, *scores]):
+        cells = _ours(_parts(scores[name], "retrieval")) if name in scores else ["–"] * 4
+        cells += compared(differences.get(name, {}))
+        if published:
+            cells += _theirs(published.get(name, {}).get(dataset or ""))
+        rows.append([name, *cells])
+    spread = "over the seeds" if seeds > 1 else "over the draws"
+    notes = [
+        f"Median rank (± standard deviation {spread}) and R@K in percent, in pools of {some['pool']} of "
+        f"{some['images']:,} test images, {counted(some['draws'], 'draw')}, {counted(seeds, 'seed')}. Differences in "
+        "ranks (less is better) and points, paired query by query and seed by seed, with 95 % bootstrap intervals for "
+        "which both are drawn anew."
+    ]
+    notes += [
+        f"{name} was not measured on the queries of {reference}, so it has no difference."
+        for name in scores
+        if reference in scores and name != reference and "to" not in differences.get(name, {})
+    ]
+    number = f"Table {NUMBER[dataset]}" if dataset else "Tables 4 and 5"
+    return Grid(f"{number} of Alikhani et al. 2021: retrieval", columns, rows, notes)
+
+
+def _refinement(scores: Scores, differences: Differences, dataset: str | None) -> Grid:
+    rows = []
+    for name, by_seed in scores.items():
+        plain = _mean(_parts(by_seed, "retrieval"), "median_rank")
+        for kind in next(iter(by_seed.values()))["refined"]:
+            if dataset is not None and kind not in ("validation", dataset):
+                continue
+            refined = _refined(by_seed, kind)
+            settings = dict.fromkeys(f"{each['strength']:g}, {each['threshold']:g}" for each in refined.values())
+            by = "chosen on validation" if kind == "validation" else f"the paper's, {kind}"
+            figures = [f"{plain:.1f}", f"{_mean(refined, 'median_rank'):.1f}"]
+            change = compared(differences[name]["refined"][kind])
+            rows.append([name, by, "; ".join(settings), *figures, *change])
+    columns = ["", "λ and T", "λ, T", "MedR", "refined", *(f"{name} − plain" for name in ("MedR", "R@1", "R@10"))]
+    notes = ["λ = 0 and T = 0: nothing was better on the validation pairs than no refinement."]
+    return Grid("Figure 5: selective similarity refinement", columns, rows, notes)
+
+
+def _of_relations(scores: Scores, dataset: str | None) -> Grid:
+    published = published_cells("alikhani2021/7")
+    first = next(iter(next(iter(scores.values())).values()))
+    rows = []
+    for relation in first["relations"]:
+        for name, by_seed in scores.items():
+            found = {seed: score["relations"].get(relation) for seed, score in by_seed.items()}
+            asked = {seed: each for seed, each in found.items() if each is not None}
+            cells = ["0", *["–"] * 4]
+            if asked:
+                queries = next(iter(asked.values()))["queries"]
+                cells = [f"{queries:.0f}", *_ours(asked)]
+            cells += _theirs(published.get(name, {}).get(relation) if dataset else None)
+            rows.append([f"{relation}: {name}", *cells])
+    columns = ["", "queries", *RANKS, *(f"published {name}" for name in RANKS)]
+    notes = ["Only texts that have the relation ask; all images of a pool remain candidates."]
+    return Grid("Table 7: by relation", columns, rows, notes)
+
+
+def _precision(scores: Scores, dataset: str | None) -> Grid:
+    published = published_cells("alikhani2021/8") if dataset == "Clue" else {}
+    every = [each["precision"] for by_seed in scores.values() for each in by_seed.values()]
+    relations = list(dict.fromkeys(name for precision in every for name in precision))
+    rows = [["share of pairs that have it", *(_rate(every, relation) for relation in relations)]]
+    for name, by_seed in scores.items():
+        cells = []
+        for relation in relations:
+            values = [each["precision"].get(relation, {}).get("average_precision") for each in by_seed.values()]
+            good = [value for value in values if value is not None]
+            theirs = published.get(name, {}).get(relation)
+            ours = f"{np.mean(good):.2f}" if good else "–"
+            cells.append(ours + (f" ({theirs[0]:.2f})" if theirs else ""))
+        rows.append([name, *cells])
+    notes = ["Average precision over the test pairs" + ("; published figures in brackets." if published else ".")]
+    return Grid("Table 8: telling relations", ["", *relations], rows, notes)
+
+
+def _rate(every: Sequence[Mapping[str, Mapping[str, Any]]], relation: str) -> str:
+    rates = (precision.get(relation, {}).get("positive_rate") for precision in every)
+    return next((f"{rate:.2f}" for rate in rates if rate is not None), "–")
+
+
+def _ours(by_seed: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """Median rank with its deviation, and three recalls."""
+    return [median_rank(list(by_seed.values())), *(percent(_mean(by_seed, f"r@{k}")) for k in (1, 5, 10))]
+
+
+def _theirs(figures: Sequence[float] | None) -> list[str]:
+    """Median rank, with its deviation where there is one, and three recalls."""
+    if figures is None:
+        return ["–"] * 4
+    median, *deviation, one, five, ten = figures
+    return [_median(median, deviation[0] if deviation else None), *(f"{each:.1f}" for each in (one, five, ten))]
+
+
+def _mean(by_seed: Mapping[int, Mapping[str, Any]], metric: str) -> float:
+    return float(np.mean([each[metric] for each in by_seed.values()]))
+
+
+def _parts(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, Any]:
+    return {seed: each[kind] for seed, each in by_seed.items()}
+
+
+def _refined(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, Any]:
+    """Seed to what a refinement came to: ``validation``, or a data set of the paper."""
+    return {seed: each["refined"][kind] for seed, each in by_seed.items()}
 
 
 def check_corpus(corpus: Path, prepared: Prepared) -> None:
@@ -54,14 +348,20 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     """
     import torch
 
-    from iconotext.embed.coherence import Coherence
-    from iconotext.embed.folder import load_model
-    from iconotext.evaluate.retrieval import POOL, of_relations, rank_pools
-    from iconotext.evaluate.retrieval_scores import pair_probabilities, refined, similarities, told_precisions
+    from iconotext.encoders.folder import load_model
+    from iconotext.encoders.model import Coherence
+    from iconotext.evaluate.retrieval import (
+        POOL,
+        of_relations,
+        pair_probabilities,
+        rank_pools,
+        refined,
+        similarities,
+        told_precisions,
+    )
     from iconotext.library.refinement import Refinement
-    from iconotext.papers.analyses.refinement import write_tuning
-    from iconotext.papers.analyses.refinement_tuning import tune_refinement
-    from iconotext.train.pair_scores import found_images, split_pairs
+    from iconotext.papers.analyses.refinement import tune_refinement, write_tuning
+    from iconotext.train.validate import found_images, split_pairs
 
     stored, cpu = load_model(model), torch.device("cpu")
     test, validation = (
@@ -114,7 +414,7 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
     return found if found.get("weights") == _digest(model) and "ranks" in found else None
 
 
-def report(comparison: Comparison) -> Report:
+def report(comparison: Comparison) -> TableReport:
     """Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models; or Figure 8."""
     scores = _read(comparison)
     dataset = comparison.dataset
@@ -130,7 +430,7 @@ def report(comparison: Comparison) -> Report:
     elif scores:
         sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder)
         sections += [Note(each) for each in comparison.table.notes]
-    return Report(f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts)
+    return TableReport(f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts)
 
 
 def data_set(relations: Iterable[str]) -> str | None:

@@ -7,32 +7,42 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.embed.folder import RECIPE
+from iconotext.encoders.folder import RECIPE
 from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.published import PublishedTable
 from iconotext.papers.render import Section, footnoted
 from iconotext.papers.tables import links, retrieval
 from iconotext.papers.tables.baselines import score_baselines
 from iconotext.papers.tables.comparison import Comparison, Notify, footnotes, write_report
-from iconotext.papers.tables.folder import (
+from iconotext.papers.tables.rows import (
+    Row,
+    chosen_rows,
+    find_table,
+    is_by_relation,
+    table_rows,
+)
+from iconotext.papers.tables.runs import (
     STATE,
+    Arrays,
+    Job,
+    Run,
+    Watch,
     about_results,
     check_state,
     claim,
     collapse_of,
+    default_jobs,
     model_folder,
     results_path,
+    run_jobs,
+    runs_of,
+    work,
 )
-from iconotext.papers.tables.job import Job, work
-from iconotext.papers.tables.processes import Watch, default_jobs, run_jobs
-from iconotext.papers.tables.rows import Row, chosen_rows, find_table, is_by_relation, table_rows
-from iconotext.papers.tables.runs import Arrays, Run, runs_of
 from iconotext.recipe import dump_recipe
-from iconotext.train.checks import check_start
-from iconotext.train.folder import gone_if_refused
-from iconotext.train.init import with_init
-from iconotext.train.labelled import labelled_documents
+from iconotext.train.checkpoint import gone_if_refused
+from iconotext.train.prepared import labelled_documents
 from iconotext.train.run import finished
+from iconotext.train.start import check_start, with_init
 
 if TYPE_CHECKING:
     from iconotext.train.prepare import Report

@@ -2,18 +2,250 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from iconotext.encoders.folder import METRICS, read_metrics
+from iconotext.errors import CollapseError, IconotextError, OutputError, SettingError
 from iconotext.papers.tables.rows import Row
 from iconotext.recipe import FeatureSettings, Recipe
 from iconotext.recipe.encoders import GRUSettings, NetworkSettings, ProjectionSettings
+from iconotext.system.files import write_text
+from iconotext.system.processes import Child, GoneError, speaking
+from iconotext.system.strict_json import parse_json
+from iconotext.system.threads import environment, thread_shares, usable_cores
 from iconotext.train.prepare import Report, prepare, prepared_key
 
 if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
+
+STATE = "reproduce.json"
+"""File that says what a folder was made from."""
+
+TABLE, PAGE, CURVES, RESULTS = "table.md", "table.html", "curves.svg", "results.json"
+
+VALIDATION_K = "object-detection-validation"
+"""Key of object detection with the K that is best on the validation documents."""
+
+
+def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
+    """What the folder was made from; empty if it is new.
+
+    Raises:
+        SettingError: It was made from something else.
+        OutputError: It holds files that we would write over.
+    """
+    path = folder / STATE
+    if not path.is_file():
+        there = [name for name in (TABLE, PAGE, CURVES, RESULTS) if (folder / name).exists()]
+        if there:
+            raise OutputError(f"{folder}: holds a {there[0]} that is not ours; name another folder")
+        return {}
+    try:
+        old: dict[str, Any] = dict(parse_json(path.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise SettingError(f"{path}: damaged ({error}); name another folder, or remove this one") from error
+    for name, value in state.items():
+        if old.get(name) != value:
+            raise SettingError(
+                f"{folder}: was made with {name} {_shown(old.get(name))}, not {_shown(value)}; name another folder, "
+                "or remove this one"
+            )
+    return old
+
+
+def claim(folder: Path, state: dict[str, Any]) -> None:
+    """Write down what the folder is made from; ``SettingError`` where the corpus has changed since."""
+    old = check_state(folder, {name: value for name, value in state.items() if name != "prepared"})
+    if old and old["prepared"] != state["prepared"]:
+        raise SettingError(
+            f"{folder}: the corpus {state['corpus']} has changed since; name another folder, or remove this one"
+        )
+    write_text(folder / STATE, json.dumps(state, indent=1), force=True)
+
+
+def _shown(value: Any) -> str:
+    return (" ".join(value) or "nothing") if isinstance(value, list) else str(value)
+
+
+def results_path(folder: Path, key: str, kind: Literal["links", "retrieval"] = "links") -> Path:
+    """What was measured of a row on the test documents."""
+    return folder / "results" / f"{key}{'.parquet' if kind == 'links' else '.json'}"
+
+
+def model_folder(folder: Path, key: str) -> Path:
+    """The model of a row."""
+    return folder / "models" / key
+
+
+def collapse_of(folder: Path, key: str) -> dict[str, Any] | None:
+    """What ``metrics.json`` of a model says of how its training collapsed; None if it did not."""
+    model = model_folder(folder, key)
+    return read_metrics(model).get("collapse") if (model / METRICS).is_file() else None
+
+
+def about_results(corpus: Path, key: str) -> dict[str, Any]:
+    """What stands in the file of a row's scores."""
+    return {"model": key, "corpus": corpus.name, "split": "test", "evidence": ["picture"]}
+
+
+OFTEN = 0.2
+"""Seconds between two steps that are reported."""
+
+APPLIED = "applied"
+"""Folder within the model's, where another corpus lies while it is scored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be done.
+
+    Attributes:
+        results: File for what is measured on the test documents.
+        losses: Whether the loss on the test documents is measured, too.
+        applied: Corpus file that the test documents are from; None where it is the one that is trained on.
+    """
+
+    recipe: Recipe
+    corpus: Path
+    prepared: Path
+    folder: Path
+    kind: Literal["links", "retrieval"]
+    results: Path
+    about: Mapping[str, Any]
+    losses: bool = False
+    applied: Path | None = None
+
+
+def work(job: Job, send: Send) -> None:
+    """Train the model, or go on, or do nothing for one that is trained; then measure it.
+
+    Raises:
+        IconotextError: See ``train``.
+    """
+    from iconotext.train.parallel import Forwarded
+    from iconotext.train.prepared import open_prepared
+    from iconotext.train.run import train
+
+    with contextlib.suppress(CollapseError):  # the table measures it, and marks it
+        train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=Forwarded(send, OFTEN))
+    scored = open_prepared(job.prepared) if job.applied is None else _applied(job.recipe, job.applied, job.folder)
+    if job.kind == "links":
+        from iconotext.papers.tables.links import score_links
+
+        score_links(job.folder, scored, job.results, job.about, losses=job.losses)
+    else:
+        from iconotext.papers.tables.retrieval import score_retrieval
+
+        score_retrieval(job.folder, scored, job.results)
+    shutil.rmtree(job.folder / APPLIED, ignore_errors=True)
+
+
+def _applied(recipe: Recipe, corpus: Path, folder: Path) -> Prepared:
+    """Another corpus in the words that a trained model knows."""
+    from iconotext.train.prepare import lock_of, prepare
+
+    prepared = prepare(recipe.model_copy(update={"init": str(folder)}), [corpus], folder / APPLIED)
+    lock_of(folder / APPLIED).unlink(missing_ok=True)
+    return prepared
+
+
+Message = tuple[str, tuple[Any, ...]]
+"""``step``, ``epoch`` or ``ended`` with what ``Watch`` is told but for the key."""
+
+Send = Callable[[Message], object]
+
+
+class Watch(Protocol):
+    """Shows to somebody how the jobs go on; ``key`` says which one."""
+
+    def started(self, key: str) -> None:
+        """Its process begins."""
+
+    def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
+        """Now and then."""
+
+    def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
+        """After each epoch, with its row of the log."""
+
+    def ended(self, key: str, problem: str | None) -> None:
+        """It is done, or could not be."""
+
+
+def default_jobs() -> int:
+    """Jobs at a time: half as many as there are cores."""
+    return max(1, usable_cores() // 2)
+
+
+def run_jobs(
+    jobs: Sequence[tuple[str, Any]], work: Callable[[Any, Send], None], *, at_once: int, logs: Path, watch: Watch
+) -> dict[str, str]:
+    """Run all jobs; for each that failed, why. When this is interrupted, all jobs have stopped.
+
+    Args:
+        jobs: Each with a key; they must pickle.
+        work: Does a job; a function of a module, so that other processes can import it.
+        logs: Folder for what the processes say on stderr; only of those that fail unexpectedly something stays.
+    """
+    waiting = list(reversed(jobs))
+    running: dict[Child, tuple[str, Path]] = {}
+    failed: dict[str, str] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                key, job = waiting.pop()
+                log = logs / f"{key}.txt"
+                logs.mkdir(parents=True, exist_ok=True)
+                watch.started(key)
+                with environment(thread_shares(at_once)):
+                    running[Child(_do, job, work, log, daemon=False)] = key, log
+            for child in speaking(running, 0.5):  # without a limit, Windows would not hear Ctrl-C
+                key, log = running[child]
+                kind, told = _heard(child, log)
+                if kind == "ended":
+                    del running[child]
+                    if told[0] is not None:
+                        failed[key] = told[0]
+                getattr(watch, kind)(key, *told)
+    finally:
+        for child, (_, log) in running.items():
+            child.close()
+            log.unlink(missing_ok=True)
+    return failed
+
+
+def _heard(child: Child, log: Path) -> Message:
+    """Receive a job's next message; ``ended`` with the reason if its process has died."""
+    try:
+        kind, told = child.hear()
+    except GoneError as error:
+        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
+        return "ended", (f"{error}: {said[-1] if said else 'it said nothing'} (see {log})",)
+    if kind == "ended":
+        child.close()
+        log.unlink(missing_ok=True)
+    return kind, told
+
+
+def _do(channel: Connection, job: Any, work: Callable[[Any, Send], None], log: Path) -> None:
+    """Do the job in its process, and report how it ended."""
+    errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    for stream in (1, 2):
+        os.dup2(errors, stream)
+    problem = None
+    try:
+        work(job, channel.send)
+    except IconotextError as error:
+        problem = str(error)
+    channel.send(("ended", (problem,)))
+
 
 ARRAYS = "prepared"
 """Folder of the prepared corpus, or where rows read different features, of a folder for each."""

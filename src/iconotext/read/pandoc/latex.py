@@ -11,8 +11,8 @@ from itertools import accumulate
 from pathlib import Path
 
 from iconotext.plain_text import shortened
-from iconotext.read.include import Includes
 from iconotext.read.settings import ReadSettings
+from iconotext.read.text_file import Includes
 
 INCLUDE = re.compile(r"\\(input|include|subfile)\s{0,9}\{([^{}%\\]{1,400})\}")
 COMMENT = re.compile(r"(?<!\\)(?:\\\\){0,20}%")

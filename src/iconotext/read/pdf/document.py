@@ -19,9 +19,8 @@ from iconotext.plain_text import counted
 from iconotext.read.blocks import Flow
 from iconotext.read.pdf.images import ImageDecoder
 from iconotext.read.pdf.layout import lay_out
-from iconotext.read.pdf.lines import LOST
+from iconotext.read.pdf.lines import LOST, Handle
 from iconotext.read.pdf.page import Page, read_page
-from iconotext.read.pdf.space import Handle
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 

@@ -13,7 +13,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
 from iconotext.read.blocks import FlowImage
-from iconotext.read.pdf.space import Box, Handle, Transform, bounding_box, composed, transformed_box
+from iconotext.read.pdf.lines import Box, Handle, Transform, bounding_box, composed, transformed_box
 
 MAX_OBJECTS = 50_000
 MAX_IMAGES = 200

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import pypdfium2.raw as raw
 
 from iconotext.read.pdf.images import MAX_OBJECTS, ImageDecoder, PageImage, read_images
-from iconotext.read.pdf.lines import Line, read_lines
-from iconotext.read.pdf.space import Box, Handle, Transform, page_transform, transformed_box
+from iconotext.read.pdf.lines import Box, Handle, Line, Transform, page_transform, read_lines, transformed_box
 
 
 @dataclass(slots=True)

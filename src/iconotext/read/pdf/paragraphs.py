@@ -12,9 +12,8 @@ from itertools import pairwise
 from iconotext.read.blocks import LABEL, Block
 from iconotext.read.pdf.columns import BULLET, NUMBER, Column
 from iconotext.read.pdf.images import PageImage
-from iconotext.read.pdf.lines import Line
+from iconotext.read.pdf.lines import Line, overlap
 from iconotext.read.pdf.page import Page
-from iconotext.read.pdf.space import overlap
 from iconotext.types import Kind
 
 SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*$")

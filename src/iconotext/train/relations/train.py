@@ -10,21 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.embed.folder import METRICS, RECIPE, WEIGHTS
-from iconotext.embed.layer_means import LayerMeans
-from iconotext.embed.relation_model import RelationModel, RelationWeights, save_relation_model
+from iconotext.encoders.folder import METRICS, RECIPE, WEIGHTS
+from iconotext.encoders.relation_model import LayerMeans, RelationModel, RelationWeights, save_relation_model
 from iconotext.errors import CorpusError, SettingError, TrainingError
-from iconotext.evaluate.average_precision import average_precision
+from iconotext.evaluate.metrics import average_precision
 from iconotext.extras import require
 from iconotext.features import cached_image, load_image_backbone
 from iconotext.recipe import dump_recipe
-from iconotext.recipe.relation_recipe import RelationRecipe, RelationSettings, is_relation_recipe, load_relation_recipe
+from iconotext.recipe.relations import RelationRecipe, RelationSettings, is_relation_recipe, load_relation_recipe
 from iconotext.relations import RELATIONS
-from iconotext.train.folder import BUSY, LOCK, same_recipe
-from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
+from iconotext.system.files import locked, reporting_full_disk, write_text
+from iconotext.train.checkpoint import BUSY, LOCK, same_recipe
+from iconotext.train.relations.data import (
+    ImageOffsets,
+    RelationData,
+    folds_of,
+    from_labels,
+    from_texts,
+    groups_of,
+    read_relation_data,
+)
 from iconotext.train.relations.fit import calibrated, calibration_error, cross_calibrated, fit_text, unseen_logits
-from iconotext.train.relations.images import ImageOffsets, from_labels, from_texts
-from iconotext.write import locked, reporting_full_disk, write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,1 +1,0 @@
-"""Photographs with captions, in the formats they come in, and the documents made of them."""

@@ -1,0 +1,468 @@
+"""Photographs with captions: the lines of JSON that we keep them in, and those that a build can use, on disk."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, Field, StrictStr, ValidationError
+
+from iconotext.corpus.builders.find_images import ImageFolders, image_problem
+from iconotext.corpus.builders.run import Build
+from iconotext.corpus.formats.json_lines import json_lines
+from iconotext.corpus.formats.json_stream import source_entries
+from iconotext.corpus.image_files import named_by_address
+from iconotext.corpus.row import Problem, Split, problems_of
+from iconotext.errors import CorpusError
+
+Drop = Callable[[str, str, str], None]
+"""Gets everything that is left out: rule, item, reason. ``BuildReport.drop`` is one."""
+
+BAD_LINES = "lines that are not a captioned photograph"
+NO_IMAGE = "images that are not there"
+NO_CAPTION = "images without a caption"
+BAD_CAPTIONS = "captions without words"
+
+NOT_FOUND = "not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Photo:
+    """A photograph with captions.
+
+    Attributes:
+        image: The path of the image, or an address that stands for it.
+        captions: What people wrote about it, at least one; white space collapsed.
+        split: None where it belongs to none yet; then it is for training.
+    """
+
+    image: str
+    captions: tuple[str, ...]
+    split: Split | None = None
+
+    @property
+    def file(self) -> Path:
+        """The image, where it is no address."""
+        return Path(self.image)
+
+
+class _Line(BaseModel):
+    """A line of a file of captions; other keys are skipped."""
+
+    image: Annotated[StrictStr, Field(min_length=1)]
+    captions: Annotated[list[StrictStr], Field(min_length=1)]
+    split: Split | None = None
+
+
+def read_photos(
+    path: Path, *, folder: Path | None = None, drop: Drop | None = None, addresses: bool = False
+) -> Iterator[Photo]:
+    """Photographs of a file of JSON lines, ``{"image": ..., "captions": [...], "split": ...}``, one at a time.
+
+    Args:
+        folder: Where paths of images start; None: where the file lies.
+        drop: Gets lines and captions that are no good, which are left out; None: they are errors, and so is an
+            image that comes twice.
+        addresses: Whether an image may be an address, which is not looked for, instead of a file that is there.
+
+    Raises:
+        CorpusError: The file cannot be read; or, without ``drop``, names file, line and field that are no good.
+    """
+    line_of: dict[str, int] = {}
+    start = path.parent if folder is None else folder
+    for number, value, problem in json_lines(path):
+        photo, problems = (None, [problem]) if problem else _photo(value, start, f"line {number}", addresses)
+        if drop is not None:
+            for each in problems:
+                _report(drop, path, each, photo)
+        elif photo is not None and line_of.setdefault(photo.image, number) != number:
+            message = f"{value['image']} is also in line {line_of[photo.image]}"
+            problems.append(Problem(f"line {number}", "image", message))
+        if drop is None and problems:
+            raise CorpusError(f"{path}, {problems[0]}")
+        if photo is not None:
+            yield photo
+
+
+def check_no_corpus(path: Path) -> None:
+    """Raise ``CorpusError`` where a file of JSON lines is a corpus and not one of photographs, or cannot be read."""
+    _, first, _ = next(json_lines(path), (0, None, None))
+    if isinstance(first, dict) and {"sentences", "images"} <= first.keys():
+        raise CorpusError(
+            f'{path}: is a corpus, not a file of captions with lines {{"image": ..., "captions": [...]}}; '
+            "`iconotext corpus build pairs` makes a document of each picture of a corpus and its caption"
+        )
+
+
+def _report(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> None:
+    """Report what is no good in a line; with a photograph, one of its captions only."""
+    rule = BAD_LINES if photo is None else BAD_CAPTIONS
+    if problem.field == "image" and problem.message.startswith(NOT_FOUND):
+        rule = NO_IMAGE
+    what = problem.message if problem.field is None else f"{problem.field}: {problem.message}"
+    drop(rule, f"{path.name}, {problem.place}", what)
+
+
+def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo | None, list[Problem]]:
+    """What a line holds, and all that is wrong with it; a photograph may come with captions that are no good."""
+    try:
+        line = _Line.model_validate(value)
+    except ValidationError as error:
+        return None, list(problems_of(error, place))
+    image = str(folder / line.image)
+    if not os.path.isfile(folder / line.image):
+        if not (addresses and named_by_address(line.image)):
+            return None, [Problem(place, "image", f"{NOT_FOUND}: {image}")]
+        image = line.image
+    if not is_text(image):
+        return None, [Problem(place, "image", "half a surrogate pair, which is not a character")]
+    problems, captions = [], []
+    for i, text in enumerate(line.captions):
+        caption = clean(text)
+        if caption is None:
+            problems.append(Problem(place, f"captions.{i}", "no words in it"))
+        else:
+            captions.append(caption)
+    if not captions:
+        return None, problems
+    return Photo(image, tuple(captions), line.split), problems
+
+
+def clean(text: object) -> str | None:
+    """A caption with its white space collapsed; None where it has no words, or is no text that UTF-8 can hold."""
+    if not isinstance(text, str):
+        return None
+    words = " ".join(text.split())
+    return words if words and is_text(words) else None
+
+
+def is_text(text: str) -> bool:
+    """Whether UTF-8 can hold a text: JSON lets half a surrogate pair through, and file names may hold one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tuple[Sequence[Photo], int]:
+    """The usable photographs of a source, their images as the corpus names them; and how many there were in all.
+
+    Dropped and reported are those whose image an earlier one has, and those whose image cannot be read.
+
+    Args:
+        verify: Whether each image is read to its end; else they are taken to be good. Addresses are not looked at.
+    """
+    taken: set[str] = set()
+    read = 0
+
+    def different() -> Iterator[Photo]:
+        nonlocal read
+        for photo in build.watch(photos, label="Reading captions"):
+            image = photo.image if named_by_address(photo.image) else build.relative_path(photo.file)
+            read += 1
+            if image in taken:
+                build.report.drop("photographs that come twice", image)
+            else:
+                taken.add(image)
+                yield replace(photo, image=image)
+
+    found = build.spool(different())
+    return build.spool(_readable(build, found)) if verify else found, read
+
+
+def captions_of(build: Build, photos: Sequence[Photo], members: Iterable[int]) -> Sequence[str]:
+    """All captions of some of the photographs, in their order, on disk."""
+    return build.spool(text for number in members for text in photos[number].captions)
+
+
+def _readable(build: Build, photos: Sequence[Photo]) -> Iterator[Photo]:
+    """The photographs whose image can be read to its end; others are dropped and reported."""
+    files = (None if named_by_address(photo.image) else build.folder / photo.image for photo in photos)
+    looked = build.looked_at(files, _problem, total=len(photos), label="Reading images")
+    for photo, problem in zip(photos, looked, strict=True):
+        if problem is None:
+            yield photo
+        else:
+            build.report.drop("unreadable images", photo.image, problem)
+
+
+def _problem(path: str | None) -> str | None:
+    return None if path is None else image_problem(path)
+
+
+Key = int | str
+"""What a source calls an image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Captioned:
+    """An image and what is written about it.
+
+    Attributes:
+        split: None where the source does not say.
+        captions: In the order of their numbers, those without one last; may be none.
+    """
+
+    key: Key
+    name: str
+    split: Split | None
+    captions: tuple[str, ...]
+
+
+class Annotations:
+    """Takes images and captions in any order, and gives them back by image, in the order of their keys.
+
+    An image that comes again, and a caption of the same number of the same image, counts once: the first. All texts are
+    in memory: those of MSCOCO take some 150 MB.
+    """
+
+    def __init__(self) -> None:
+        self.repeated_captions = 0
+        self._images: dict[Key, tuple[str, Split | None, int]] = {}
+        self._captions: defaultdict[Key, list[tuple[int | None, str]]] = defaultdict(list)
+
+    def add_image(self, key: Key, name: str, split: Split | None = None, *, source: int = 0) -> None:
+        """An image; ``source`` is the number of the file that lists it."""
+        self._images.setdefault(key, (name, split, source))
+
+    def add_caption(self, key: Key, number: int | None, text: str) -> None:
+        """A caption of an image; ``number`` says which, None where that is unknown."""
+        self._captions[key].append((number, text))
+
+    def count_images(self, *, source: int | None = None) -> int:
+        """Number of images; with ``source`` those that this file lists and none before it."""
+        return sum(source in (None, found) for _, _, found in self._images.values())
+
+    def unlisted(self) -> Iterator[tuple[Key, int | None]]:
+        """Image and number of the captions whose image is not there."""
+        for key, captions in self._captions.items():
+            if key not in self._images:
+                yield from ((key, number) for number, _ in captions)
+
+    def captioned(self, *, source: int | None = None) -> Iterator[Captioned]:
+        """Images with their captions, by rising key, numbers before texts; with ``source`` only those of this file."""
+        for key in sorted(self._images, key=lambda key: (isinstance(key, str), key)):
+            name, split, found = self._images[key]
+            if source in (None, found):
+                yield Captioned(key, name, split, tuple(self._texts(key)))
+
+    def _texts(self, key: Key) -> Iterator[str]:
+        last: int | None = None
+        captions = self._captions.get(key, [])
+        for number, text in sorted(captions, key=lambda each: (each[0] is None, each[0] or 0)):
+            if number is not None and number == last:
+                self.repeated_captions += 1
+            else:
+                yield text
+            last = number
+
+
+def found_photos(
+    build: Build,
+    described: Iterable[Captioned],
+    images: ImageFolders,
+    names_of: Callable[[Captioned], Iterable[str]] = lambda each: [each.name],
+) -> Iterator[Photo]:
+    """Photographs of described images; those without a caption or a file are dropped and reported.
+
+    Args:
+        names_of: Names that the file of an image may have.
+    """
+    for each in described:
+        if not each.captions:
+            build.report.drop(NO_CAPTION, each.name)
+        elif (file := images.find(names_of(each))) is None or not is_text(str(file)):
+            build.report.drop(NO_IMAGE, each.name)
+        else:
+            yield Photo(str(file), each.captions, each.split)
+
+
+COCO = "https://cocodataset.org/#download"
+
+PARTS = ("images", "annotations")
+
+ABOUT = f'a file of captions of MSCOCO, {{"images": [...], "annotations": [...]}}, from {COCO}'
+
+BAD_ENTRIES = "entries that are not images or captions"
+
+SPLIT_OF_NAME: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
+
+
+def read_annotations(build: Build, files: Sequence[Path]) -> Annotations:
+    """Images and captions of annotation files; the number of a file is the ``source`` of its images.
+
+    The split of an image is that which the name of the first file that lists it says (train, val, test), if any. What
+    is no image or caption, or has no words, is dropped and reported.
+
+    Raises:
+        CorpusError: A file cannot be read, or is not in the format.
+    """
+    annotations = Annotations()
+    for source, file in enumerate(files):
+        split = next((split for word, split in SPLIT_OF_NAME.items() if word in file.name.casefold()), None)
+        for part, index, value in build.watch(source_entries(file, PARTS, ABOUT), label=f"Reading {file.name}"):
+            place = f"{file.name}, {part}.{index}"
+            if part == "images":
+                key, name = _key(value, "id"), value.get("file_name") if isinstance(value, dict) else None
+                if key is None or not isinstance(name, str) or not name or not is_text(name):
+                    build.report.drop(BAD_ENTRIES, place, "an image needs id and file_name")
+                else:
+                    annotations.add_image(key, name, split, source=source)
+            else:
+                key, number = _key(value, "image_id"), _key(value, "id")
+                if key is None or "caption" not in value:
+                    build.report.drop(BAD_ENTRIES, place, "a caption needs image_id and caption")
+                elif (text := clean(value["caption"])) is None:
+                    build.report.drop(BAD_CAPTIONS, place)
+                else:
+                    annotations.add_caption(key, number if isinstance(number, int) else None, text)
+    return annotations
+
+
+def coco_photos(
+    build: Build, annotations: Annotations, images: ImageFolders, *, source: int | None = None
+) -> Iterator[Photo]:
+    """Photographs of MSCOCO, by rising id; those without a caption or an image are dropped and reported.
+
+    Args:
+        images: Where images are looked for: by the name in the annotations, else by the other names that MSCOCO has
+            for the same photograph in its editions of 2014 and 2017.
+    """
+    for key, number in annotations.unlisted():
+        build.report.drop("captions of images that are not listed", f"image {key}, caption {number}")
+    yield from found_photos(build, annotations.captioned(source=source), images, _names)
+
+
+def _names(each: Captioned) -> Iterator[str]:
+    """Names of the file of an image."""
+    yield each.name
+    if isinstance(each.key, int):
+        for before in ("", "COCO_train2014_", "COCO_val2014_"):
+            yield f"{before}{each.key:012}.jpg"
+
+
+def _key(value: Any, name: str) -> Key | None:
+    """What an entry has under a name, if that can be the key of something."""
+    key = value.get(name) if isinstance(value, dict) else None
+    if isinstance(key, bool) or not isinstance(key, int | str):
+        return None
+    if isinstance(key, int):
+        return key if -(2**63) <= key < 2**63 else None
+    return key if key and is_text(key) else None
+
+
+CaptionFormat = Literal["jsonl", "coco"]
+
+EXPECTED = 'captions.jsonl with lines {"image": ..., "captions": [...]}, or annotations/captions_*.json in the format of MSCOCO'
+
+
+class Kind(NamedTuple):
+    """How the files of captions of a format are known.
+
+    Attributes:
+        suffixes: Of one that is named itself.
+        patterns: Their names in a folder; as soon as a pattern fits, those of the rest are skipped.
+    """
+
+    suffixes: tuple[str, ...]
+    patterns: tuple[str, ...]
+
+
+KINDS: dict[CaptionFormat, Kind] = {
+    "jsonl": Kind((".jsonl", ".ndjson"), ("captions.jsonl",)),
+    "coco": Kind((".json",), ("captions_*.json", "*_captions.json", "captions.json")),
+}
+
+SUFFIXES = (".jsonl", ".json")
+
+DEPTH = 3
+"""Folders in each other that are looked into for files of captions."""
+
+
+def caption_photos(
+    build: Build, source: Path, format_: CaptionFormat | None = None, images: Path | None = None
+) -> Iterator[Photo]:
+    """The photographs of a source, one in memory at a time; what is no good is dropped and reported.
+
+    Args:
+        images: Folder with the images; None: they are in the source, or in the folders beside a file. Lines of JSON
+            name paths from there, the others are found in any folder in it.
+
+    Raises:
+        CorpusError: The format is not recognised, a file is missing or broken, or it is a corpus already.
+    """
+    if images is not None and not images.is_dir():
+        raise CorpusError(f"{images}: not a folder; name the one that has the pictures")
+    format_ = format_ or recognised(source)
+    if format_ == "jsonl":
+        file = _one(source, format_)
+        check_no_corpus(file)
+        return read_photos(file, folder=images, drop=build.report.drop, addresses=True)
+    folders = ImageFolders(images or _beside(source))
+    return coco_photos(build, read_annotations(build, caption_files(source, format_)), folders)
+
+
+def _beside(source: Path) -> Path:
+    """The folder that has the images where none is named: the source, or what a file of captions lies in."""
+    if source.is_dir():
+        return source
+    folder = source.absolute().parent
+    return folder.parent if folder.name == "annotations" else folder
+
+
+def recognised(source: Path) -> CaptionFormat:
+    """The format of a file or folder; ``CorpusError`` where it has none, or several."""
+    if not source.exists():
+        raise CorpusError(f"{source}: no such file or folder; expected: {EXPECTED}")
+    found = [
+        name
+        for name, kind in KINDS.items()
+        if (source.suffix.lower() in kind.suffixes if source.is_file() else _files(source, name))
+    ]
+    if not found:
+        raise CorpusError(f"{source}: no captions are recognised; expected: {EXPECTED}")
+    if len(found) > 1:
+        raise CorpusError(f"{source}: has captions as {' and as '.join(found)}: say which, as format={found[0]}")
+    return found[0]
+
+
+def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
+    """Files of captions of a source: itself, or those in the folder that fit the first pattern that any fits.
+
+    Raises:
+        CorpusError: There are none.
+    """
+    if source.is_file():
+        return [source]
+    found = _files(source, format_)
+    if not found:
+        raise CorpusError(f"{source}: no {', '.join(KINDS[format_].patterns)} in it; name the file, or its folder")
+    return found
+
+
+def _one(source: Path, format_: CaptionFormat) -> Path:
+    """The only file of captions of a source; ``CorpusError`` where there are several."""
+    first, *others = caption_files(source, format_)
+    if others:
+        names = [str(path.relative_to(source)) for path in (first, others[0])]
+        raise CorpusError(f"{source}: has {' and '.join(names)}: name the one that counts as the source")
+    return first
+
+
+def _files(folder: Path, format_: CaptionFormat) -> list[Path]:
+    """The files of a folder, and of the folders in it, that fit the first pattern of the format that any fits."""
+    there = []
+    for place, folders, files in os.walk(folder):
+        depth = len(Path(place).relative_to(folder).parts)
+        folders[:] = sorted(name for name in folders if not name.startswith(".")) if depth < DEPTH else []
+        there += [Path(place, name) for name in sorted(files) if name.lower().endswith(SUFFIXES)]
+    for pattern in KINDS[format_].patterns:
+        if found := [path for path in there if fnmatch(path.name.lower(), pattern)]:
+            return found
+    return []

@@ -1,0 +1,1 @@
+"""From evidence to links: weights, probabilities, the links that are shown, and promises about them."""

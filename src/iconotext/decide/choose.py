@@ -1,0 +1,287 @@
+"""Selections: choose which cells of a matrix become links.
+
+Every selection takes the confidences, (S, V) float, and returns an (S, V) bool matrix. Cells below ``min_confidence``
+never become links, so an image may stay without one. Ties go to the first sentence, then the first image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from iconotext.decide.combine import Combination
+from iconotext.errors import SettingError
+from iconotext.similarity.assignment import best_matching
+from iconotext.types import Document, Link, LinkedDocument
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.encoders.relation_model import RelationModel
+    from iconotext.types import FloatMatrix
+
+_NEVER = 1e-9  # smallest weight of "no sentence" for an image: an impossible order must not divide by 0
+
+
+Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
+
+STEP_BACK = 0.0067
+"""Factor for an image whose sentence comes before the sentence of the previous image: exp(-5), chosen among exp(0) to
+exp(-8) with captions alone, for each of 19 books and guides on the other 18, with the same result every time."""
+
+
+def top_k(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
+    """The k most confident sentences of every image; ``SettingError`` if k is below 1."""
+    if k < 1:
+        raise SettingError(f"k is {k}, it must be 1 or more")
+    order = np.argsort(-confidence, axis=0, kind="stable")[:k]
+    chosen = np.zeros(confidence.shape, dtype=np.bool_)
+    chosen[order, np.arange(confidence.shape[1])] = True
+    return chosen & (confidence >= min_confidence)
+
+
+def best(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
+    """The most confident sentence of every image; ``k`` is not used."""
+    return top_k(confidence, k=1, min_confidence=min_confidence)
+
+
+def assignment(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
+    """The one-to-one matching of images and sentences with the largest sum of confidences; ``k`` is not used.
+
+    It has the largest expected number of right links.
+    """
+    chosen = np.zeros(confidence.shape, dtype=np.bool_)
+    if confidence.size == 0:
+        return chosen
+    allowed = confidence >= min_confidence
+    rows = np.flatnonzero(allowed.any(axis=1))  # the other sentences would only make the problem larger
+    value = np.where(allowed, confidence, 0.0)[rows]
+    sentences, images = best_matching(value)
+    chosen[rows[sentences], images] = True
+    return chosen & allowed
+
+
+def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatMatrix:
+    """Adjust the confidences for documents in which images follow the order of their sentences.
+
+    A hidden Markov model: each image takes a sentence, or none, by its confidences; an image that takes an earlier
+    sentence than the last one that took any has a factor of ``step_back``. Solved exactly, with forward-backward sums.
+    The prior probability that images follow the order is one half; the confidences update it.
+
+    Args:
+        confidence: (S, V), sentences and images in reading order; what a column lacks to 1 is for no sentence.
+        step_back: Above 0, at most 1; 1 changes nothing.
+
+    Returns:
+        (S, V) float32, the mean of the confidences with and without the order, weighted by their probabilities.
+    """
+    if confidence.size == 0:
+        return confidence
+    own = np.vstack([np.zeros(confidence.shape[1]), confidence.astype(np.float64)])  # row 0: before any sentence
+    level = np.vstack([np.zeros(confidence.shape[1]), np.broadcast_to(own[1:].mean(axis=0), confidence.shape)])
+    none = np.maximum(1.0 - own.sum(axis=0), _NEVER)
+    reached, evidence = _forward(own, none, step_back)
+    against = _forward(level, none, step_back)[1] + np.log(own.sum(axis=0) + none).sum()
+    ordered = 1.0 / (1.0 + np.exp(np.clip(against - evidence, -700, 700)))
+    found, after = np.zeros(confidence.shape, np.float32), np.ones(len(own))
+    for j in reversed(range(confidence.shape[1])):
+        taken = own[:, j] * _stepped(reached[j], step_back) * after
+        found[:, j] = (taken / (taken.sum() + none[j] * (reached[j] @ after)))[1:]
+        after = _stepped((own[:, j] * after)[::-1], step_back)[::-1] + none[j] * after
+        after /= after.max()
+    mixed: FloatMatrix = np.float32(ordered) * found + np.float32(1.0 - ordered) * confidence
+    return mixed
+
+
+def _forward(
+    own: NDArray[np.float64], none: NDArray[np.float64], step_back: float
+) -> tuple[list[NDArray[np.float64]], float]:
+    """Forward pass: the mass at each sentence before every image, scaled to sum 1, and the log of the total mass."""
+    reached, total = [], 0.0
+    before = np.zeros(len(own))
+    before[0] = 1.0
+    for j in range(own.shape[1]):
+        reached.append(before)
+        before = own[:, j] * _stepped(before, step_back) + none[j] * before
+        total += float(np.log(before.sum()))
+        before = before / before.sum()
+    return reached, total
+
+
+def _stepped(mass: NDArray[np.float64], step_back: float) -> NDArray[np.float64]:
+    """(S,) the mass at and before each place, plus ``step_back`` times the mass behind it."""
+    until: NDArray[np.float64] = np.cumsum(mass)
+    until += step_back * (until[-1] - until)
+    return until
+
+
+def threshold(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
+    """Every cell of at least ``min_confidence``; ``k`` is not used."""
+    return confidence >= min_confidence
+
+
+SELECTIONS: Mapping[Selection, Callable[..., NDArray[np.bool_]]] = {
+    "top-k": top_k,
+    "best": best,
+    "order": best,  # applied to the confidences from ``in_order``
+    "assignment": assignment,
+    "threshold": threshold,
+}
+"""Every selection by its name."""
+
+
+def selection(name: str) -> Callable[..., NDArray[np.bool_]]:
+    """The selection of this name; ``SettingError`` if it is unknown."""
+    for known, function in SELECTIONS.items():
+        if known == name:
+            return function
+    raise SettingError(f"no selection {name!r}; there are {', '.join(SELECTIONS)}")
+
+
+MIN_CONFIDENCE = 0.1
+"""Default of ``min_confidence``: nine of ten links below it would be wrong. If pictures are the only evidence and only
+the best sentences are taken, the default is 0: all confidences are low then, and the best guess is better than none."""
+
+
+def choose_links(
+    document: Document,
+    found: Combination,
+    *,
+    select: Selection = "top-k",
+    k: int = 3,
+    min_confidence: float | None = None,
+    model: str = "",
+) -> LinkedDocument:
+    """Choose the links of a document; ``select`` and ``k`` as in ``LinkSettings``.
+
+    Args:
+        min_confidence: Drop links below this probability, 0 to 1; with 0 every image is linked. See ``MIN_CONFIDENCE``.
+
+    Returns:
+        The document with its links, and the (S, V) scores from which they were chosen.
+
+    Raises:
+        SettingError: An unknown selection, k below 1, a confidence outside 0 to 1.
+    """
+    choose = selection(select)
+    if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
+        raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
+    if min_confidence is None:
+        silent = all(
+            not matrix.any() for kind, matrix in found.contributions.items() if kind not in ("picture", "text")
+        )
+        ranking = "picture" in found.contributions and silent and select != "threshold"
+        min_confidence = 0.0 if ranking else MIN_CONFIDENCE
+    takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
+    if select == "order":
+        confidence = found.confidence.copy()
+        confidence[:, takes_part] = in_order(confidence[:, takes_part])
+        found = replace(found, confidence=confidence)
+    if takes_part.all():
+        chosen = choose(found.confidence, k=k, min_confidence=min_confidence)
+    else:
+        chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
+        chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
+    blocks = np.array([s.block for s in document.sentences]) if document.has_layout else None
+    links = _links(found, chosen.nonzero(), blocks)
+    return LinkedDocument(document, tuple(links), found.score, model)
+
+
+def _links(found: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArray[np.int64] | None) -> list[Link]:
+    i, j = cells
+    if not len(i):
+        return []
+    added = np.array([matrix[i, j] for matrix in found.contributions.values()]).reshape(-1, len(i)).T.tolist()
+    paragraphs: list[Any] = [None] * len(i)
+    if blocks is not None:
+        same = (blocks[i][:, None] == blocks).astype(np.float32)  # (links, S)
+        paragraphs = np.minimum((same * found.confidence.T[j]).sum(axis=1), 1.0).tolist()
+    links = [
+        Link(sentence, image, score, confidence, dict(zip(found.contributions, each, strict=True)), paragraph=paragraph)
+        for sentence, image, score, confidence, each, paragraph in zip(
+            i.tolist(),
+            j.tolist(),
+            found.score[i, j].tolist(),
+            found.confidence[i, j].tolist(),
+            added,
+            paragraphs,
+            strict=True,
+        )
+    ]
+    return sorted(links, key=lambda link: (-link.score, link.image, link.sentence))
+
+
+LANGUAGE = "en"
+"""The only language that the relation model was trained on."""
+
+
+def with_relations(
+    several: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
+) -> list[LinkedDocument]:
+    """Add the probability of every relation that the model knows to each link of English documents.
+
+    Args:
+        several: For each document its links, and image number to (P,) pooled features from the model's image backbone.
+            For an image without features the sentence alone decides.
+        model: See ``RelationModel``.
+    """
+    texts = [_texts(linked) for linked, _ in several]
+    rows = {text: row for row, text in enumerate(dict.fromkeys(chain.from_iterable(texts)))}
+    if not rows:
+        return [linked for linked, _ in several]
+    said = model.text_logits(list(rows))
+    pictures, added = _pictures(several, model)
+    of_texts = [rows[text] for some in texts for text in some]
+    of_pictures = [
+        pictures.get((number, link.image), -1)
+        for number, ((linked, _), some) in enumerate(zip(several, texts, strict=True))
+        if some
+        for link in linked.links
+    ]
+    logits = (said[of_texts] + added[of_pictures]).astype(np.float64)
+    probable = iter((1 / (1 + np.exp(-logits))).tolist())
+    return [
+        _related(linked, model.relations, probable) if some else linked
+        for (linked, _), some in zip(several, texts, strict=True)
+    ]
+
+
+def _texts(linked: LinkedDocument) -> list[str]:
+    """The sentence of each link; empty if the model does not know the document's language."""
+    known = linked.document.language == LANGUAGE
+    return [linked.document.sentences[link.sentence].text for link in linked.links] if known else []
+
+
+def _pictures(
+    several: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
+) -> tuple[dict[tuple[int, int], int], FloatMatrix]:
+    """(number of document, image) to row; and the images' (rows + 1, R) log-odds, whose last row is 0, for no image."""
+    found = {
+        (number, image): pooled[image]
+        for number, (linked, pooled) in enumerate(several)
+        for image in {link.image for link in linked.links} & set(pooled)
+    }
+    nothing = np.zeros((1, len(model.relations)), np.float32)
+    added = np.concatenate([model.image_offsets(np.stack(list(found.values()))), nothing]) if found else nothing
+    return {key: row for row, key in enumerate(found)}, added
+
+
+def _related(linked: LinkedDocument, relations: Sequence[str], probable: Iterator[list[float]]) -> LinkedDocument:
+    links = tuple(
+        Link(
+            link.sentence,
+            link.image,
+            link.score,
+            link.confidence,
+            link.evidence,
+            link.explanation,
+            dict(zip(relations, next(probable), strict=True)),
+            link.paragraph,
+        )
+        for link in linked.links
+    )
+    return replace(linked, links=links)

@@ -1,0 +1,404 @@
+"""Combines several kinds of evidence into one probability.
+
+For every image the model chooses among the sentences and a null option, 'none of them':
+
+    P(sentence i | image j) = exp(s_ij) / (exp(null) + sum over k of exp(s_kj)),   s_ij = sum over kinds of w . x_ij
+
+This is a conditional logistic regression. Unlike one yes-or-no question per cell it models that sentences compete for
+an image, so its probabilities stay calibrated in documents of any length. The probabilities of an image's sentences and
+of the null option sum to 1. The weights are fitted by ``benchmarks/evidence.py``: one set for caption alone, one for
+layout alone and one for both, since either may be switched off or missing (an image without any text is judged without
+captions).
+
+Picture and text evidence (``ADDED``) are kept out of these sets, whose number they would multiply: their weights are
+fitted on top of the other kinds. An image that belongs to no sentence should be equally similar to all sentences; so a
+sentence's odds against the null option are its odds against the mean of all sentences. An image without words is
+judged as if text evidence were off.
+
+Reference weights are not fitted, since the labels of the fit come from references; they follow from how often
+references are right.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from iconotext.errors import ShapeError
+from iconotext.evidence.caption import Encode, Reading, texts_of
+from iconotext.evidence.cells import Cells, Columns
+from iconotext.evidence.gather import Gathered, gather_evidence
+from iconotext.evidence.habit import (
+    Habit,
+    PlaceEvidence,
+    habit_probability,
+    joined_places,
+    judged_evidence,
+    place_evidence,
+)
+from iconotext.evidence.layout import Places, layout_features, places
+from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
+from iconotext.types import EVIDENCE, Document, Evidence
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.evidence.caption import Matcher
+    from iconotext.types import FloatMatrix
+
+FITTED: tuple[Evidence, ...] = ("caption", "layout")
+"""The kinds whose weights are fitted together, in the order of their names in ``coefficients.json``."""
+
+ADDED: tuple[Evidence, ...] = ("picture", "text")
+"""The kinds whose log-odds are added to those of any fitted combination."""
+
+NOWHERE = 0.25
+"""Assumed ratio of images that belong to no sentence to images that belong to one, if only ``ADDED`` kinds speak."""
+
+EXPLICIT_PRECISION = 0.97
+"""Share of explicit references that are right. All 17 in the three original textbook pages are; 17 prove no more."""
+
+# Explicit: log-odds of its precision minus those of the share of cells that are links, 1 in 150 sentences.
+# Pointing words ('the photo above') mean the nearest image, which layout alone gets right in some 3 of 10 cases;
+# their precision is an estimate: 0.8 with a direction, 0.5 without.
+REFERENCE_WEIGHTS: Mapping[float, float] = {EXPLICIT: 8.5, DIRECTED: 2.2, VAGUE: 0.85}
+"""Log-odds that each strength of reference adds."""
+
+_NOTHING = 10.0  # the null option's log-odds where no fitted kind speaks: only a reference can make a link then
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """Weights of one combination of kinds of evidence.
+
+    Attributes:
+        null: Log-odds of the null option.
+        weights: Feature name to weight.
+    """
+
+    null: float
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combination:
+    """The combined evidence of a document with S sentences and V images.
+
+    Attributes:
+        contributions: Kind to (S, V) float32, what it adds to the log-odds of each cell.
+        score: (S, V) float32: the cosine if pictures are the only evidence, else the confidence.
+        confidence: (S, V) float32, 0 to 1, probability that the cell is a link. A column sums to at most 1, unless
+            several sentences cite the image explicitly: all of them can be right.
+    """
+
+    contributions: dict[Evidence, FloatMatrix]
+    score: FloatMatrix
+    confidence: FloatMatrix
+
+
+def subset_name(kinds: Collection[Evidence]) -> str:
+    """The name of a combination in ``coefficients.json``: 'caption+layout'."""
+    return "+".join(kind for kind in FITTED if kind in kinds)
+
+
+@cache
+def load_coefficients() -> Mapping[str, Coefficients]:
+    """The fitted weights in the package, by ``subset_name`` and the names in ``ADDED``."""
+    text = files("iconotext.decide").joinpath("coefficients.json").read_text(encoding="utf-8")
+    return {name: Coefficients(entry["null"], entry["weights"]) for name, entry in json.loads(text).items()}
+
+
+class Weighable(NamedTuple):
+    """The evidence about a document with S sentences and V images.
+
+    Attributes:
+        features: Kind to name to (S, V), for each kind that the document has.
+        shape: (S, V).
+        has_text: (V,) whether the image has a text for caption evidence.
+        reference: (S, V) from ``reference_evidence``; None if switched off.
+        image_similarity: (S, V) cosines, the score if pictures are the only evidence.
+    """
+
+    features: Mapping[Evidence, Mapping[str, FloatMatrix]]
+    shape: tuple[int, int]
+    has_text: NDArray[np.bool_]
+    reference: FloatMatrix | None = None
+    image_similarity: FloatMatrix | None = None
+
+    @property
+    def kinds(self) -> list[Evidence]:
+        """The kinds of evidence there are, in the order in which they are summed."""
+        known: list[Evidence] = [kind for kind in (*FITTED, *ADDED) if self.features.get(kind)]
+        return known if self.reference is None else [*known, "reference"]
+
+
+def combine(several: Sequence[Weighable], coefficients: Mapping[str, Coefficients] | None = None) -> list[Combination]:
+    """Combine the evidence of each document.
+
+    Args:
+        coefficients: As ``load_coefficients`` returns them, the default.
+
+    Raises:
+        ShapeError: A matrix is not (S, V).
+    """
+    for each in several:
+        _check(each)
+    found = [
+        Combination(
+            {kind: np.zeros(each.shape, np.float32) for kind in each.kinds}, *np.zeros((2, *each.shape), np.float32)
+        )
+        for each in several
+    ]
+    numbers = [number for number, each in enumerate(several) if each.shape[0] and each.shape[1]]
+    if numbers:
+        full = _combined([several[number] for number in numbers], coefficients or load_coefficients())
+        for number, combination in zip(numbers, full, strict=True):
+            found[number] = combination
+    return found
+
+
+def _check(each: Weighable) -> None:
+    for name, matrix in [
+        *((next(iter(columns)), columns[next(iter(columns))]) for columns in each.features.values() if columns),
+        ("reference", each.reference),
+        ("image_similarity", each.image_similarity),
+    ]:
+        if matrix is not None and matrix.shape != each.shape:
+            raise ShapeError(f"{name} has the shape {matrix.shape}, the document {each.shape} (sentences, images)")
+
+
+def _combined(several: Sequence[Weighable], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
+    """``combine`` for documents that all have sentences and images."""
+    cells = Cells(*np.array([each.shape for each in several]).T)
+    odds, null = _fitted(cells, several, coefficients)
+    for kind in ADDED:
+        if any(each.features.get(kind) for each in several):
+            odds[kind] = _against_mean(cells, _weighed(cells, several, kind, coefficients[kind]))
+            alone = (null == _NOTHING) & (cells.image_sums(odds[kind] != 0) > 0)
+            null[alone] = np.log(cells.sentences * NOWHERE)[cells.of_image[alone]]
+    reference = cells.joined([each.reference for each in several])
+    odds["reference"] = _reference_weight(reference)
+    log_odds = -null[cells.image]
+    for own in odds.values():
+        log_odds += own
+    confidence = _share(cells, log_odds)
+    explicit = reference >= EXPLICIT
+    confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
+    matrices = {kind: cells.matrices(values) for kind, values in odds.items()}
+    found = []
+    for number, (each, sure) in enumerate(zip(several, cells.matrices(confidence), strict=True)):
+        cosines = each.image_similarity if each.kinds == ["picture"] else None
+        contributions = {kind: matrices[kind][number] for kind in each.kinds}
+        found.append(Combination(contributions, sure if cosines is None else cosines, sure))
+    return found
+
+
+def _fitted(
+    cells: Cells, several: Sequence[Weighable], coefficients: Mapping[str, Coefficients]
+) -> tuple[dict[Evidence, FloatMatrix], FloatMatrix]:
+    """By fitted kind (cells,) what it adds to the log-odds; and (images,) the log-odds of the null option."""
+    null = np.full(len(cells.of_image), _NOTHING, np.float32)
+    odds: dict[Evidence, FloatMatrix] = {kind: np.zeros(len(cells.image), np.float32) for kind in FITTED}
+    for chosen, kinds in _by_subset(cells, several):
+        entry = coefficients[subset_name(kinds)]
+        null[chosen] = entry.null
+        for kind in kinds:
+            np.copyto(odds[kind], _weighed(cells, several, kind, entry), where=chosen[cells.image])
+    return odds, null
+
+
+def _by_subset(cells: Cells, several: Sequence[Weighable]) -> list[tuple[NDArray[np.bool_], tuple[Evidence, ...]]]:
+    """Groups of images that are judged by the same weights: (images,) mask, and the kinds of the weights."""
+    caption, layout = (np.array([bool(each.features.get(kind)) for each in several])[cells.of_image] for kind in FITTED)
+    caption &= np.concatenate([each.has_text for each in several])
+    groups = ((caption & layout, FITTED), (caption & ~layout, FITTED[:1]), (layout & ~caption, FITTED[1:]))
+    return [(chosen, kinds) for chosen, kinds in groups if chosen.any()]
+
+
+def _weighed(cells: Cells, several: Sequence[Weighable], kind: Evidence, entry: Coefficients) -> FloatMatrix:
+    """(cells,) the weighted sum of the features of a kind."""
+    columns = [Columns.of(features) if (features := each.features.get(kind)) else None for each in several]
+    return cells.summed(columns, entry.weights)
+
+
+def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
+    """Log-odds for reference strengths."""
+    weight = np.zeros(reference.shape, dtype=np.float32)
+    for strength in sorted(REFERENCE_WEIGHTS):
+        weight[reference >= np.float32(strength)] = REFERENCE_WEIGHTS[strength]
+    return weight
+
+
+def _against_mean(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
+    """Log-odds of each cell against its image's mean odds; exactly 0 where all log-odds of an image are 0."""
+    top = cells.image_tops(log_odds)
+    mean = np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
+    return np.asarray(log_odds - (top + mean)[cells.image], np.float32)
+
+
+def _share(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
+    """exp(x) / (1 + sum of exp over the image), without overflow; the 1 is the null option."""
+    top = np.maximum(cells.image_tops(log_odds), 0.0)
+    mass = np.exp(log_odds - top[cells.image])
+    return np.asarray(mass / (cells.image_sums(mass) + np.exp(-top))[cells.image], np.float32)
+
+
+def weigh_evidence(
+    document: Document,
+    image_similarity: FloatMatrix | None,
+    encode: Encode,
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    sentence_vectors: FloatMatrix | None = None,
+    coefficients: Mapping[str, Coefficients] | None = None,
+    matcher: Matcher | None = None,
+    habit: Habit | None = None,
+) -> Combination:
+    """Weigh all evidence about which sentence of a document belongs to which image.
+
+    Args:
+        document: With S sentences and V images. Images with a ``problem`` are ignored: their columns are 0.
+        image_similarity: (S, V) cosines of an encoder; None without picture evidence.
+        encode: Texts to unit vectors, for captions and words; called at most twice, and not if no image has any.
+        evidence: The kinds to use; a kind that the document lacks is left out.
+        sentence_vectors: (S, d) result of ``encode`` for the sentences, if available; saves time.
+        coefficients: Default: the fitted weights in the package.
+        matcher: Default: the matcher in the package.
+        habit: Where the author puts images; inferred from this document alone by default.
+
+    Raises:
+        SettingError: A kind has an unknown name.
+        ShapeError: A matrix does not fit the document.
+    """
+    (found,) = gather_evidence(
+        [document],
+        [image_similarity],
+        [Reading(encode, sentence_vectors)],
+        evidence=evidence,
+        matcher=matcher,
+    )
+    (weighed,) = weigh_gathered([found], evidence=evidence, coefficients=coefficients, habits=[habit or Habit()])
+    return weighed
+
+
+def weigh_gathered(
+    found: Sequence[Gathered],
+    *,
+    habits: Sequence[Habit],
+    evidence: Collection[Evidence] = EVIDENCE,
+    coefficients: Mapping[str, Coefficients] | None = None,
+) -> list[Combination]:
+    """Weigh the gathered evidence of each document; ``evidence`` may leave out kinds; see ``weigh_evidence``."""
+    known = [_weighable(each, evidence) for each in found]
+    placed = [n for n, each in enumerate(found) if "layout" in evidence and has_places(each.document)]
+    if placed:
+        documents, usual = [found[n].document for n in placed], [habits[n] for n in placed]
+        place = places(documents)
+        stand = [
+            judged_evidence(document, where, habit.judged.get(document.id, {}), found[n].numbers.tolist())
+            for n, document, where, habit in zip(
+                placed,
+                documents,
+                _places_by_evidence([known[n] for n in placed], place, coefficients),
+                usual,
+                strict=True,
+            )
+        ]
+        for n, columns in zip(placed, layouts(documents, stand, usual, place), strict=True):
+            known[n] = known[n]._replace(features={**known[n].features, "layout": columns})
+    if "picture" in evidence:
+        known = [each._replace(image_similarity=of.similarity) for each, of in zip(known, found, strict=True)]
+    return [
+        Combination(
+            {kind: _spread(matrix, each) for kind, matrix in weighed.contributions.items()},
+            _spread(weighed.score, each),
+            _spread(weighed.confidence, each),
+        )
+        for weighed, each in zip(combine(known, coefficients), found, strict=True)
+    ]
+
+
+def gathered_places(
+    found: Sequence[Gathered],
+    *,
+    evidence: Collection[Evidence] = EVIDENCE,
+    coefficients: Mapping[str, Coefficients] | None = None,
+) -> list[PlaceEvidence | None]:
+    """Where the images of each document stand by all evidence but layout; ``evidence`` may leave out kinds.
+
+    Returns:
+        The input for inferring a habit; None for a document without layout, sentences or usable images.
+    """
+    every: list[PlaceEvidence | None] = [None] * len(found)
+    placed = [n for n, each in enumerate(found) if has_places(each.document)]
+    if placed:
+        place = places([found[n].document for n in placed])
+        some = _places_by_evidence([_weighable(found[n], evidence) for n in placed], place, coefficients)
+        for n, where in zip(placed, some, strict=True):
+            every[n] = where
+    return every
+
+
+def _places_by_evidence(
+    known: Sequence[Weighable], place: Places, coefficients: Mapping[str, Coefficients] | None
+) -> list[PlaceEvidence]:
+    weighed = combine(known, coefficients)
+    log_odds = [
+        sum(each.contributions.values(), np.zeros(of.shape, np.float32))
+        for each, of in zip(weighed, known, strict=True)
+    ]
+    found = place_evidence(place, place.cells.joined(log_odds))
+    ends = np.cumsum(place.cells.images)[:-1]
+    return list(map(PlaceEvidence, np.split(found.likelihood, ends), np.split(found.sentences, ends)))
+
+
+def layouts(
+    documents: Sequence[Document],
+    found: Sequence[PlaceEvidence],
+    habits: Sequence[Habit],
+    place: Places | None = None,
+) -> list[Columns]:
+    """The layout features of each document; ``has_places`` must be true for all.
+
+    Args:
+        found: Where each document's images stand by other evidence.
+        habits: For each document the habit of its collection.
+        place: ``places(documents)``, if available; saves time.
+    """
+    place = place or places(documents)
+    usual = habit_probability(documents, place, joined_places(found), habits)
+    return place.cells.columns(layout_features(documents, place, usual))
+
+
+def _weighable(found: Gathered, evidence: Collection[Evidence]) -> Weighable:
+    return Weighable(
+        {kind: columns for kind, columns in found.features.items() if kind in evidence},
+        (len(found.document.sentences), len(found.document.images)),
+        images_with_text(found.document),
+        found.reference if "reference" in evidence else None,
+    )
+
+
+def has_places(document: Document) -> bool:
+    """Whether the document has a layout, sentences and images."""
+    return bool(document.sentences and document.images) and document.has_layout
+
+
+def images_with_text(document: Document) -> NDArray[np.bool_]:
+    """(V,) whether the image has a caption, an alt text or a meaningful file name."""
+    return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
+
+
+def _spread(matrix: FloatMatrix, of: Gathered) -> FloatMatrix:
+    """Put the columns of the sound images back to their numbers; the columns of the other images are 0."""
+    if len(of.numbers) == of.images:
+        return matrix
+    spread = np.zeros((len(matrix), of.images), dtype=np.float32)
+    spread[:, of.numbers] = matrix
+    return spread

@@ -1,0 +1,1 @@
+"""Encoders: sentences and images become vectors, and a document the matrix of its similarities."""

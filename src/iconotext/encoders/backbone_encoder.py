@@ -1,0 +1,242 @@
+"""The sizes of the inputs of a model's encoders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.encoders.bridge import CONCEPTS, ConceptBridge
+from iconotext.encoders.image_source import ImageSource, SeenImages, looking_with
+from iconotext.encoders.space import SharedSpace
+from iconotext.errors import SettingError
+from iconotext.features import cached_text, share_space
+from iconotext.networks.projection import unit_rows
+from iconotext.types import Image
+
+if TYPE_CHECKING:
+    from iconotext.encoders.image_source import ImageParts
+    from iconotext.encoders.model import Coherence
+    from iconotext.encoders.space import Space
+    from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone
+    from iconotext.features.cache import FeatureCache
+    from iconotext.features.cached import ReadLayers
+    from iconotext.types import Document, FloatMatrix
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Sizes of the encoders' inputs that the recipe leaves open.
+
+    Attributes:
+        words: Size of the vocabulary; 0 if sentences are vectors.
+        text_features: Length of a sentence vector; 0 if sentences are words.
+        image_features: Length of the features of an image or region; 0 if images are pixels.
+        concepts: Number of concepts of regions; 0 if none are read.
+        concept_words: Total number of words in their names; 0 if sentences are vectors.
+        relations: Number of coherence relations to predict; 0 without the coherence objective.
+    """
+
+    words: int
+    text_features: int
+    image_features: int
+    concepts: int = 0
+    concept_words: int = 0
+    relations: int = 0
+
+
+def check_dim(side: str, setting: str, features: int, dim: int) -> None:
+    """Raise ``SettingError`` if vectors are not projected and their length is not that of the joint space."""
+    if features != dim:
+        raise SettingError(f"{side}.{setting}: dim is {dim}, the {side} features have {features}; set dim to it")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedImages:
+    """n images in the space of an encoder.
+
+    Attributes:
+        vectors: (n, dim) float32 unit vectors; zeros for an image that cannot be encoded.
+        problems: Why each cannot be encoded; None for a good one.
+        features: The features from which the vectors were made, n rows of the image backbone; zeros likewise.
+    """
+
+    vectors: FloatMatrix
+    problems: tuple[str | None, ...]
+    features: ImageFeatures
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedDocument:
+    """A document's encoded parts, so that one sentence or image can be changed while the rest stays the same.
+
+    The similarity is not only the cosine of two vectors: a space may first subtract what the whole document has in
+    common. This part is kept here from the original document, so that a changed sentence is compared within the
+    unchanged rest.
+
+    Attributes:
+        document: With the problems of its images.
+        vectors: (S, features) of the sentences, from the encoder's ``reader``.
+        similarity: (S, V) float32 of each sentence with each image; 0 for an image that was not encoded.
+    """
+
+    document: Document
+    encoder: BackboneEncoder
+    vectors: FloatMatrix
+    seen: SeenImages
+    similarity: FloatMatrix
+
+    @property
+    def caption_vectors(self) -> FloatMatrix | None:
+        """(S, features) of the sentences, if the backbone for captions made them; None if another one did."""
+        return self.vectors if self.encoder.reader is self.encoder.text_backbone else None
+
+    @property
+    def pooled(self) -> Mapping[int, FloatMatrix]:
+        """Image number to (P,) pooled features, for encoded images."""
+        return dict(zip(self.seen.numbers, self.seen.features.pooled, strict=True))
+
+    def sentences(self, texts: Sequence[str], places: Sequence[int]) -> FloatMatrix:
+        """(n, dim) vectors of texts, each in the place of a sentence; nothing is cached."""
+        return self.encoder.space.sentences(self.encoder.uncached.encode(texts), self.vectors, places)
+
+    def images(self, features: ImageFeatures | None = None) -> FloatMatrix:
+        """(n, dim) vectors of the encoded images, or of ``features`` instead.
+
+        The dot product with a sentence's vector is their similarity.
+        """
+        return self.encoder.space.images(self.seen.features if features is None else features, self.seen.features)
+
+    def parts(self, image: int) -> ImageParts | None:
+        """An image whose regions can be left out; None if only its features are known."""
+        return self.encoder.image_source.parts(self.document.images[image])
+
+
+@dataclass(frozen=True, eq=False)
+class BackboneEncoder:
+    """See ``iconotext.encoders.encoder.Encoder``.
+
+    Attributes:
+        text_backbone: Compares texts with texts.
+        reader: Reads the sentences: ``text_backbone``, unless the model has its own way of reading words.
+        uncached: Like ``reader`` but without the cache, for sentences with words left out.
+        image_source: The source of image features.
+        space: Puts features of both into one space.
+        coherence: Predicts relations; None for most models.
+        folder: The folder of a trained model; None for others.
+    """
+
+    name: str
+    text_backbone: TextBackbone
+    reader: TextBackbone
+    uncached: TextBackbone
+    image_source: ImageSource
+    space: Space
+    coherence: Coherence | None = None
+    folder: Path | None = None
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self.space.dim
+
+    @property
+    def language(self) -> str | None:
+        """See ``Encoder``."""
+        return self.reader.language
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal for encoders that give equal vectors to single sentences and images."""
+        from iconotext.features.model_folder import folder_name
+
+        names = [folder_name(self.folder)] if self.folder is not None else []
+        return "+".join(map(_placeless, [*names, self.text_backbone.name, self.image_source.name]))
+
+    def encode_sentences(self, texts: Sequence[str]) -> FloatMatrix:
+        """See ``Encoder``."""
+        return unit_rows(self.space.sentences(self.reader.encode(texts)))
+
+    def encode_images(self, images: Sequence[Image | Picture]) -> EncodedImages:
+        """See ``Encoder``."""
+        given = [image if isinstance(image, Image) else Image("", image) for image in images]
+        seen = self.image_source.look(given)
+        unseen = set(range(len(given))) - set(seen.numbers)
+        problems = tuple(
+            problem or ("there is no file of it" if n in unseen else None) for n, problem in enumerate(seen.problems)
+        )
+        vectors = np.zeros((len(given), self.dim), np.float32)
+        vectors[seen.numbers] = unit_rows(self.space.images(seen.features))
+        vectors[[problem is not None for problem in problems]] = 0
+        return EncodedImages(vectors, problems, _spread(seen, problems))
+
+    def read(self, document: Document) -> EncodedDocument:
+        """See ``Encoder``."""
+        return self.read_all([(document, self.reader.encode([sentence.text for sentence in document.sentences]))])[0]
+
+    def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
+        """See ``Encoder``."""
+        looked = self.image_source.look_at_all([document.images for document, _ in documents])
+        given = [(vectors, seen.features) for (_, vectors), seen in zip(documents, looked, strict=True)]
+        read = []
+        for (document, vectors), seen, found in zip(documents, looked, self.space.similarities(given), strict=True):
+            similarity = np.zeros((len(vectors), len(document.images)), np.float32)
+            similarity[:, seen.numbers] = found
+            read.append(EncodedDocument(_with_problems(document, seen.problems), self, vectors, seen, similarity))
+        return read
+
+    def similarity(self, document: Document) -> FloatMatrix:
+        """See ``Encoder``."""
+        return self.read(document).similarity
+
+
+def untrained_encoder(
+    name: str,
+    text: TextBackbone,
+    image: ImageBackbone,
+    *,
+    k: int = CONCEPTS,
+    cache: FeatureCache | None = None,
+    read_layers: ReadLayers | None = None,
+) -> BackboneEncoder:
+    """An encoder without training: the backbones themselves if they share a space, else the concept bridge.
+
+    Args:
+        k: Number of class names that stand for an image; see ``concept_vectors``.
+        read_layers: As for ``cached_text``.
+    """
+    reading = text if cache is None else cached_text(text, cache, read_layers=read_layers)
+    shared = share_space(text, image)
+    space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)
+    return BackboneEncoder(name, reading, reading, text, looking_with(image, cache), space)
+
+
+def _with_problems(document: Document, problems: Sequence[str | None]) -> Document:
+    if all(image.problem is problem for image, problem in zip(document.images, problems, strict=True)):
+        return document
+    images = tuple(
+        replace(image, problem=problem and problem.removeprefix(f"{image.file!s}: "))
+        for image, problem in zip(document.images, problems, strict=True)
+    )
+    return replace(document, images=images)
+
+
+def _spread(seen: SeenImages, problems: tuple[str | None, ...]) -> ImageFeatures:
+    """The features of the encoded images at their numbers among all images; zeros for others."""
+    if len(seen.numbers) == len(problems):
+        return seen.features
+    spread: dict[str, Any] = {}
+    for name, array in seen.features.arrays().items():
+        spread[name] = np.zeros((len(problems), *array.shape[1:]), array.dtype)
+        spread[name][seen.numbers] = array
+    return replace(seen.features, **spread, problems=problems)
+
+
+def _placeless(name: str) -> str:
+    """A name from ``features.fingerprint.folder_name`` without the folder; other names unchanged."""
+    return re.sub(r"^[^/]*@(?=[0-9a-f]{16}(?:/|$))", "@", name)

@@ -1,0 +1,233 @@
+"""The folder of a model: recipe, weights, vocabulary, figures and a model card."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.errors import FeatureError, SettingError
+from iconotext.extras import require
+from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model
+from iconotext.networks.projection import projection_shapes
+from iconotext.recipe import Recipe, dump_recipe, load_recipe
+from iconotext.recipe.encoders import IdentitySettings, ProjectionSettings, TowerSettings
+from iconotext.system.files import write_bytes, write_text
+from iconotext.system.strict_json import parse_json
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+    from iconotext.encoders.model import JointModel
+    from iconotext.features.word_vectors import Vocabulary
+
+RECIPE, WEIGHTS, VOCABULARY = "recipe.toml", "weights.safetensors", "vocabulary.txt"
+METRICS, CARD = "metrics.json", "README.md"
+DUAL = "dual-encoder"
+"""Subfolder with a trained dual encoder in the format of transformers, for any program that reads it."""
+
+ABOUT = "iconotext"
+"""Metadata entry of the weights' file for what is not in the recipe."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredModel:
+    """The contents of a model folder.
+
+    Attributes:
+        name: The name in the folder's recipe.
+        recipe: The recipe, as resolved when training began.
+        vocabulary: The words of an encoder that reads words; None for others.
+        backbones: Names (``name`` of the backbone) of the text and the image backbone whose features it was trained on;
+            it cannot use features of other weights.
+        concepts: Names of the concepts of regions, by number; empty if it reads none.
+        relations: Names of the coherence relations that it predicts, by number; empty if none.
+        arrays: The weights, as stored.
+    """
+
+    name: str
+    recipe: Recipe
+    inputs: Inputs
+    vocabulary: Vocabulary | None
+    backbones: Mapping[str, str]
+    concepts: Sequence[str]
+    relations: Sequence[str]
+    arrays: Mapping[str, NDArray[Any]]
+
+    @cached_property
+    def model(self) -> JointModel:
+        """The model in PyTorch, on the CPU, in evaluation mode.
+
+        Raises:
+            MissingPackageError: PyTorch is not installed.
+            ValueError, RuntimeError: The weights do not fit the recipe.
+        """
+        require("train", "torch", purpose=f"the model {self.name}, which is no projection on both sides,")
+        import torch
+
+        from iconotext.encoders.model import JointModel
+
+        recipe, inputs = self.recipe, self.inputs
+        if recipe.towers:  # their weights are in a folder of their own; the weights here follow their vectors
+            sides = {"text": IdentitySettings(), "image": IdentitySettings()}
+            recipe = recipe.model_copy(update=sides)
+            inputs = replace(inputs, text_features=recipe.dim, image_features=recipe.dim)
+        model = JointModel(recipe, inputs)
+        model.load_state_dict({name: torch.tensor(array) for name, array in self.arrays.items()})
+        return model.eval().requires_grad_(False)
+
+    def projection(self, side: str) -> dict[str, NDArray[Any]]:
+        """The weights of a side (``text`` or ``image``) that is a projection."""
+        return {name: np.asarray(each, np.float32) for name, each in self._of(side).items()}
+
+    def shapes(self, side: str) -> dict[str, tuple[int, ...]]:
+        """The shapes of the weights of a side."""
+        return {name: each.shape for name, each in self._of(side).items()}
+
+    def _of(self, side: str) -> dict[str, NDArray[Any]]:
+        start = f"{side}."
+        return {name.removeprefix(start): each for name, each in self.arrays.items() if name.startswith(start)}
+
+
+def shipped_folder(name: str = "default") -> Path:
+    """The folder of a model in the package, one of ``SHIPPED``."""
+    return Path(__file__).parents[1] / "models" / name
+
+
+def init_folder(name: str) -> Path:
+    """The folder of a model, which is named by one of ``SHIPPED`` or by its folder."""
+    return shipped_folder(name) if name in SHIPPED else Path(name)
+
+
+def is_model_folder(path: Path) -> bool:
+    """Whether the folder has a model of iconotext."""
+    return (path / RECIPE).is_file() and (path / WEIGHTS).is_file()
+
+
+def save_model(
+    folder: Path,
+    recipe: Recipe,
+    inputs: Inputs,
+    weights: Mapping[str, Tensor],
+    *,
+    vocabulary: Vocabulary | None,
+    backbones: Mapping[str, str],
+    concepts: Sequence[str] = (),
+    relations: Sequence[str] = (),
+    half: bool = False,
+) -> None:
+    """Write recipe, weights and vocabulary; each file is written atomically, the weights last.
+
+    A trained dual encoder is written into the subfolder ``DUAL``.
+
+    Args:
+        folder: Created if necessary.
+        weights: ``JointModel.state_dict()``.
+        vocabulary: The words of an encoder that reads words; None for others.
+        backbones: Names of the ``text`` and the ``image`` backbone.
+        concepts: Names of the concepts of regions, for encoders that read them.
+        relations: Coherence relations, for models that predict them.
+        half: Store the weights in 16 bits.
+    """
+    from safetensors.torch import save
+
+    folder.mkdir(parents=True, exist_ok=True)
+    if recipe.towers:
+        from iconotext.networks.dual_encoder import save_dual_encoder, without_towers
+
+        save_dual_encoder(folder / DUAL, recipe.features.text, weights)
+        weights = without_towers(weights)
+    write_text(folder / RECIPE, dump_recipe(recipe), force=True)
+    if vocabulary is not None:
+        vocabulary.save(folder / VOCABULARY)
+    stored = {
+        name: (tensor.half() if half and tensor.ndim and tensor.is_floating_point() else tensor)
+        .detach()
+        .to("cpu", copy=True)
+        .contiguous()
+        for name, tensor in weights.items()
+    }
+    # One entry: the order of several would change from run to run, and equal models should be equal files.
+    lists = {"concepts": list(concepts), "relations": list(relations)}
+    about = json.dumps({"inputs": asdict(inputs), "backbones": dict(backbones), **lists})
+    write_bytes(folder / WEIGHTS, save(stored, {ABOUT: about}), force=True)
+
+
+def load_model(folder: Path) -> StoredModel:
+    """Read a model folder.
+
+    Raises:
+        FeatureError: A file is missing or damaged; the message names it.
+    """
+    if not folder.exists():
+        raise no_such_model(str(folder), MODELS[:1])
+    if not is_model_folder(folder):
+        missing = RECIPE if not (folder / RECIPE).is_file() else WEIGHTS
+        raise FeatureError(f"{folder}: no model is in this folder: {missing} is missing (has training ended?)")
+    from safetensors import SafetensorError, safe_open
+
+    from iconotext.features.hub import check_finite
+    from iconotext.features.word_vectors import load_vocabulary
+
+    try:
+        recipe = load_recipe(folder / RECIPE)
+    except SettingError as error:
+        raise FeatureError(f"the model's recipe cannot be read: {error}") from error
+    if recipe.towers and not (folder / DUAL).is_dir():
+        raise FeatureError(f"{folder}: the folder {DUAL}, with the weights of the two sides, is missing")
+    vocabulary = load_vocabulary(folder / VOCABULARY) if recipe.features.text == "words" else None
+    try:
+        with safe_open(os.fspath(folder / WEIGHTS), framework="numpy") as file:
+            metadata = file.metadata() or {}
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+        check_finite(str(folder / WEIGHTS), weights)
+        about: dict[str, Any] = parse_json(metadata[ABOUT])
+        inputs, backbones = Inputs(**about["inputs"]), dict[str, str](about["backbones"])
+        # The default model was written before these existed.
+        concepts, relations = list[str](about.get("concepts", [])), list[str](about.get("relations", []))
+        stored = StoredModel(recipe.name, recipe, inputs, vocabulary, backbones, concepts, relations, weights)
+        if any(_in_torch(stored, side) for side in ("text", "image")) or relations:
+            _ = stored.model
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise FeatureError(f"{folder / WEIGHTS}: damaged, or of another recipe: {error}") from error
+    return stored
+
+
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """The figures of a model from its training; ``FeatureError`` if they are missing or damaged."""
+    path = folder / METRICS
+    try:
+        found = parse_json(path.read_bytes())
+        if not isinstance(found, dict):
+            raise ValueError("not figures by name")
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise FeatureError(f"{path}: damaged or missing ({said}); remove it, and train again") from error
+    return found
+
+
+def _in_torch(stored: StoredModel, side: str) -> bool:
+    """Whether a side needs PyTorch.
+
+    Raises:
+        ValueError: It needs none, and its weights are not those of the recipe.
+    """
+    settings = getattr(stored.recipe, side)
+    if isinstance(settings, IdentitySettings | TowerSettings):
+        shapes: dict[str, tuple[int, ...]] = {}
+    elif isinstance(settings, ProjectionSettings):
+        shapes = projection_shapes(getattr(stored.inputs, f"{side}_features"), stored.recipe.dim, settings)
+    else:
+        return True
+    found = stored.shapes(side)
+    if found != shapes:
+        raise ValueError(f"{side} has weights {found}, the recipe says {shapes}")
+    return False

@@ -1,0 +1,269 @@
+"""Pictures with covered parts, to explain models that read pixels."""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.features import cached_image
+from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, Row, blank_features, filled
+from iconotext.features.regions import Regions, grid_boxes, strongest
+from iconotext.images import decode
+from iconotext.networks.transformer import RegionBatch
+from iconotext.types import Image
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.encoders.folder import StoredModel
+    from iconotext.encoders.model import JointModel
+    from iconotext.features.cache import FeatureCache
+    from iconotext.features.feature_table import FeatureTable
+    from iconotext.features.regions import RegionSource
+    from iconotext.types import FloatMatrix
+
+SHORTER, LONGER = 448, 1024
+"""Largest sides of the copy in pixels; image encoders do not use many more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageParts:
+    """An image with R regions that can be left out.
+
+    Attributes:
+        boxes: (R, 4) float: left, top, right, bottom, as shares of width and height from the top left.
+        without: From (n, R) bool, the regions to leave out, to the features of the rest, n rows.
+    """
+
+    boxes: FloatMatrix
+    without: Callable[[NDArray[np.bool_]], ImageFeatures]
+
+
+def covered_cells(file: Picture, encode: Callable[[Sequence[Picture]], ImageFeatures]) -> ImageParts:
+    """A picture whose cells can be covered with its mean colour.
+
+    Args:
+        file: The encoded picture, or its file.
+        encode: From n encoded pictures to their features. It should not cache them, since they are not the document's
+            pictures.
+
+    Raises:
+        ImageError: The picture cannot be decoded.
+    """
+    pixels = _small(file)
+    mean = np.round(pixels.mean(axis=(0, 1))).astype(np.uint8)
+    boxes = grid_boxes()
+    height, width, _ = pixels.shape
+    edges = np.round(boxes * [width, height, width, height]).astype(int)
+
+    def without(covered: NDArray[np.bool_]) -> ImageFeatures:
+        pictures = []
+        for mask in covered:
+            changed = pixels.copy()
+            for left, top, right, bottom in edges[mask]:
+                changed[top:bottom, left:right] = mean
+            pictures.append(_encoded(changed))
+        return encode(pictures)
+
+    return ImageParts(boxes, without)
+
+
+def _small(file: Picture) -> NDArray[np.uint8]:
+    image = decode(file, at_least=SHORTER)
+    shrink = min(1.0, SHORTER / min(image.size), LONGER / max(image.size))
+    size = (max(1, round(image.width * shrink)), max(1, round(image.height * shrink)))
+    return np.asarray(image.resize(size, reducing_gap=2.0) if shrink < 1 else image)
+
+
+def _encoded(pixels: NDArray[np.uint8]) -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "BMP")  # lossless and fast
+    return file.getvalue()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenImages:
+    """The encoded images of a document.
+
+    Attributes:
+        numbers: Numbers of the images with features.
+        problems: Of each image; None for a good one, and for one without a file.
+    """
+
+    numbers: list[int]
+    features: ImageFeatures
+    problems: list[str | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageSource:
+    """A source of image features.
+
+    Attributes:
+        name: Identifies weights and processing, like ``ImageBackbone.name``.
+        encode: Features in the order of the images, with a problem for an image without features.
+        parts: Makes an image whose regions can be left out; None if pictures are not read.
+        classes: Names of the classes in the order of the probabilities; None without a classifier.
+        looks_up: Whether features come from a file, by the ``source`` of an image, so that no picture is needed.
+    """
+
+    name: str
+    encode: Callable[[Sequence[Image]], ImageFeatures]
+    parts: Callable[[Image], ImageParts | None]
+    classes: tuple[str, ...] | None = None
+    looks_up: bool = False
+
+    def look(self, images: Sequence[Image]) -> SeenImages:
+        """Encode those images that can be encoded."""
+        numbers = [n for n, image in enumerate(images) if self.looks_up or (image.file and not image.problem)]
+        features = self.encode([images[n] for n in numbers])
+        problems = [image.problem for image in images]
+        for n, problem in zip(numbers, features.problems, strict=True):
+            problems[n] = problem
+        if self.looks_up:
+            rows = [row for row, problem in enumerate(features.problems) if problem is None]
+            numbers = [numbers[row] for row in rows]
+            features = ImageFeatures(features.pooled[rows], problems=(None,) * len(rows))
+        return SeenImages(numbers, features, problems)
+
+    def look_at_all(self, several: Sequence[Sequence[Image]]) -> list[SeenImages]:
+        """Encode the images of several documents in one batch."""
+        seen = self.look([image for images in several for image in images])
+        found, end = [], 0
+        for images in several:
+            start, end = end, end + len(images)
+            rows = slice(bisect_left(seen.numbers, start), bisect_left(seen.numbers, end))
+            arrays: dict[str, Any] = {name: array[rows] for name, array in seen.features.arrays().items()}
+            features = replace(seen.features, **arrays, problems=seen.features.problems[rows])
+            found.append(SeenImages([n - start for n in seen.numbers[rows]], features, seen.problems[start:end]))
+        return found
+
+
+def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> ImageSource:
+    """A source that encodes pictures with a backbone.
+
+    Args:
+        cache: For features; not used for pictures that are changed for an explanation.
+    """
+    kept = backbone if cache is None else cached_image(backbone, cache)
+    return ImageSource(
+        backbone.name,
+        lambda images: kept.encode([image.file or b"" for image in images]),
+        lambda image: covered_cells(image.file or b"", backbone.encode),
+        backbone.classes,
+    )
+
+
+def looking_up_in(table: FeatureTable) -> ImageSource:
+    """A source that reads features from a table, by the ``source`` of an image."""
+
+    def encode(images: Sequence[Image]) -> ImageFeatures:
+        pooled, problems = table.look_up([image.source for image in images])
+        return ImageFeatures(pooled, problems=problems)
+
+    return ImageSource(table.path.name, encode, lambda _: None, looks_up=True)
+
+
+def averaging(source: RegionSource) -> ImageSource:
+    """A source that averages the features of an image's regions, which come from a file."""
+
+    def encode(images: Sequence[Image]) -> ImageFeatures:
+        found = source.regions(images)
+        means = (each if isinstance(each, str) else {"pooled": each.features.mean(0, np.float32)} for each in found)
+        return filled(blank_features(len(images), source.dim), means)
+
+    return ImageSource(f"{source.name}/mean", encode, lambda _: None, looks_up=True)
+
+
+def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
+    """Pooled features from the named image backbone, table of features, or file of regions.
+
+    Raises:
+        FeatureError, CorpusError: It cannot be loaded.
+    """
+    from iconotext.features import load_image_backbone, load_regions
+    from iconotext.features.feature_table import load_feature_table
+    from iconotext.features.region_files import is_region_file
+
+    if name.endswith(".npy"):
+        return looking_up_in(load_feature_table(Path(name)))
+    if is_region_file(Path(name)):
+        return averaging(load_regions(name))
+    return looking_with(load_image_backbone(name), cache)
+
+
+AT_ONCE = 64
+"""Images whose regions are in memory at a time."""
+
+
+def looking_at_regions(
+    stored: StoredModel, source: RegionSource, name: str, *, in_file: bool, cache: FeatureCache | None
+) -> ImageSource:
+    """A source that encodes images with a model that reads regions.
+
+    Args:
+        name: A name that is unique to its weights.
+        in_file: Whether the regions are in a file, by the ``source`` of an image, so that no picture is needed.
+        cache: For the vectors of images whose regions are not in a file; None for no cache.
+    """
+    at_most = stored.recipe.regions.max_regions if stored.recipe.regions else None
+    dim = stored.recipe.dim
+
+    def look(images: Sequence[Image]) -> list[Regions | str]:
+        found = source.regions(images)
+        return [regions if isinstance(regions, str) else strongest(regions, at_most) for regions in found]
+
+    def rows(images: Sequence[Image]) -> Iterator[Row | str]:
+        for at in range(0, len(images), AT_ONCE):
+            found = look(images[at : at + AT_ONCE])
+            vectors = iter(_vectors(stored.model, [regions for regions in found if not isinstance(regions, str)]))
+            yield from (regions if isinstance(regions, str) else {"pooled": next(vectors)} for regions in found)
+
+    def encode(images: Sequence[Image]) -> ImageFeatures:
+        return filled(blank_features(len(images), dim), rows(images))
+
+    def encode_files(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
+        return encode([Image("", file) for file in files])
+
+    def parts(image: Image) -> ImageParts | None:
+        (regions,) = look([image])
+        return None if isinstance(regions, str) else _parts(stored.model, regions)
+
+    if in_file:
+        return ImageSource(name, encode, parts, looks_up=True)
+    return replace(looking_with(ImageBackbone(name, dim, encode_files), cache), parts=parts)
+
+
+def _vectors(model: JointModel, images: Sequence[Regions]) -> FloatMatrix:
+    """(n, dim) vectors of n images in the joint space."""
+    import torch
+
+    if not images:
+        return np.zeros((0, 0), np.float32)
+    batch = RegionBatch(
+        torch.from_numpy(np.concatenate([regions.features for regions in images]).astype(np.float32)),
+        torch.tensor([len(regions) for regions in images]),
+        torch.from_numpy(np.concatenate([regions.concepts for regions in images]).astype(np.int64)),
+    )
+    with torch.inference_mode():
+        encoded: FloatMatrix = model.encode_images(batch).numpy()
+    return encoded
+
+
+def _parts(model: JointModel, regions: Regions) -> ImageParts:
+    """An image whose regions, with their concepts, can be left out; never all of them."""
+
+    def without(left_out: NDArray[np.bool_]) -> ImageFeatures:
+        trials = np.array_split(~left_out, -(-len(left_out) // AT_ONCE))
+        vectors = [_vectors(model, [regions[kept] for kept in some]) for some in trials]
+        return ImageFeatures(np.concatenate(vectors), problems=(None,) * len(left_out))
+
+    return ImageParts(regions.boxes, without)

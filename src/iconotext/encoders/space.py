@@ -1,0 +1,260 @@
+"""A space for sentences and images: the dot product of two of its vectors is their similarity.
+
+Sentences and images may be on their own, like a search query and a picture in a library, or in a document. In a
+document a space may subtract what all sentences, or all images, have in common: the document's topic does not tell
+which of its sentences a picture shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeGuard
+
+import numpy as np
+
+from iconotext.features.backbone import TextBackbone
+from iconotext.networks.projection import load_projection, unit_rows
+from iconotext.recipe.encoders import ProjectionSettings
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from iconotext.encoders.folder import StoredModel
+    from iconotext.features.backbone import ImageFeatures
+    from iconotext.features.word_vectors import Vocabulary
+    from iconotext.networks.recurrent import WordEncoder
+    from iconotext.types import FloatMatrix
+
+
+class Space(Protocol):
+    """Turns the features of texts and of images into vectors of one space."""
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+
+    def sentences(
+        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+    ) -> FloatMatrix:
+        """The vectors of n texts.
+
+        Args:
+            vectors: (n, features) of the texts.
+            among: (S, features) of all sentences of their document; None for texts on their own.
+            places: (n,) number of the sentence that each text replaces; None if the texts are all the sentences.
+
+        Returns:
+            (n, dim) float32.
+        """
+
+    def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
+        """The vectors of n images.
+
+        Args:
+            features: From the image backbone.
+            among: The features of all images of their document; None for images on their own.
+
+        Returns:
+            (n, dim) float32.
+        """
+
+    def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
+        """(S, V) float32 similarities of each document's sentences and images; independent of the other documents."""
+
+
+Features = tuple["FloatMatrix", "ImageFeatures"]
+"""The features of a document's S sentences, and of its V images."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSpace:
+    """The space of a dual encoder (CLIP, SigLIP): features are the vectors; in a document nothing is subtracted."""
+
+    dim: int
+
+    def sentences(
+        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+    ) -> FloatMatrix:
+        """See ``Space``."""
+        return vectors
+
+    def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
+        """See ``Space``."""
+        return features.pooled
+
+    def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
+        """See ``Space``."""
+        return [vectors @ features.pooled.T for vectors, features in documents]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedSpace:
+    """Two spaces side by side: similarities are (1 - share) times the first space's plus share times the second's."""
+
+    first: Space
+    second: Space
+    share: float
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self.first.dim + self.second.dim
+
+    def sentences(
+        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+    ) -> FloatMatrix:
+        """See ``Space``."""
+        return self._beside(*(each.sentences(vectors, among, places) for each in (self.first, self.second)))
+
+    def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
+        """See ``Space``."""
+        return self._beside(self.first.images(features, among), self.second.images(features, among))
+
+    def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
+        """See ``Space``."""
+        both = zip(self.first.similarities(documents), self.second.similarities(documents), strict=True)
+        return [np.asarray((1 - self.share) * first + self.share * second, np.float32) for first, second in both]
+
+    def _beside(self, first: FloatMatrix, second: FloatMatrix) -> FloatMatrix:
+        both = np.hstack([np.sqrt(1 - self.share) * first, np.sqrt(self.share) * second])
+        return np.asarray(both, np.float32)
+
+
+def at_once(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMatrix]) -> list[FloatMatrix]:
+    """Apply ``work`` to the rows of all parts in one call, and split the result by part."""
+    if not parts:
+        return []
+    found = work(np.concatenate(parts))
+    return np.split(found, np.cumsum([len(part) for part in parts[:-1]]))
+
+
+AT_ONCE = 1024
+"""Sentences or images that are encoded at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointSpace:
+    """The common space of a model's two encoders.
+
+    Attributes:
+        stored: The model. If it reads pixels or regions, image features are already its vectors. The same holds for the
+            sentences of a model that reads words, unless a second GRU reads the sentences in order: then their features
+            are the input of this GRU.
+    """
+
+    stored: StoredModel
+    _sides: dict[str, Callable[[FloatMatrix], FloatMatrix]] = field(default_factory=dict, repr=False)
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self.stored.recipe.dim
+
+    def sentences(
+        self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
+    ) -> FloatMatrix:
+        """See ``Space``; in a document, minus ``recipe.linking.centre`` of the mean."""
+        joint = self._sentences(vectors, among, places)
+        if among is None:
+            return joint
+        return joint - self._common(joint if among is vectors else self._sentences(among, among, None))
+
+    def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
+        """See ``Space``; in a document, minus a share of the mean."""
+        joint = self._images(features.pooled)
+        if among is None:
+            return joint
+        return joint - self._common(joint if among is features else self._images(among.pooled))
+
+    def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
+        """See ``Space``."""
+        sentences, images = [vectors for vectors, _ in documents], [features.pooled for _, features in documents]
+        if self.stored.vocabulary is not None:  # encoded already, or in order
+            texts = [self._sentences(some, some, None) for some in sentences]
+        else:
+            texts = at_once(lambda some: self._sentences(some, None, None), sentences)
+        pictures = at_once(self._images, images)
+        return [
+            (of_texts - self._common(of_texts)) @ (of_images - self._common(of_images)).T
+            for of_texts, of_images in zip(texts, pictures, strict=True)
+        ]
+
+    def _sentences(self, vectors: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None) -> FloatMatrix:
+        if self.stored.vocabulary is not None:
+            text = self.stored.model.text
+            return _in_order(text, vectors, among, places) if reads_in_order(text) else vectors
+        settings = self.stored.recipe.text
+        if isinstance(settings, ProjectionSettings):
+            return self._side("text", settings)(vectors)
+        return unit_rows(vectors)
+
+    def _images(self, pooled: FloatMatrix) -> FloatMatrix:
+        settings = self.stored.recipe.image
+        if not isinstance(settings, ProjectionSettings):
+            return pooled
+        return self._side("image", settings)(pooled)
+
+    def _side(self, side: str, settings: ProjectionSettings) -> Callable[[FloatMatrix], FloatMatrix]:
+        if side not in self._sides:
+            self._sides[side] = load_projection(self.stored.projection(side), settings)
+        return self._sides[side]
+
+    def _common(self, vectors: FloatMatrix) -> FloatMatrix:
+        """(dim,) the share of the mean of n vectors to subtract; less for few vectors, 0 for one."""
+        share = self.stored.recipe.linking.centre
+        if not share or not len(vectors):
+            return np.zeros(vectors.shape[1], np.float32)
+        return np.asarray(np.float32(share * (1 - 1 / len(vectors))) * vectors.mean(0))
+
+
+def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name: str) -> TextBackbone:
+    """The text side of a model that reads words, as a text backbone; ``JointSpace.stored`` says what it returns.
+
+    Args:
+        longest: Maximum number of words that are read of a sentence.
+        name: A name that is unique to its weights.
+    """
+
+    def encoded(texts: Sequence[str]) -> Tensor:
+        import torch
+
+        ids = [vocabulary.ids(text, max_tokens=longest) for text in texts]
+        words = torch.tensor([word for sentence in ids for word in sentence])
+        text, lengths = stored.model.text, torch.tensor([len(sentence) for sentence in ids])
+        found: Tensor = text.states(words, lengths) if reads_in_order(text) else text(words, lengths)
+        return found
+
+    dim = stored.recipe.dim
+    return TextBackbone(name, dim, lambda texts: _in_batches(texts, encoded, dim))
+
+
+def reads_in_order(text: object) -> TypeGuard[WordEncoder]:
+    """Whether a sentence encoder has a second GRU, which reads the sentences of a document in order."""
+    from iconotext.networks.recurrent import WordEncoder
+
+    return isinstance(text, WordEncoder) and text.sentence_gru is not None
+
+
+def _in_order(
+    text: WordEncoder, states: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None
+) -> FloatMatrix:
+    """(n, dim) vectors from sentences' states: all of a document, replacements of some, or each on its own."""
+    import torch
+
+    with torch.inference_mode():
+        own = torch.tensor(states)
+        if among is None:
+            return text.vectors(own).numpy()
+        if places is None:
+            return text.vectors(own, [len(own)]).numpy()
+        return text.in_place(own, torch.tensor(among), places).numpy()
+
+
+def _in_batches(given: Sequence[str], side: Callable[[Sequence[str]], Tensor], dim: int) -> FloatMatrix:
+    """(n, dim) vectors from a side of the model, ``AT_ONCE`` inputs at a time."""
+    import torch
+
+    with torch.inference_mode():
+        parts = [side(given[at : at + AT_ONCE]).numpy() for at in range(0, len(given), AT_ONCE)]
+    return np.concatenate([np.zeros((0, dim), np.float32), *parts])

@@ -1,0 +1,482 @@
+"""Features of the words that sentences and images' texts have in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from iconotext.evidence.layout import block_ranks
+from iconotext.evidence.reference import looks
+from iconotext.evidence.words import file_words, number_of, of_texts, rareness, stems_in_order, text_words, tokens_of
+from iconotext.networks.projection import unit_rows
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.evidence.cells import Cells, Ints
+    from iconotext.types import Document, FloatMatrix, Image
+
+_HEAD = 5  # words of a caption that mostly name what it shows
+_MIXES = np.int64(0x1E3779B97F4A7C15)  # odd; hashes a pair of words to one number, almost without collisions
+
+
+def word_features(
+    cells: Cells, ranks: Ints, sentences: Sequence[str], *several: Sequence[str | None]
+) -> list[dict[str, FloatMatrix]]:
+    """Features of the words that a sentence and an image's text have in common.
+
+    A word's rareness is its idf in a large collection of textbooks (``words.rareness``), its own idf that among the
+    sentences of the document.
+
+    Args:
+        ranks: (sentences,) number of each sentence's block, from 0 in each document.
+        sentences: Their texts.
+        several: Lists of texts, each with one text for every image; None for an image without.
+
+    Returns:
+        For each list, name to (cells,) float32: ``count``, number of common words; ``rare``, log(1 + their total
+        rareness); ``share``, ``cover`` and ``dice``, that total over the text's, the sentence's and the mean of both;
+        ``own``, log(1 + their total own idf), words of several images counting less; ``rarest``, the largest sum of
+        rareness and own idf; ``both``, log(1 + the total of their products); ``near``, ``share`` for the sentence's
+        block; ``first``, log(1 + total over words that the sentence is the first to contain); ``pairs``, log(1 +
+        number of common pairs of neighbouring words); ``head``, ``share`` for the text's first words.
+    """
+    own = _Words.of(sentences)
+    return [_features(cells, ranks, own, _Words.of([text or "" for text in texts])) for texts in several]
+
+
+def _features(cells: Cells, ranks: Ints, own: _Words, texts: _Words) -> dict[str, FloatMatrix]:
+    size, images = len(cells.image), len(cells.of_image)
+    total = np.bincount(texts.stem_of, texts.rare, images) + 1e-6
+    head_total = np.bincount(texts.stem_of[texts.in_head], texts.rare[texts.in_head], images) + 1e-6
+    times = _times(cells.of_image[texts.stem_of], texts.stems)
+    held = _held(cells, own.stems, own.stem_of, texts.stems, texts.stem_of)
+    word, holders, starts = texts.rare[held.entry], held.lengths, np.cumsum(held.lengths) - held.lengths
+    sentences = cells.sentences[cells.of_image[texts.stem_of[held.entry]]]
+    idf = np.log1p((sentences - holders + 0.5) / (holders + 0.5))
+    at = cells.at(held.sentence, held.image)
+
+    def summed(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.bincount(at, np.repeat(values, holders), size), np.float64)
+
+    common = summed(word)
+    rarest = np.zeros(size)
+    np.maximum.at(rarest, at, np.repeat(word + idf, holders))
+    # A word counts once in a block: of its cells in the block only the first.
+    blocks = ranks[cells.first_sentence + cells.sentences - 1][cells.of_image] + 1
+    first_block = np.cumsum(blocks) - blocks
+    block = first_block[held.image] + ranks[held.sentence]
+    new = np.ones(len(block), np.bool_)
+    new[1:] = block[1:] != block[:-1]
+    new[starts] = True
+    in_block = np.bincount(block[new], np.repeat(word, holders)[new], blocks.sum())
+    pairs = _held(cells, *own.pairs, *_once(*texts.pairs))
+    pair_at = cells.at(pairs.sentence, pairs.image)
+    again = np.zeros(len(pair_at), np.bool_)  # a sentence may hold a pair twice
+    again[1:] = pair_at[1:] == pair_at[:-1]
+    again[np.cumsum(pairs.lengths) - pairs.lengths] = False
+    weights = np.bincount(own.stem_of, own.rare, len(cells.of_sentence))[cells.sentence]
+    every = total[cells.image]
+    found = {
+        "count": np.bincount(at, minlength=size),
+        "rare": np.log1p(common),
+        "share": common / every,
+        "cover": common / (weights + 1),
+        "dice": 2 * common / (every + weights + 1),
+        "own": np.log1p(summed(idf / np.sqrt(times[held.entry]))),
+        "rarest": rarest,
+        "both": np.log1p(summed(word * idf)),
+        "near": in_block[first_block[cells.image] + ranks[cells.sentence]] / every,
+        "first": np.log1p(np.bincount(at[starts], word, size)),
+        "pairs": np.log1p(np.bincount(pair_at[~again], minlength=size)),
+        "head": summed(word * texts.in_head[held.entry]) / head_total[cells.image],
+    }
+    return {name: values.astype(np.float32) for name, values in found.items()}
+
+
+def _times(document: Ints, stems: Ints) -> Ints:
+    """How often each stem occurs in the images' texts of its document."""
+    _, same = np.unique(stems, return_inverse=True)
+    _, place, times = np.unique(document * len(stems) + same, return_inverse=True, return_counts=True)
+    return np.asarray(times[place], np.int64)
+
+
+def _once(pairs: Ints, image: Ints) -> tuple[Ints, Ints]:
+    """The pairs of each image without repetitions."""
+    _, same = np.unique(pairs, return_inverse=True)
+    _, first = np.unique(image * len(pairs) + same, return_index=True)
+    return pairs[first], image[first]
+
+
+class _Text(NamedTuple):
+    """The words of a text as numbers (``number_of``).
+
+    Attributes:
+        stems: Different stems, in the order of the text.
+        rare: Rareness of each stem.
+        in_head: Whether each stem is among the text's first words.
+        pairs: Pairs of neighbouring words, each hashed to one number.
+    """
+
+    stems: Ints
+    rare: NDArray[np.float64]
+    in_head: NDArray[np.bool_]
+    pairs: Ints
+
+
+@of_texts
+def _text(text: str) -> _Text:
+    words = list(stems_in_order(text))
+    tokens = np.array([number_of(word) for word in tokens_of(text)], np.int64)
+    return _Text(
+        np.array([number_of(word) for word in words], np.int64),
+        np.array([rareness(word) for word in words], np.float64),
+        np.arange(len(words)) < len(stems_in_order(" ".join(text.split()[:_HEAD]))),
+        tokens[:-1] * _MIXES + tokens[1:],  # overflows, which is meant
+    )
+
+
+class _Words(NamedTuple):
+    """The words of many texts, one text after the other; arrays as in ``_Text``.
+
+    Attributes:
+        stem_of: Number of the text that each stem comes from.
+        pairs: The pairs of words, and the number of the text that each pair comes from.
+    """
+
+    stems: Ints
+    rare: NDArray[np.float64]
+    in_head: NDArray[np.bool_]
+    stem_of: Ints
+    pairs: tuple[Ints, Ints]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> _Words:
+        every = list(map(_text, texts))
+        stems, rare, in_head, pairs = map(np.concatenate, zip(*every, strict=True))
+        number = np.arange(len(every))
+        pair_of = np.repeat(number, [len(text.pairs) for text in every])
+        return cls(stems, rare, in_head, np.repeat(number, [len(text.stems) for text in every]), (pairs, pair_of))
+
+
+class _Held(NamedTuple):
+    """Which sentences contain which words of the images' texts: N words are contained, M pairs (word, sentence).
+
+    Attributes:
+        entry: (N,) index of each word that at least one sentence of the same document contains.
+        lengths: (N,) number of sentences that contain it.
+        image: (M,) number of the image of each pair; the pairs of one word follow each other.
+        sentence: (M,) number of the sentence of each pair.
+    """
+
+    entry: Ints
+    lengths: Ints
+    image: Ints
+    sentence: Ints
+
+
+def _held(cells: Cells, words: Ints, sentence: Ints, wanted: Ints, image: Ints) -> _Held:
+    """Find equal words in the sentences and in the images' texts of the same document."""
+    asked, same = np.unique(wanted, return_inverse=True)  # replace hashes by small numbers
+    found = np.minimum(np.searchsorted(asked, words), len(asked) - 1)
+    there = np.flatnonzero(asked[found] == words) if len(asked) else np.zeros(0, np.int64)
+    keys = cells.of_sentence[sentence[there]] * len(asked) + found[there]
+    order = np.argsort(keys, kind="stable")
+    keys, sentence = keys[order], sentence[there][order]
+    own = cells.of_image[image] * len(asked) + same
+    begin = np.searchsorted(keys, own)
+    lengths = np.searchsorted(keys, own, side="right") - begin
+    entry = np.flatnonzero(lengths)
+    begin, lengths = begin[entry], lengths[entry]
+    each = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
+    return _Held(entry, lengths, np.repeat(image[entry], lengths), sentence[each])
+
+
+PROBE = "A photograph shows what the figure is about."
+"""The vector of this sentence shows whether an encoder is the one that the matcher was trained on."""
+
+_SAME = 0.99  # cosine of two vectors of ``PROBE``: far above it for the same encoder, far below for another one
+_TYPICAL_MATCH_MEAN, _TYPICAL_MATCH_SPREAD = 0.2, 0.14  # of that encoder's cosines within a document
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matcher:
+    """The weights; d dimensions of the encoder, r of the projections.
+
+    Attributes:
+        captions: (r, d) projection of captions.
+        sentences: (r, d) projection of sentences.
+        citing: (d,) direction of sentences that cite.
+        scale: (3,) weights of the cosine, of the projections' product and of ``citing``.
+        probe: (d,) vector of ``PROBE``.
+        cosine: Mean and standard deviation of another encoder's cosines, which are then used alone; None for the
+            encoder that the matcher was trained on.
+    """
+
+    captions: FloatMatrix
+    sentences: FloatMatrix
+    citing: FloatMatrix
+    scale: FloatMatrix
+    probe: FloatMatrix
+    cosine: tuple[float, float] | None = None
+
+    def fitting(self, probe: FloatMatrix, centre: float | np.float32, spread: float | np.float32) -> Matcher:
+        """The matcher for an encoder.
+
+        Args:
+            probe: (d',) the encoder's vector of ``PROBE``.
+            centre: Mean cosine among the sentences of the document; used if the encoder is another one.
+            spread: Standard deviation of these cosines.
+        """
+        known = probe.shape == self.probe.shape and float(probe @ self.probe) > _SAME
+        return self if known else replace(self, cosine=(float(centre), float(spread)))
+
+    def match(self, sentences: FloatMatrix, captions: FloatMatrix) -> FloatMatrix:
+        """(S, V) log-odds that a sentence, (S, d), goes with a caption, (V, d)."""
+        cosines = sentences @ captions.T
+        if self.cosine is not None:
+            centre, spread = self.cosine
+            cosines = _TYPICAL_MATCH_MEAN + _TYPICAL_MATCH_SPREAD * (cosines - np.float32(centre)) / np.float32(spread)
+            return np.asarray(self.scale[0] * cosines, np.float32)
+        learned = (sentences @ self.sentences.T) @ (captions @ self.captions.T).T
+        return np.asarray(self.scale[0] * cosines + self.scale[1] * learned, np.float32)
+
+    def cites(self, sentences: FloatMatrix) -> FloatMatrix:
+        """(S,) how much each sentence, (S, d), is like sentences that cite; 0 for another encoder."""
+        if self.cosine is not None:
+            return np.zeros(len(sentences), np.float32)
+        return np.asarray(self.scale[2] * (sentences @ self.citing), np.float32)
+
+
+WEIGHTS = ("captions", "sentences", "citing", "scale", "probe")
+"""The arrays of a matcher's file."""
+
+
+@cache
+def load_matcher() -> Matcher:
+    """The matcher in the package."""
+    from safetensors.numpy import load_file
+
+    with as_file(files("iconotext.evidence").joinpath("matcher.safetensors")) as path:
+        weights = load_file(path)
+    captions, sentences, citing, scale, probe = (weights[name].astype(np.float32) for name in WEIGHTS)
+    return Matcher(captions, sentences, citing, scale, probe)
+
+
+Encode = Callable[[Sequence[str]], "FloatMatrix"]
+"""Texts to (n, d) float32 unit vectors."""
+
+Field = Literal["caption", "alt", "lone"]
+"""The caption; the alt text beside a caption; the alt text or file name of an image without a caption."""
+
+_SAMPLE = 256  # sentences of a document that are sampled for mean and spread: 30,000 pairs are enough
+_TYPICAL_MEAN, _TYPICAL_SPREAD, _TYPICAL_WEIGHT = (
+    0.2,
+    0.14,
+    20,
+)  # MiniLM's values within a document, and the number of pairs that they count as
+
+_FILE_LIKE = re.compile(r"^\S*$|\.(jpe?g|png|gif|webp|avif|svg)$|^[\d\W_]*$", re.IGNORECASE)
+
+
+def texts_of(image: Image) -> dict[Field, str]:
+    """The texts of an image, by field; empty if it has none."""
+    caption = (image.caption or "").strip()
+    alt = (image.alt or "").strip()
+    if alt and _FILE_LIKE.search(alt):  # editors put the file name there
+        alt = text_words(alt) or ""
+    found: dict[Field, str] = {}
+    if caption:
+        found["caption"] = caption
+        if alt and alt != caption:
+            found["alt"] = alt
+    elif lone := alt or file_words(image.source):
+        found["lone"] = lone
+    return found
+
+
+def compared_text(image: Image) -> str | None:
+    """The text of an image that is compared with sentences by meaning: caption, else alt text, else file name."""
+    fields = texts_of(image)
+    return fields.get("caption") or fields.get("lone")
+
+
+class Reading(NamedTuple):
+    """How the texts of a document become vectors.
+
+    Attributes:
+        encode: Texts to unit vectors.
+        sentences: (S, d) vectors of the sentences, if they have been encoded already.
+    """
+
+    encode: Encode
+    sentences: FloatMatrix | None = None
+
+
+def caption_features(
+    documents: Sequence[Document], cells: Cells, readings: Sequence[Reading], *, matcher: Matcher | None = None
+) -> dict[str, FloatMatrix]:
+    """Features that compare the texts of every image with every sentence.
+
+    Args:
+        matcher: Default: the matcher in the package.
+
+    Returns:
+        Name to (cells,) float32, 0 where an image has no text. ``caption.*``: see ``compared``, for ``compared_text``.
+        ``texts.*``: the word features for all texts of an image together. ``looks.*``: see
+        ``iconotext.evidence.reference``.
+    """
+    texts = [texts_of(image) for document in documents for image in document.images]
+    own = [fields.get("caption") or fields.get("lone") for fields in texts]
+    every = [" . ".join(fields.values()) or None for fields in texts]
+    features = compared(documents, cells, own, readings, name="caption", also=every, matcher=matcher)
+    present = np.array([text is not None for text in own])[cells.image]
+    columns = looks(documents)
+    shown = np.stack(list(columns.values()))[:, cells.sentence] * present
+    features |= zip((f"looks.{name}" for name in columns), shown, strict=True)
+    features["looks.cites"] = features.pop("caption.cites") * present
+    return features
+
+
+def compared(
+    documents: Sequence[Document],
+    cells: Cells,
+    texts: Sequence[str | None],
+    readings: Sequence[Reading],
+    *,
+    name: str,
+    also: Sequence[str | None] | None = None,
+    matcher: Matcher | None = None,
+) -> dict[str, FloatMatrix]:
+    """Features that compare one text for each image with every sentence.
+
+    Args:
+        texts: One for each image of the documents; None for an image without text.
+        name: Prefix of the features' names.
+        also: Longer texts, one for each image; only their words are compared, with the prefix ``texts.``.
+        matcher: Default: the matcher in the package.
+
+    Returns:
+        Name to (cells,) float32, 0 where an image has no text: those of ``word_features``, and ``cos``, cosine as a z
+        score against the cosines among the sentences, since encoders differ in their mean and spread; ``block``, the
+        same for the mean vector of the sentence's block; ``match``, score of the matcher minus its mean over the
+        sentences; ``rival``, ``match`` minus that of the best other image; ``cites``, how much the sentence is like
+        sentences that cite.
+    """
+    present = np.array([bool(text) for text in texts])
+    ranks = block_ranks(documents)
+    matcher = matcher or load_matcher()
+    vectors = list(_vectors(documents, cells, texts, readings))
+    sentences = [own for own, _, _ in vectors]
+    centre, spread = _scales(sentences)
+    means, own_block = _block_means(sentences, cells, ranks)
+    cos, block_cos, match, cites = [], [], [], []
+    for number, (own, images, probe) in enumerate(vectors):
+        fitting = matcher.fitting(probe, centre[number], spread[number])
+        cos.append(own @ images.T)
+        block_cos.append((means[number] @ images.T)[own_block[number]])
+        match.append(fitting.match(own, images))
+        cites.append(fitting.cites(own))
+    shown, of = present[cells.image], cells.of_image[cells.image]
+    matched = cells.joined(match) * shown
+    matched -= cells.image_means(matched).astype(np.float32)[cells.image]
+    features = {
+        f"{name}.cos": (cells.joined(cos) - centre[of]) / spread[of] * shown,
+        f"{name}.block": (cells.joined(block_cos) - centre[of]) / spread[of] * shown,
+        f"{name}.match": matched,
+        f"{name}.rival": _rival(cells, matched, present),
+        f"{name}.cites": np.concatenate(cites)[cells.sentence],
+    }
+    every = [sentence.text for document in documents for sentence in document.sentences]
+    several = [texts] if also is None or also == texts else [texts, also]
+    words = word_features(cells, ranks, every, *several)
+    features |= {f"{name}.{key}": value for key, value in words[0].items()}
+    if also is not None:
+        features |= {f"texts.{key}": value for key, value in words[-1].items()}
+    return features
+
+
+def _vectors(
+    documents: Sequence[Document], cells: Cells, texts: Sequence[str | None], readings: Sequence[Reading]
+) -> Iterator[tuple[FloatMatrix, FloatMatrix, FloatMatrix]]:
+    """For each document the vectors of its sentences, its images' texts, and ``PROBE``."""
+    firsts = cells.first_image.tolist()
+    own = [texts[first : first + len(d.images)] for first, d in zip(firsts, documents, strict=True)]
+    wanted: dict[Encode, dict[str, None]] = {}
+    for document, some, reading in zip(documents, own, readings, strict=True):
+        asked = wanted.setdefault(reading.encode, {})
+        if reading.sentences is None:
+            asked.update(dict.fromkeys(sentence.text for sentence in document.sentences))
+        asked.update(dict.fromkeys(text for text in some if text))
+    found = {encode: encode([*asked, PROBE]) for encode, asked in wanted.items()}
+    rows = {encode: {text: row for row, text in enumerate(asked)} for encode, asked in wanted.items()}
+    for document, some, (encode, sentences) in zip(documents, own, readings, strict=True):
+        vectors, row = found[encode], rows[encode]
+        if sentences is None:
+            sentences = vectors[[row[sentence.text] for sentence in document.sentences]]
+        images = vectors[[row[text] if text else -1 for text in some]]
+        if not all(some):
+            images[[not text for text in some]] = 0
+        yield sentences, images, vectors[-1]
+
+
+def _scales(several: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
+    """(documents,) mean and standard deviation of the cosines among the sentences of each document.
+
+    With few sentences they are drawn towards MiniLM's typical values. For vectors of zeros they are 0 and 1.
+    """
+    samples = [vectors[:: max(1, -(-len(vectors) // _SAMPLE))] for vectors in several]
+    sizes = np.array([len(sample) for sample in samples])
+    begin = np.cumsum(sizes**2) - sizes**2
+    cosines = np.concatenate([(sample @ sample.T).ravel() for sample in samples]).astype(np.float64)
+    rows = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    diagonal = np.repeat(begin, sizes) + rows * (np.repeat(sizes, sizes) + 1)
+    first, total = np.cumsum(sizes) - sizes, sizes * (sizes - 1) / 2 + _TYPICAL_WEIGHT
+
+    def of_pairs(symmetric: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(documents,) the sums below the diagonals."""
+        return np.asarray(np.add.reduceat(symmetric, begin) - np.add.reduceat(symmetric[diagonal], first)) / 2
+
+    centre = (of_pairs(cosines) + _TYPICAL_WEIGHT * _TYPICAL_MEAN) / total
+    squares = np.square(cosines - np.repeat(centre, sizes**2))
+    variance = (of_pairs(squares) + _TYPICAL_WEIGHT * _TYPICAL_SPREAD**2) / total
+    read = np.add.reduceat(cosines[diagonal], first) > 0
+    return np.where(read, centre, 0).astype(np.float32), np.where(read, np.sqrt(variance), 1).astype(np.float32)
+
+
+def _block_means(
+    several: Sequence[FloatMatrix], cells: Cells, ranks: Ints
+) -> tuple[Sequence[FloatMatrix], Sequence[Ints]]:
+    """For each document the unit mean vector of each block, and the block number of each sentence."""
+    own = np.split(ranks, cells.first_sentence[1:])
+    begins = np.diff(ranks, prepend=-1) != 0
+    begins[cells.first_sentence] = True
+    blocks = np.cumsum([int(each[-1]) + 1 for each in own])[:-1]
+    if len({vectors.shape[1] for vectors in several}) > 1:  # some in a language that the encoder does not know
+        parts = zip(several, np.split(begins, cells.first_sentence[1:]), strict=True)
+        return [_directions(vectors, begin) for vectors, begin in parts], own
+    return np.split(_directions(np.concatenate(several), begins), blocks), own
+
+
+def _directions(vectors: FloatMatrix, begins: NDArray[np.bool_]) -> FloatMatrix:
+    """Unit vectors of the sums of consecutive rows; ``begins`` marks the first row of each sum."""
+    return unit_rows(np.add.reduceat(vectors, np.flatnonzero(begins), axis=0))
+
+
+def _rival(cells: Cells, score: FloatMatrix, present: NDArray[np.bool_]) -> FloatMatrix:
+    """Score of each cell minus the best score of another image for its sentence; 0 if only one image has a text."""
+    there = present[cells.image]
+    shown = np.where(there, score, -np.inf)
+    best = cells.sentence_tops(shown)[cells.sentence]
+    is_best = shown == best
+    several = cells.sentence_sums(is_best)[cells.sentence] > 1
+    second = cells.sentence_tops(np.where(is_best, -np.inf, shown))[cells.sentence]
+    other = np.where(is_best & ~several, second, best)
+    there &= np.isfinite(other)
+    return np.subtract(score, other, out=np.zeros_like(score), where=there)

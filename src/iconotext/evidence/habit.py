@@ -1,0 +1,258 @@
+"""Where authors put their images, learned from their own documents without labels.
+
+Some put an image below the paragraph about it, some above the step that it shows, some at the end of the page. Such a
+habit is a probability for each place of ``layout.PLACES``. The other evidence gives each image a distribution over the
+sentences, hence over the places. All images together show which places are usual, and that in turn makes the sentences
+at these places more probable. With K places, M the likelihood of an image's sentences at a place (the mean of their
+odds without layout) and A pseudo-counts,
+
+    share of place k for image j  =  M_jk (A_k + sum of the shares of the other images),  scaled to sum 1 over k
+
+is iterated until nothing changes: collapsed variational Bayes of order zero (Asuncion et al. 2009) with a Dirichlet
+prior. It is deterministic, and each image is judged by the habit of the other images. The pseudo-counts come from many
+publishers, with a weight of ``STRENGTH`` images, and from the other documents of the collection.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from iconotext.errors import SettingError
+from iconotext.evidence.layout import PLACES, Places, place_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.types import Document, FloatMatrix
+
+STRENGTH = 20.0
+"""Weight of other publishers' habits, in images. From 5 to 60 the results hardly change."""
+
+MOST = 150.0
+"""Largest weight of the collection's other documents, in images: a single document may differ from them."""
+
+_STEPS, _STILL = 50, 1e-6
+_TELLING = 10  # images that are needed to report a habit
+
+GIVEN: Mapping[str, tuple[int, ...]] = {
+    "above": tuple(range(1, len(PLACES), 2)),
+    "below": tuple(range(0, len(PLACES), 2)),
+    "inside": (0, 1, 2, 3),
+}
+"""Habits that can be given by name: the places of ``PLACES`` at which images stand, seen from their sentence."""
+
+
+Judged = Mapping[int, Sequence[int]]
+"""Number of an image to the numbers of the sentences that people chose for it; () if they chose none."""
+
+
+class PlaceEvidence(NamedTuple):
+    """Evidence without layout about the places of V images; K places.
+
+    Attributes:
+        likelihood: (V, K) mean of the sentences' odds at each place; 0 where there is no sentence.
+        sentences: (V, K) number of sentences at each place.
+    """
+
+    likelihood: NDArray[np.float64]
+    sentences: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Habit:
+    """The habit of a collection.
+
+    Attributes:
+        counts: Document id to (K,) inferred number of its images at each place.
+        given: A name in ``GIVEN``, used instead of inference; None to infer.
+        common: (K,) share of each place among other publishers; default: those in the package.
+        judged: Document id to what people said about its images; see ``Judged``.
+    """
+
+    counts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    given: str | None = None
+    common: NDArray[np.float64] | None = None
+    judged: Mapping[str, Judged] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.given is not None and self.given not in GIVEN:
+            raise SettingError(f"no habit {self.given!r}; there are {', '.join(GIVEN)}")
+
+    def pseudo_counts(self, document: str) -> NDArray[np.float64]:
+        """(K,) prior for the images of a document: common habits, and those of the collection's other documents."""
+        prior: NDArray[np.float64] = STRENGTH * (common_shares() if self.common is None else self.common)
+        if self.given is not None:
+            allowed = np.isin(np.arange(len(PLACES)), GIVEN[self.given])
+            return np.where(allowed, prior, 0.0) * 1000 + 1e-3  # a thousand times as strong as an inferred habit
+        others = np.maximum(self._total - self.counts.get(document, 0.0), 0.0)
+        return prior + others * min(1.0, MOST / max(float(others.sum()), 1e-9))
+
+    @cached_property
+    def _total(self) -> NDArray[np.float64]:
+        """(K,) number of images at each place, in all documents."""
+        return np.asarray(sum(self.counts.values(), np.zeros(len(PLACES))), np.float64)
+
+    @property
+    def digest(self) -> str:
+        """Digest of the inferred counts, rounded."""
+        rounded = {name: count.round(4).tolist() for name, count in sorted(self.counts.items())}
+        return hashlib.sha256(json.dumps(rounded).encode()).hexdigest()
+
+    @cached_property
+    def summary(self) -> str | None:
+        """The habit in words; None if inferred from too few images."""
+        if self.given is not None:
+            return f"pictures stand {self.given} their text, as given"
+        total, images = self._total, float(self._total.sum())
+        if round(images, 6) < _TELLING:
+            return None
+        shares = {name: float(total[list(places)].sum()) / images for name, places in GIVEN.items()}
+        side = "above" if shares["above"] > shares["below"] else "below"
+        inside = f", {100 * shares['inside']:.0f} % inside their paragraph" if shares["inside"] >= 0.1 else ""
+        return f"pictures stand {side} their text ({100 * shares[side]:.0f} % of {images:.0f}{inside})"
+
+
+def collection_of(document: Document) -> str:
+    """Name of the collection whose habits a document shares: its repository, book or site.
+
+    It is ``meta.collection``, ``meta.repository`` or ``meta.book``; else, for a document from a corpus, the id up to
+    its first slash; files that are linked together form one collection.
+    """
+    for key in ("collection", "repository", "book"):
+        if isinstance(name := document.meta.get(key), str):
+            return name
+    return document.id.partition("/")[0] if document.source is None and "/" in document.id else ""
+
+
+@cache
+def common_shares() -> NDArray[np.float64]:
+    """(K,) share of images at each place, mean over many publishers; fitted by ``benchmarks/evidence.py``."""
+    text = files("iconotext.evidence").joinpath("habit.json").read_text(encoding="utf-8")
+    return np.array([json.loads(text)[place] for place in PLACES])
+
+
+def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
+    """The evidence about the places of the images of documents.
+
+    Args:
+        place: ``places`` of the same documents.
+        log_odds: (cells,) of the sentence for the image, by all evidence but layout.
+    """
+    cells = place.cells
+    odds = np.exp(log_odds.astype(np.float64) - cells.image_tops(log_odds)[cells.image])
+    shape = (len(cells.of_image), len(PLACES))
+    at = place.numbers + len(PLACES) * cells.image
+    total = np.bincount(at, odds, shape[0] * shape[1]).reshape(shape)
+    count = np.bincount(at, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    return PlaceEvidence(total / np.maximum(count, 1), count)
+
+
+def joined_places(several: Sequence[PlaceEvidence]) -> PlaceEvidence:
+    """The evidence of several documents, joined."""
+    likelihood, sentences = zip(*several, strict=True)
+    return PlaceEvidence(np.concatenate(likelihood), np.concatenate(sentences))
+
+
+def judged_evidence(
+    document: Document, found: PlaceEvidence, judged: Judged, numbers: Sequence[int] | None = None
+) -> PlaceEvidence:
+    """Replace the evidence about images that people judged: they are where their chosen sentences are, nowhere else.
+
+    Args:
+        document: Of ``found``.
+        judged: Verdicts about images of this document.
+        numbers: (V,) number of each image of ``document`` in ``judged``; default 0 to V - 1.
+    """
+    known = range(len(document.images)) if numbers is None else numbers
+    rows = [row for row, number in enumerate(known) if number in judged] if judged else []
+    if not rows:
+        return found
+    numbers_of, likelihood = place_numbers(document), found.likelihood.copy()
+    likelihood[rows] = 0.0
+    for row in rows:
+        sentences = judged[known[row]]
+        np.add.at(likelihood[row], numbers_of[list(sentences), row], 1 / max(len(sentences), 1))
+    return found._replace(likelihood=likelihood)
+
+
+def infer_shares(
+    found: PlaceEvidence, pseudo_counts: NDArray[np.float64], images: Sequence[int]
+) -> tuple[NDArray[np.float64], ...]:
+    """Run the iteration of this module for several documents, each until it no longer changes.
+
+    Args:
+        pseudo_counts: (documents, K), above 0.
+        images: Number of images of each document, at least 1.
+
+    Returns:
+        (images, K) probability of each place by the habit of the document's other images, over the places that exist
+        around the image; and (images, K) the same after the image's own evidence.
+    """
+    there = found.sentences > 0
+    own = np.repeat(pseudo_counts, images, axis=0)
+    habit = _scaled(there * own)
+    shares = _scaled(found.likelihood * habit)
+    of, moving = np.repeat(np.arange(len(images)), images), np.ones(len(images), np.bool_)
+    begin = np.cumsum([0, *images[:-1]])
+    for _ in range(_STEPS if len(of) else 0):
+        rows = np.flatnonzero(moving[of])
+        others = own[rows] + np.add.reduceat(shares, begin, axis=0)[of[rows]] - shares[rows]
+        habit[rows] = _scaled(there[rows] * others)
+        after = _scaled(found.likelihood[rows] * habit[rows])
+        change = np.zeros(len(of))
+        change[rows] = np.abs(shares[rows] - after).max(axis=1)
+        shares[rows] = after
+        moving &= np.maximum.reduceat(change, begin) >= _STILL
+        if not moving.any():
+            break
+    return habit, shares
+
+
+def habit_probability(
+    documents: Sequence[Document], place: Places, found: PlaceEvidence, habits: Sequence[Habit]
+) -> FloatMatrix:
+    """(cells,) probability of each sentence by its place alone; sentences at the same place share it equally.
+
+    Args:
+        habits: For each document the habit of its collection.
+    """
+    prior = [habit.pseudo_counts(document.id) for document, habit in zip(documents, habits, strict=True)]
+    shares, _ = infer_shares(found, np.stack(prior), place.cells.images.tolist())
+    each = shares / np.maximum(found.sentences, 1)
+    return each[place.cells.image, place.numbers].astype(np.float32)
+
+
+def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[np.float64] | None = None) -> Habit:
+    """Infer the habit of a collection.
+
+    Args:
+        documents: Id and ``place_evidence`` of each document.
+        common: See ``Habit``.
+    """
+    named: Sequence[tuple[str, PlaceEvidence]] = list(documents)
+    common = common_shares() if common is None else common
+    if not named:
+        return Habit(common=common)
+    found = joined_places([each for _, each in named])
+    _, shares = infer_shares(found, STRENGTH * common[None], [len(found.sentences)])  # as one document
+    ends = np.cumsum([len(each.sentences) for _, each in named])
+    parts = np.split(shares, ends[:-1])
+    counts: dict[str, NDArray[np.float64]] = {}
+    for (name, _), part in zip(named, parts, strict=True):
+        counts[name] = counts.get(name, np.zeros(len(PLACES))) + part.sum(axis=0)
+    return Habit(counts, common=common)
+
+
+def _scaled(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows scaled to sum 1."""
+    total = matrix.sum(axis=1, keepdims=True)
+    scaled: NDArray[np.float64] = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
+    return scaled

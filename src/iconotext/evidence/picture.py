@@ -1,0 +1,39 @@
+"""Picture evidence: an encoder's similarities, on a scale that does not depend on the encoder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.evidence.cells import Cells
+    from iconotext.types import FloatMatrix
+
+_FLAT = 1e-6  # a smaller spread is float32 noise and counts as 0
+
+
+def image_features(cells: Cells, similarity: FloatMatrix) -> dict[str, FloatMatrix]:
+    """Features of the similarity that do not depend on how widely an encoder spreads its cosines.
+
+    Args:
+        similarity: (cells,) cosines of sentences with images.
+
+    Returns:
+        Name to (cells,) float32:
+        ``picture.z``, z score of the cell among the sentences of its image;
+        ``picture.own``, the same after subtracting each sentence's mean over the images, since some sentences are
+        similar to every image; 0 with a single image.
+    """
+    centred = similarity - cells.image_means(similarity)[cells.image]
+    own = centred - (cells.sentence_sums(centred) / cells.images[cells.of_sentence])[cells.sentence]
+    return {"picture.z": _over_spread(cells, centred), "picture.own": _over_spread(cells, own)}
+
+
+def _over_spread(cells: Cells, centred: NDArray[np.float64]) -> FloatMatrix:
+    """Divide centred values by their standard deviation over each image's cells, clipped at 4; 0 without spread."""
+    spread = np.sqrt(cells.image_means(np.square(centred)))[cells.image]
+    scaled = np.divide(centred, spread, out=np.zeros_like(centred), where=spread > _FLAT)
+    return np.clip(scaled, -4.0, 4.0).astype(np.float32)

@@ -1,0 +1,445 @@
+"""Numbered labels of images, 'Figure 3' or 'Abb. 3.2a': those that a caption begins with, those that a text cites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from iconotext.evidence.layout import Places, headings, places
+from iconotext.evidence.words import of_texts, of_words
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.types import Document, FloatMatrix
+
+
+class Label(NamedTuple):
+    """A numbered label.
+
+    Attributes:
+        family: One name for words of the same meaning: 'figure' for Figure, Fig., Abb., Рис., 図; may begin with
+            'supplementary '.
+        number: '3', '3.2', 'iv', 's1'; separators are points.
+        part: 'a' of 'Figure 3a', or ''.
+    """
+
+    family: str
+    number: str
+    part: str = ""
+
+
+# The words of each family. A number must follow, so that a short form does not hide a longer one.
+_FAMILIES: dict[str, str] = {
+    "figure": r"figures?|figs?\.?|abbildung(?:en)?|abb\.?|figuras|figura|figure|figuren?|figuur|afbeelding(?:en)?"
+    r"|afb\.?|рисун(?:ок|ка|ке|ком|ки|ках|ков)|рис\.?|rysun(?:ek|ku|ki|kach)|rys\.?|obr(?:ázek|ázku|\.)|ábra|kuva|şekil",
+    "photo": r"photographs?|photos?|fotos?|fotografías?|фото",
+    "plate": r"plates?|tafeln?|planches?|pl\.|láminas?|tavol[ae]",
+    "table": r"tables?|tab\.|tabellen?|tableaux?|tablas?|tabell[ae]|tabelas?|табл(?:ица|ице|ицы|\.)|tabel(?:len)?",
+    "image": r"images?|pictures?|pics?\.?|bild(?:er|ern)?|imágenes|imagen|immagin[ei]|imagens?|imagem",
+    "map": r"maps?|karten?|cartes?|mapas?|carta",
+    "diagram": r"diagrams?|diagramm|diagrama",
+    "chart": r"charts?|graphs?|grafi[kc]o?|gráficos?",
+    "scheme": r"schemes?|schema|schéma",
+    "exhibit": r"exhibits?",
+    "illustration": r"illustrations?|ill\.|illus\.|ilustraci[oó]n",
+    "screenshot": r"screenshots?",
+    "drawing": r"drawings?|zeichnung(?:en)?",
+}
+_PLURAL = re.compile(
+    r"(?i)^(?:\w+s|figs\.|abb\.?|abbildungen|afb\.?|afbeeldingen|figuren|tafeln|tabellen|bilder[n]?|karten|tableaux"
+    r"|zeichnungen|рис\.?|рисун(?:ки|ках|ков)|rys\.?|rysun(?:ki|kach)|imágenes|immagini|tavole|табл\.?|[图図圖表])$"
+)
+_NUMBER = r"(?:[A-Z]\.?)?\d+(?:[.\-‐‑–]\d+)*|[IVX]{1,6}(?![\w])"
+_PART = r"(?:\s?\(?[a-h](?:\s?[-–,&]\s?[a-h])*\)?(?!\w))"
+_ITEM = rf"(?P<number>{_NUMBER})(?P<part>{_PART})?"
+_EAST = {
+    "图": "figure",
+    "図": "figure",
+    "圖": "figure",
+    "그림": "figure",
+    "写真": "photo",
+    "表": "table",
+    "照片": "photo",
+}
+_WORD = "|".join(f"(?P<{family}>{words})" for family, words in _FAMILIES.items())
+_START = re.compile(
+    r"(?:(?<!\w)(?=\w)|(?=[图図圖그写照表]))"  # only at the beginning of a word
+    rf"(?P<more>\b(?:supplementary|supplemental|suppl?\.|extended data|appendix|ergänzende)\s++)?"
+    rf"(?:(?:(?<!\w)(?:{_WORD}))[\s\u00a0~]*+(?:no\.|nr\.|№|#)?\s*+|(?P<east>图|図|圖|그림|写真|照片|表)\s*+)"
+    rf"(?={_NUMBER})",
+    re.IGNORECASE,
+)
+_NUMERAL = re.compile(r"\d|[IVX](?!\w)", re.IGNORECASE)  # fast first test: every label has a numeral
+_NUMBERED = re.compile(_ITEM)
+_JOIN = re.compile(
+    r"\s*(?P<range>-|‐|–|—|to\b|through\b|bis\b|à\b|a\b|～|~|至|до\b)\s*"
+    r"|\s*(?:[,;、]\s*(?:and|&|und|et|y|e|и|or|oder|en)?|and\b|&|und\b|et\b|y\b|e\b|en\b|и\b|or\b|oder\b|和|と|及び?)\s*",
+    re.IGNORECASE,
+)
+# 'Figure 3 of [12]', 'Fig. 3 in Smith et al.', 'Figure 3 in Chapter 2': a figure of another document.
+_ELSEWHERE_AFTER = re.compile(
+    r"[\s,]*\(?(?:of|in|from|by|aus|von|de|dans|en|di|da|из|в)\s+(?:the\s+|their\s+|his\s+|her\s+|its\s+|our\s+)?"
+    r"(?:\[|\(?(?-i:[A-ZÀ-Þ])[\w’'-]+(?:,?\s+(?:(?:and|&|und|et|y)\s+)?(?-i:[A-Z])[\w’'-]+)*\s*"
+    r"(?:et al|\(?(?:1[89]|20)\d\d)"
+    r"|ref(?:s?\.|erences?)|(?:(?:previous|original|earlier|companion|first|second|online|supplementary)\s+)*"
+    r"(?:chapter|appendix|volume|vol\.|supplement|supporting|paper|article|book|textbook|report|thesis|study)\b)",
+    re.IGNORECASE,
+)
+_ELSEWHERE_BEFORE = re.compile(
+    r"(?:\[\d+[,;:]\s*|\b(?:1[89]|20)\d\d[a-z]?\)?[,;:]\s*|\bet al\.?[,;:]?\s*|(?-i:[A-Z])\w+[’']s\s+"
+    r"|\b(?:their|his|her|whose)\s+)$",
+    re.IGNORECASE,
+)
+# 'we figure 3 people', 'a figure 8 knot': after one of these words, 'figure' in lower case is no label.
+_VERB_BEFORE = re.compile(r"\b(?:a|an|to|go|can|could|i|we|you|they|let’s|let's|should|would|of)\s+$", re.IGNORECASE)
+BEFORE = 100
+"""Characters before a label that are searched for such words."""
+_BEFORE_LABEL = " *_([#>\t\u00a0"
+_COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
+
+
+@of_texts
+def own_labels(text: str) -> tuple[Label, ...]:
+    """The labels at the beginning of a caption; empty without any."""
+    start = _START.match(text.lstrip(_BEFORE_LABEL))
+    if start is None:
+        return ()
+    labels, _ = _numbers(start.string, start)
+    return tuple(labels)
+
+
+def unlabelled(text: str) -> str:
+    """A caption without the labels at its beginning."""
+    start = _START.match(text.lstrip(_BEFORE_LABEL))
+    if start is None:
+        return text
+    _, end = _numbers(start.string, start)
+    return start.string[end:].lstrip(" :.|—–：-*_)]")
+
+
+def is_caption(text: str) -> bool:
+    """Whether a text begins like a caption: with a label and a colon, a point or a dash."""
+    start = _START.match(text.lstrip(" *_(["))
+    if start is None:
+        return False
+    _, end = _numbers(start.string, start)
+    return _COLON.match(start.string, end) is not None
+
+
+def cited_labels(text: str) -> tuple[Label, ...]:
+    """The labels that a sentence cites, in order, with ranges and lists spelled out; no figures of other documents."""
+    return tuple(_cited(text)) if _NUMERAL.search(text) else ()
+
+
+def _cited(text: str) -> Iterator[Label]:
+    at = 0
+    while (start := _START.search(text, at)) is not None:
+        labels, at = _numbers(text, start)
+        at = max(at, start.end())
+        before = text[max(0, start.start() - BEFORE) : start.start()]
+        if start.group()[0].islower() and _VERB_BEFORE.search(before) and start.group("figure"):
+            continue
+        if _ELSEWHERE_BEFORE.search(before) or _ELSEWHERE_AFTER.match(text, at):
+            continue
+        yield from labels
+
+
+def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
+    """The labels that follow the matched word, and the position where they end."""
+    word = start.group().strip()
+    family = _EAST[start.group("east")] if start.group("east") else _family(start)
+    if start.group("more"):
+        family = f"supplementary {family}"
+        word = word.split()[-1]
+    plural = _PLURAL.match(re.sub(r"(?:no\.|nr\.|№|#)$", "", word, flags=re.IGNORECASE).rstrip()) is not None
+    item = _NUMBERED.match(text, start.end())
+    if item is None:  # the look-ahead saw a number without regard to case
+        return [], start.end()
+    labels = _spell(family, item, plural=plural)
+    end = item.end()
+    while plural and (join := _JOIN.match(text, end)) is not None:
+        item = _NUMBERED.match(text, join.end())
+        if item is None:
+            break
+        following = _spell(family, item, plural=plural)
+        if join.group("range") and labels[-1].number.isdigit() and item.group("number").isdigit():
+            first, last = int(labels[-1].number), int(item.group("number"))
+            if not first < last <= first + 30:
+                break
+            labels.extend(Label(family, str(n)) for n in range(first + 1, last))
+        labels.extend(following)
+        end = item.end()
+    return labels, end
+
+
+def _family(start: re.Match[str]) -> str:
+    """The family of the matched word."""
+    return next(family for family in _FAMILIES if start.group(family))
+
+
+def _spell(family: str, item: re.Match[str], *, plural: bool) -> list[Label]:
+    """The labels of one number: 'Figures 2-4' are three labels, 'Figure 2-4' is the fourth figure of chapter two."""
+    number = re.sub(r"[\-‐‑–]", ".", item.group("number").lower())
+    parts = re.findall(r"[a-h]", item.group("part") or "")
+    pieces = re.split(r"[\-‐‑–]", item.group("number"))
+    if plural and len(pieces) == 2 and all(piece.isdigit() for piece in pieces):
+        first, last = int(pieces[0]), int(pieces[1])
+        if first < last <= first + 30:
+            return [Label(family, str(n)) for n in range(first, last + 1)]
+    if len(parts) == 2 and re.search(r"[-–]", item.group("part") or ""):
+        parts = [chr(c) for c in range(ord(parts[0]), ord(parts[1]) + 1)]
+    return [Label(family, number, part) for part in parts] or [Label(family, number)]
+
+
+Direction = Literal["above", "below", "near"]
+
+
+class Pointer(NamedTuple):
+    """A deictic reference.
+
+    Attributes:
+        direction: Where to look, 'near' for either side.
+        several: Whether it speaks of several pictures ('the photos below').
+    """
+
+    direction: Direction
+    several: bool
+
+
+_EN = (
+    r"(?:photo(?:graph)?|picture|image|figure|illustration|diagram|drawing|screenshot|painting|sketch|pic|map|chart"
+    r"|graph)"
+)
+_DE = r"(?:bild|foto|abbildung|grafik|aufnahme|zeichnung|karte|screenshot|skizze)"
+_FR = r"(?:photo(?:graphie)?|image|figure|illustration|schéma|carte|dessin|graphique)"
+_ES = r"(?:foto(?:grafía)?|imagen|figura|ilustración|dibujo|mapa|gráfico)"
+_SHOWN = r"(?:pictured|shown|seen|depicted|illustrated)"
+
+_DEICTIC: tuple[tuple[Direction, str], ...] = (
+    ("above", rf"\b{_EN}(?P<s>s)?\s+(?:(?:just|shown|seen|directly|right)\s+)*above\b(?!\s+(?:all|\d))"),
+    ("above", rf"\b(?:above|preceding|previous)[\s-]+{_EN}(?P<s>s)?\b"),
+    ("above", rf"\b{_SHOWN}\s+(?:just\s+|directly\s+)?above\b"),
+    ("above", r"\bsee\s+(?:just\s+)?above\s+(?:photo|picture|image)"),
+    ("below", rf"\b{_EN}(?P<s>s)?\s+(?:(?:just|shown|seen|directly|right)\s+)*below\b(?!\s+\d)"),
+    ("below", rf"\b(?:following|below|next)[\s-]+(?:(?:two|three|four|few|\d)\s+)?{_EN}(?P<s>s)?\b"),
+    ("below", rf"\b{_SHOWN}\s+(?:just\s+|directly\s+)?below\b"),
+    ("near", rf"\b(?:adjacent|accompanying|opposite)\s+{_EN}(?P<s>s)?\b"),
+    ("near", rf"\b(?:in|on|from)\s+(?:this|these)\s+{_EN}(?P<s>s)?\b"),
+    (
+        "near",
+        rf"\b(?:see|can see|look at|as in|shown in)\s+(?:it\s+)?(?:(?:in|on)\s+)?(?:the|this|these)\s+{_EN}(?P<s>s)?\b",
+    ),
+    (
+        "near",
+        rf"\(\s*(?:see\s+)?(?:{_EN}(?P<s>s)?|{_SHOWN})(?:\s+(?:here|at (?:left|right)|on the (?:left|right)))?\s*\)",
+    ),
+    ("near", rf"\b(?:{_EN}(?P<s>s)?|{_SHOWN})\s+(?:here|at (?:left|right)|on the (?:left|right))\b"),
+    ("above", rf"\b{_DE}(?P<s>e?r|s|en)?\s+(?:weiter\s+)?oben\b"),
+    ("above", rf"\b(?:obige|obenstehende|vorherige|vorige)[nrms]?\s+{_DE}(?P<s>er|s|en)?\b"),
+    ("below", rf"\b{_DE}(?P<s>e?r|s|en)?\s+(?:weiter\s+)?unten\b"),
+    ("below", rf"\b(?:folgende|nachfolgende|unten\s?stehende|nächste)[nrms]?\s+{_DE}(?P<s>er|s|en)?\b"),
+    ("near", rf"\b(?:auf|in|im|siehe)\s+(?:dem|diesem|der|dieser|nebenstehende[nrm])\s+{_DE}\b"),
+    ("above", rf"\b{_FR}(?P<s>s)?\s+(?:ci-dessus|précédente?s?)"),
+    ("below", rf"\b{_FR}(?P<s>s)?\s+(?:ci-dessous|suivante?s?)"),
+    ("near", rf"\b{_FR}(?P<s>s)?\s+ci-(?:contre|après|jointe?s?)"),
+    ("above", rf"\b{_ES}(?P<s>s)?\s+(?:de\s+arriba|anterior(?:es)?)\b"),
+    ("below", rf"\b{_ES}(?P<s>s)?\s+(?:de\s+abajo|siguientes?)\b"),
+    ("below", rf"\b(?:las?|los?|el)\s+siguientes?\s+{_ES}(?P<s>s)?\b"),
+    ("above", rf"\b(?:las?|los?|el)\s+anterior(?:es)?\s+{_ES}(?P<s>s)?\b"),
+)
+_ANY = re.compile("|".join((_EN, _DE, _FR, _ES, _SHOWN)))  # every pattern contains one of these words
+_DEICTIC_COMPILED = tuple((direction, re.compile(pattern, re.IGNORECASE)) for direction, pattern in _DEICTIC)
+
+
+def pointer(text: str) -> Pointer | None:
+    """The first deictic reference of a sentence, 'above' and 'below' before 'near'; None without any."""
+    if not _ANY.search(text.lower()):
+        return None
+    for direction, pattern in _DEICTIC_COMPILED:
+        if match := pattern.search(text):
+            several = "s" in pattern.groupindex and bool(match.group("s"))
+            return Pointer(direction, several)
+    return None
+
+
+_WORDS = {
+    "shown": r"shown|shows?|showing|showed",
+    "illustrates": r"(?:illustrat|depict|demonstrat|portray|display|represent|present|plot|sketch)\w*|drawn",
+    "figure": r"fig(?:ure)?s?|diagrams?|graphs?|images?|pictures?|photo\w*|plates?|maps?|charts?|drawings?|tables?"
+    r"|illustrations?|cuts?|engravings?|screenshots?|views?",
+    "see": r"see|seen|look|looking|notice|note|observe|consider|refer",
+}
+"""Patterns that a whole word of the sentence must match."""
+
+_PATTERNS = {
+    "example": r"\b(?:examples?|instance|such as|typical|similar)\b",
+    "this_shows": r"^(?:this|these|it|they|here|as|in|the)\s+(?:shows?|is|are|illustrates?|can|we|shown)\b",
+    "cut_off": r"\b(?:in|by|from|see|and|or|of|with|on|at|to)\s*[.,)]",
+    "question": r"\?$",
+    "math": r"[$=\\]",
+}
+_COMPILED = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}  # of small letters, which is faster
+_OF_WORDS = {name: re.compile(pattern) for name, pattern in _WORDS.items()}
+_CITING_WORD = re.compile(r"\w+")
+_LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
+
+
+def looks(documents: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
+    """Features of the wording of each sentence, independent of the image.
+
+    Returns:
+        Name to (sentences,) float32: 1 or 0 for each pattern of this module; ``letters``, a part is named by a letter;
+        ``length``, log(1 + number of words); ``short``, fewer than six words; ``lower``, begins with a lower-case
+        letter; ``mark``, begins with a punctuation mark; ``heading``, is a heading.
+    """
+    texts = (sentence.text for document in documents for sentence in document.sentences)
+    rows = np.frombuffer(b"".join(map(_reads, texts)), np.float32).reshape(-1, len(_READS))
+    return dict(zip(_READS, np.ascontiguousarray(rows.T), strict=True)) | {
+        "length": np.log1p(rows[:, _READS.index("length")].astype(np.float64)).astype(np.float32),
+        "heading": headings(documents).astype(np.float32),
+    }
+
+
+_READS = (*_COMPILED, *_OF_WORDS, "letters", "length", "short", "lower", "mark")
+
+
+@of_texts
+def _reads(text: str) -> bytes:
+    """The features of one text as bytes of float32, in the order of ``_READS``."""
+    small, length = text.lower(), len(text.split())
+    kinds = frozenset[str]().union(*map(_kinds, _CITING_WORD.findall(small)))
+    says = (
+        *(pattern.search(small) is not None for pattern in _COMPILED.values()),
+        *(name in kinds for name in _OF_WORDS),
+        _LETTERS.search(text) is not None,
+        length,
+        length < 6,
+        text[:1].islower(),
+        text[:1] in tuple("(,;.:["),
+    )
+    return np.array(says, np.float32).tobytes()
+
+
+@of_words
+def _kinds(word: str) -> frozenset[str]:
+    """The names of the patterns in ``_WORDS`` that match a word."""
+    return frozenset(name for name, pattern in _OF_WORDS.items() if pattern.fullmatch(word))
+
+
+EXPLICIT = 1.0
+"""A cross-reference link, or a label with its number: 'Figure 3'."""
+
+DIRECTED = 0.6
+"""'the photo above', with an image close above."""
+
+VAGUE = 0.3
+"""'in this picture', with an image close by."""
+
+_FAR = 1
+"""Text blocks that may stand between a deictic reference and its picture."""
+
+
+def reference_evidence(document: Document) -> FloatMatrix:
+    """How surely each sentence points at each image.
+
+    Args:
+        document: With S sentences and V images. Words like 'above' count only if it has a layout.
+
+    Returns:
+        (S, V) float32 of ``EXPLICIT``, ``DIRECTED``, ``VAGUE`` and 0. A caption never points at its own image.
+    """
+    evidence = np.zeros((len(document.sentences), len(document.images)), dtype=np.float32)
+    if evidence.size == 0:
+        return evidence
+
+    @cache
+    def place() -> Places | None:  # computed only if needed: few documents have such a sentence
+        return places([document]) if document.has_layout else None
+
+    labels = [own_labels(image.caption or "") or own_labels(image.alt or "") for image in document.images]
+    anchors: dict[str, list[int]] = {}
+    for j, image in enumerate(document.images):
+        for anchor in image.anchors:
+            anchors.setdefault(anchor, []).append(j)
+
+    for i, sentence in enumerate(document.sentences):
+        explicit = [j for target in sentence.targets for j in anchors.get(target, ())]
+        cited, found = _said(sentence.text)
+        for label in cited:
+            explicit.extend(_images_labelled(document, labels, label, i, place))
+        if explicit:
+            evidence[i, explicit] = EXPLICIT
+        elif found is not None and sentence.kind != "caption" and (stands := place()) is not None:
+            evidence[i, _pointed(stands, i, found)] = VAGUE if found.direction == "near" else DIRECTED
+        if sentence.kind == "caption":
+            evidence[i, _captioned(document, i)] = 0.0
+    return evidence
+
+
+@of_texts
+def _said(text: str) -> tuple[tuple[Label, ...], Pointer | None]:
+    """The labels that a sentence cites (none if it is a caption), and its deictic reference."""
+    return () if is_caption(text) else cited_labels(text), pointer(text)
+
+
+def _images_labelled(
+    document: Document, labels: list[tuple[Label, ...]], cited: Label, sentence: int, place: Callable[[], Places | None]
+) -> list[int]:
+    """The numbers of the images that a cited label means.
+
+    'Figure 3' means 3, 3a and 3b; 'Figure 3a' means 3a, or 3 if there is no 3a. If several different images carry the
+    label, because each chapter counts from 1, the nearest is meant; without layout none is returned.
+    """
+    same = [j for j, own in enumerate(labels) if any(o[:2] == cited[:2] for o in own)]
+    if cited.part:
+        exact = [j for j in same if cited in labels[j]]
+        same = exact or [j for j in same if any(o[:2] == cited[:2] and not o.part for o in labels[j])]
+    if len({document.images[j].caption or document.images[j].alt for j in same}) <= 1:
+        return same
+    if all(o.part for j in same for o in labels[j] if o[:2] == cited[:2]) and not _repeats(labels, same):
+        return same
+    if (stands := place()) is None:
+        return []
+    nearest = min(same, key=lambda j: (abs(int(stands.position[j]) - sentence), j))
+    return [nearest]
+
+
+def _repeats(labels: list[tuple[Label, ...]], images: list[int]) -> bool:
+    every = [label for j in images for label in labels[j]]
+    return len(every) != len(set(every))
+
+
+def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
+    """The nearest image on the side that a sentence points to, or all images there if it means several; may be []."""
+    after = np.where(place.position > sentence, place.position - 1 - sentence, np.iinfo(np.int64).max)
+    before = np.where(place.position <= sentence, sentence - place.position, np.iinfo(np.int64).max)
+    blocks_after = place.above - place.rank[sentence]
+    blocks_before = place.rank[sentence] - place.below
+    apart = ~place.cells.matrices(place.inside)[0][sentence]
+    after[(blocks_after > _FAR) & apart] = np.iinfo(np.int64).max
+    before[(blocks_before > _FAR) & apart] = np.iinfo(np.int64).max
+    distance = {"below": after, "above": before, "near": np.minimum(after, before)}[found.direction]
+    nearest = int(distance.min())
+    if nearest == np.iinfo(np.int64).max:
+        return []
+    close = np.flatnonzero(distance == nearest)
+    if found.several:
+        return [int(j) for j in close]
+    # Of several images between the same two sentences, the one next to the pointing sentence is meant.
+    pick = min if place.position[close[0]] > sentence else max
+    return [int(pick(close, key=lambda j: place.order[j]))]
+
+
+def _captioned(document: Document, sentence: int) -> list[int]:
+    """The numbers of the images whose caption contains a caption sentence."""
+    text, block = document.sentences[sentence].text, document.sentences[sentence].block
+    return [
+        j
+        for j, image in enumerate(document.images)
+        if (block is not None and image.block == block) or (image.caption is not None and text in image.caption)
+    ]

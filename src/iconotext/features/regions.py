@@ -1,0 +1,96 @@
+"""Regions of pictures and their concepts: the input of Li 2021 instead of one vector per picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.errors import FeatureError, ShapeError
+from iconotext.features.backbone import REGIONS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.features.backbone import ImageBackbone
+    from iconotext.types import Image
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regions:
+    """The R regions of one image.
+
+    Attributes:
+        features: (R, dim) float16.
+        boxes: (R, 4) float32: left, top, right, bottom, as shares of width and height from the top left corner.
+        concepts: (R,) int32, number of the source's concept that the region shows; -1 if unknown.
+        scores: (R,) float32, confidence of the region, 0 to 1; 0 if unknown.
+    """
+
+    features: NDArray[np.float16]
+    boxes: NDArray[np.float32]
+    concepts: NDArray[np.int32]
+    scores: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if len(getattr(self, field.name)) != len(self.boxes):
+                raise ShapeError(f"{field.name} has {len(getattr(self, field.name))} rows, there are {len(self)} boxes")
+
+    def __len__(self) -> int:
+        return len(self.boxes)
+
+    def __getitem__(self, rows: slice | NDArray[Any]) -> Regions:
+        return Regions(self.features[rows], self.boxes[rows], self.concepts[rows], self.scores[rows])
+
+
+def strongest(regions: Regions, at_most: int | None) -> Regions:
+    """The ``at_most`` regions of an image with the highest scores, in their original order; ties go to the first."""
+    if at_most is None or len(regions) <= at_most:
+        return regions
+    return regions[np.sort(np.argsort(-regions.scores, kind="stable")[:at_most])]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionSource:
+    """A source of image regions: a grid, a detector, or a file of another program.
+
+    Attributes:
+        name: Identifies weights and processing: equal names give equal regions.
+        concepts: Names of the concepts, by number; None if regions have none.
+        regions: From images to the regions of each, one or more, or why it has none.
+    """
+
+    name: str
+    dim: int
+    concepts: tuple[str, ...] | None
+    regions: Callable[[Sequence[Image]], list[Regions | str]]
+
+
+GRID = 6
+"""Cells on each side of the grid."""
+
+
+def grid_regions(backbone: ImageBackbone) -> RegionSource:
+    """The 6 x 6 cells of an image backbone's last feature map, each named by the backbone's classifier."""
+
+    def regions(images: Sequence[Image]) -> list[Regions | str]:
+        found = backbone.encode([image.file or b"" for image in images], regions=True)
+        if found.regions is None:
+            raise FeatureError(f"{backbone.name}: gives no regions")
+        shape, boxes = (len(images), REGIONS), grid_boxes()
+        concepts, scores = np.full(shape, -1, np.int32), np.zeros(shape, np.float32)
+        if found.region_classes is not None and found.region_scores is not None:
+            concepts, scores = found.region_classes.astype(np.int32), found.region_scores.astype(np.float32)
+        rows = zip(found.problems, found.regions, concepts, scores, strict=True)
+        return [problem or Regions(cells, boxes, names, sure) for problem, cells, names, sure in rows]
+
+    return RegionSource(f"{backbone.name}/grid", backbone.dim, backbone.classes, regions)
+
+
+def grid_boxes() -> NDArray[np.float32]:
+    """(36, 4) the cells of the grid, row by row from the top left."""
+    top, left = np.divmod(np.arange(GRID * GRID), GRID)
+    return np.asarray(np.stack([left, top, left + 1, top + 1], axis=1) / GRID, np.float32)

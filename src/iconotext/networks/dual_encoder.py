@@ -1,0 +1,152 @@
+"""The two sides of a dual encoder of Hugging Face transformers, for training and for saving."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from PIL import Image as Pillow
+from torch import Tensor, nn
+from torch.nn import functional
+
+from iconotext.encoders.backbone_encoder import check_dim
+from iconotext.features.hub import SIDE, Foreign, loading, pretrained
+from iconotext.features.huggingface import TEXTS, Tokens, dual_model, embedding_of, prepared
+from iconotext.features.model_folder import folder_of_model
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_OTHER = {"text": ("vision_model", "visual_projection"), "image": ("text_model", "text_projection")}
+"""Names of the modules of the other side."""
+
+
+def load_tower(name: str, folder: Path, side: Literal["text", "image"]) -> tuple[Foreign, int]:
+    """One side of a dual encoder for training, on the CPU, and the length of its vectors.
+
+    Raises:
+        FeatureError: It cannot be loaded, or does not have both sides.
+    """
+    with loading(name):
+        model = dual_model(name, folder).to("cpu")
+        for other in (*_OTHER[side], "logit_scale", "logit_bias"):  # training has its own scale and bias
+            if hasattr(model, other):
+                delattr(model, other)
+        with torch.inference_mode():
+            if side == "text":
+                tokens = Tokens(name, folder)
+                found = model.get_text_features(**tokens.padded([torch.tensor(tokens.ids(["a"])[0])]))
+            else:
+                pixels = pixel_preparation(name)(Pillow.new("RGB", (SIDE, SIDE), "grey"))
+                found = model.get_image_features(pixel_values=torch.from_numpy(pixels)[None])
+        return model.train().requires_grad_(True), embedding_of(found).shape[1]
+
+
+@cache
+def pixel_preparation(name: str) -> Callable[[Pillow.Image], NDArray[Any]]:
+    """The model's own image processor: from an RGB picture to (3, h, w) float32."""
+    with loading(name):
+        return partial(prepared, pretrained("AutoImageProcessor", folder_of_model(name)))
+
+
+def save_towers(
+    target: Path, name: str, folder: Path, towers: Mapping[str, torch.Tensor], objective: Mapping[str, torch.Tensor]
+) -> None:
+    """Write a dual encoder in the format of transformers, with its tokenizer and image processor.
+
+    Args:
+        name: Of the dual encoder from which training started.
+        towers: Trained weights, by the names in the dual encoder.
+        objective: ``log_scale`` and ``bias`` of training, which the dual encoder has, too.
+    """
+    with loading(name):
+        model = dual_model(name, folder)
+        learned = {"logit_scale": objective["log_scale"], "logit_bias": objective["bias"]}
+        state = model.state_dict()
+        state.update(towers)
+        state.update({key: value.reshape(state[key].shape) for key, value in learned.items() if key in state})
+        with torch.inference_mode():
+            model.load_state_dict(state)
+        model.save_pretrained(target)
+    for pattern in ("*.json", "*.txt", "*.model", "*.jinja"):
+        for file in folder.glob(pattern):
+            if not (target / file.name).exists():
+                shutil.copyfile(file, target / file.name)
+
+
+AT_ONCE = 32
+"""Pictures per batch without gradients; bounds memory."""
+
+
+class TextTower(nn.Module):
+    """From token ids to unit vectors.
+
+    Args:
+        name: Folder or hub name of the dual encoder.
+        dim: Of the joint space, which is the dual encoder's.
+
+    Raises:
+        FeatureError: There is no such model, or it does not have both sides.
+        SettingError: Its vectors have another length.
+    """
+
+    def __init__(self, name: str, dim: int) -> None:
+        super().__init__()
+        folder = folder_of_model(name)
+        self.tower, own = load_tower(name, folder, "text")
+        self.tokens = Tokens(name, folder)
+        check_dim("text", 'kind = "tower"', own, dim)
+
+    def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """(T,) token ids, one sentence after the other, and (N,) number of tokens, to (N, dim) unit vectors."""
+        parts = list(torch.split(words, lengths.tolist()))
+        step = len(parts) if torch.is_grad_enabled() else TEXTS
+        return torch.cat([self._encoded(parts[at : at + step]) for at in range(0, len(parts), step)])
+
+    def _encoded(self, parts: list[Tensor]) -> Tensor:
+        found = embedding_of(self.tower.get_text_features(**self.tokens.padded(parts)))
+        return functional.normalize(found.float(), dim=-1)
+
+
+class ImageTower(nn.Module):
+    """From pixels, prepared by the dual encoder's own processor, to unit vectors. See ``TextTower``."""
+
+    def __init__(self, name: str, dim: int) -> None:
+        super().__init__()
+        self.tower, own = load_tower(name, folder_of_model(name), "image")
+        check_dim("image", 'kind = "tower"', own, dim)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """(N, 3, h, w) to (N, dim) unit vectors."""
+        parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
+        found = [embedding_of(self.tower.get_image_features(pixel_values=part)) for part in parts]
+        return functional.normalize(torch.cat(found).float(), dim=-1)
+
+
+def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) -> None:
+    """Write a dual encoder with the weights of its trained sides, atomically.
+
+    Args:
+        target: Its folder; existing contents are replaced.
+        name: Of the dual encoder that training started from; sides that were not trained are taken from it.
+        weights: ``JointModel.state_dict()``.
+    """
+    work = target.with_name(f".{target.name}.part")
+    shutil.rmtree(work, ignore_errors=True)
+    sides = {side: _of(weights, f"{side}.tower.") for side in ("text", "image")}
+    save_towers(work, name, folder_of_model(name), {**sides["text"], **sides["image"]}, weights)
+    shutil.rmtree(target, ignore_errors=True)
+    work.rename(target)
+
+
+def without_towers(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The weights that ``save_dual_encoder`` does not write."""
+    return {name: each for name, each in weights.items() if not name.startswith(("text.tower.", "image.tower."))}
+
+
+def _of(weights: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
+    return {name.removeprefix(start): each for name, each in weights.items() if name.startswith(start)}

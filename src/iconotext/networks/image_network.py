@@ -1,0 +1,126 @@
+"""An image network that is trained as a whole, from pixels to the joint space (Hessel 2019, supplement §2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from PIL import Image as Pillow
+from PIL.Image import Resampling, Transpose
+from torch import Tensor, nn
+
+from iconotext.features.backbone import ImageBackbone
+from iconotext.features.efficientnet import FOLDER
+from iconotext.features.huggingface import load_resnet
+from iconotext.features.model_folder import folder_of_model
+from iconotext.features.runtime import WEIGHTS, network_backbone
+from iconotext.networks.eight_bits import DIM, load_weights, network_of
+from iconotext.networks.projection import Projection
+from iconotext.recipe.encoders import EMBEDDED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WHOLE = 256
+"""Side in pixels to which a picture is squashed first."""
+
+SIDE = 224
+"""Side in pixels of the part that the network reads."""
+
+AT_ONCE = 32
+"""Pictures per batch without gradients; bounds memory."""
+
+TURN = 20.0
+"""Largest rotation in training, in degrees."""
+
+
+class ImageNetwork(nn.Module):
+    """A network that starts from ImageNet weights, followed by a projection; all of it is trained.
+
+    The batch norms of EfficientNet-Lite0 are folded into the convolutions, so they keep the statistics of ImageNet: the
+    images of one document are no good sample for statistics. The batch norms of a ResNet are trained.
+
+    Args:
+        dim: Of the joint space.
+        dropout: Share of the joint vector that is dropped in training.
+        network: ``efficientnet-lite0``, or the folder or hub name of a ResNet.
+
+    Raises:
+        FeatureError: There is no such model, or it is not a ResNet.
+    """
+
+    def __init__(self, *, dim: int, dropout: float, network: str = EMBEDDED) -> None:
+        super().__init__()
+        self.network: nn.Module
+        if network == EMBEDDED:
+            lite = network_of(load_weights(FOLDER / WEIGHTS), rounding=False).train().requires_grad_(True)
+            lite.classifier.requires_grad_(False)  # not part of the joint space
+            self.network, width = lite, DIM
+        else:
+            resnet, width = load_resnet(network, folder_of_model(network, (EMBEDDED,)))
+            self.network = _FromPixels(resnet)
+        self.projection = Projection(width, dim=dim, hidden=0, dropout=dropout, dropout_at="output")
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """(N, 224, 224, 3) values 0 to 255 to (N, dim) unit vectors."""
+        parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
+        return torch.cat([self.projection(self.network(part).mean((2, 3))) for part in parts])
+
+
+class _FromPixels(nn.Module):
+    """A ResNet of transformers that reads pixels like EfficientNet-Lite0, normalised with the colours of ImageNet."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, resnet: nn.Module) -> None:
+        super().__init__()
+        self.resnet = resnet
+        self.register_buffer("mean", 255 * torch.tensor([0.485, 0.456, 0.406]), persistent=False)
+        self.register_buffer("deviation", 255 * torch.tensor([0.229, 0.224, 0.225]), persistent=False)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """(b, 224, 224, 3) values 0 to 255 to (b, width, h, w)."""
+        scaled = (pixels.float() - self.mean) / self.deviation
+        # Contiguous: with the channels last, PyTorch crashed in the backward pass on a CPU.
+        found: Tensor = self.resnet(pixel_values=scaled.permute(0, 3, 1, 2).contiguous()).last_hidden_state
+        return found
+
+
+def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
+    """A trained network as an image backbone, whose vectors are those of the joint space.
+
+    Args:
+        network: An ``ImageNetwork`` on the CPU.
+        name: A name that is unique to its weights.
+    """
+
+    def forward(pixels: list[NDArray[np.uint8]], regions: bool) -> dict[str, NDArray[np.float32]]:
+        with torch.inference_mode():
+            return {"pooled": network(torch.from_numpy(np.stack(pixels))).numpy()}
+
+    return network_backbone(name, dim, middle, forward, at_least=WHOLE, cores=True, on_cpu=lambda: True)
+
+
+def middle(image: Pillow.Image) -> NDArray[np.uint8]:
+    """An RGB picture for validation and linking: (224, 224, 3), the middle of 256 x 256."""
+    return _cut(_squash(image), (WHOLE - SIDE) // 2, (WHOLE - SIDE) // 2)
+
+
+def augmented(image: Pillow.Image, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """An RGB picture for training: (224, 224, 3), a random part, rotated by up to 20° and sometimes mirrored."""
+    mirror, angle = rng.random() < 0.5, float(rng.uniform(-TURN, TURN))
+    left, top = (int(corner) for corner in rng.integers(0, WHOLE - SIDE + 1, 2))
+    whole = _squash(image)
+    if mirror:
+        whole = whole.transpose(Transpose.FLIP_LEFT_RIGHT)
+    return _cut(whole.rotate(angle, Resampling.BILINEAR), left, top)
+
+
+def _squash(image: Pillow.Image) -> Pillow.Image:
+    return image.resize((WHOLE, WHOLE), Resampling.BICUBIC, reducing_gap=2.0)
+
+
+def _cut(whole: Pillow.Image, left: int, top: int) -> NDArray[np.uint8]:
+    return np.asarray(whole.crop((left, top, left + SIDE, top + SIDE)))

@@ -1,0 +1,251 @@
+"""A Transformer for packed sequences of different lengths, without padding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+FEED_FORWARD = 4
+"""Width of the feed-forward part of a layer, in dimensions of the model (Vaswani 2017)."""
+
+
+class Transformer(nn.Module):
+    """Layers of self-attention and feed-forward as in Vaswani 2017, with the norm after each part.
+
+    Attention is computed for sequences of equal length together; everything else for all tokens at once. So padding
+    costs no time, and the encoding of a sequence does not depend on the other sequences.
+
+    Args:
+        dim: Dimensions of a token.
+        layers: Number of layers.
+        heads: Of each layer; they divide ``dim``.
+        dropout: Dropout in training: of the input, and of the output of each part of a layer.
+    """
+
+    def __init__(self, dim: int, *, layers: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(_Layer(dim, heads, dropout) for _ in range(layers))
+        self.dropout = dropout
+
+    def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Encode sequences.
+
+        Args:
+            tokens: (T, dim), one sequence after the other.
+            lengths: (N,) number of tokens of each, at least 1, ascending, with sum T: see ``by_length``.
+
+        Returns:
+            (T, dim).
+        """
+        spans = [(length, len(list(same))) for length, same in groupby(lengths.tolist())]
+        tokens = functional.dropout(tokens, self.dropout, self.training)
+        for layer in self.layers:
+            tokens = layer(tokens, spans)
+        return tokens
+
+
+class _Layer(nn.Module):
+    def __init__(self, dim: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.dropout = dropout
+        self.inward = nn.Linear(dim, 3 * dim)
+        self.outward = nn.Linear(dim, dim)
+        self.attended = nn.LayerNorm(dim)
+        self.wide = nn.Linear(dim, FEED_FORWARD * dim)
+        self.narrow = nn.Linear(FEED_FORWARD * dim, dim)
+        self.fed = nn.LayerNorm(dim)
+        for matrix in (self.inward, self.outward, self.wide, self.narrow):
+            nn.init.xavier_uniform_(matrix.weight)
+            nn.init.zeros_(matrix.bias)
+
+    def forward(self, tokens: Tensor, spans: list[tuple[int, int]]) -> Tensor:
+        drop = self.dropout if self.training else 0.0
+        added = self.outward(self._attention(self.inward(tokens), spans))
+        tokens = self.attended(tokens + functional.dropout(added, drop))
+        added = self.narrow(functional.gelu(self.wide(tokens)))
+        fed: Tensor = self.fed(tokens + functional.dropout(added, drop))
+        return fed
+
+    def _attention(self, projected: Tensor, spans: list[tuple[int, int]]) -> Tensor:
+        """(T, 3 dim) queries, keys and values to (T, dim); spans: (length, number of sequences) in order."""
+        found = []
+        for part, (length, count) in zip(torch.split(projected, [n * c for n, c in spans]), spans, strict=True):
+            # (3, count, heads, length, dim / heads)
+            split = part.view(count, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            seen = functional.scaled_dot_product_attention(split[0], split[1], split[2])
+            found.append(seen.transpose(1, 2).reshape(count * length, -1))
+        return torch.cat(found)
+
+
+def by_length(lengths: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
+    """The order of sequences by length, and the matching order of their tokens.
+
+    Args:
+        lengths: (N,) number of tokens of each sequence.
+        tokens: T, their sum, so that it need not be fetched from a GPU.
+
+    Returns:
+        (N,) and (T,): ``values[order]`` and ``tokens[places]`` are packed by ascending length.
+    """
+    order = torch.argsort(lengths, stable=True)
+    starts = lengths.cumsum(0) - lengths
+    sorted_lengths = lengths[order]
+    ends = sorted_lengths.cumsum(0)
+    offset = torch.repeat_interleave(starts[order] - (ends - sorted_lengths), sorted_lengths, output_size=tokens)
+    return order, offset + torch.arange(tokens, device=lengths.device)
+
+
+def mean_of_sequences(tokens: Tensor, lengths: Tensor) -> Tensor:
+    """(T, dim) packed tokens to (N, dim) means, at least float32; 0 for a sequence without tokens."""
+    owner = torch.repeat_interleave(torch.arange(len(lengths), device=tokens.device), lengths, output_size=len(tokens))
+    tokens = tokens.to(torch.promote_types(tokens.dtype, torch.float32))
+    total = tokens.new_zeros(len(lengths), tokens.shape[1]).index_add(0, owner, tokens)
+    return total / lengths.clamp(min=1)[:, None]
+
+
+class WordTransformer(nn.Module):
+    """From word ids of sentences to unit vectors (Li 2021, Eq. 6-7).
+
+    Args:
+        words: Size of the vocabulary.
+        word_dim: Length of a word vector.
+        max_tokens: Words of the longest sentence.
+        dim: Dimensions of the joint space.
+        layers: N_T.
+        heads: Of each layer.
+        dropout: Dropout in training.
+    """
+
+    def __init__(
+        self, words: int, *, word_dim: int, max_tokens: int, dim: int, layers: int, heads: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(words, word_dim)
+        nn.init.uniform_(self.embedding.weight, -0.05, 0.05)
+        self.position = nn.Embedding(max_tokens, word_dim)
+        nn.init.uniform_(self.position.weight, -0.02, 0.02)
+        self.norm = nn.LayerNorm(word_dim)
+        self.inward = nn.Linear(word_dim, dim)
+        self.transformer = Transformer(dim, layers=layers, heads=heads, dropout=dropout)
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """(N, dim) unit vectors, from (T,) ids, one sentence after the other, and (N,) lengths, 1 to ``max_tokens``."""
+        order, places = by_length(lengths, len(ids))
+        lengths = lengths[order]
+        ends = lengths.cumsum(0)
+        place = torch.arange(len(ids), device=ids.device) - torch.repeat_interleave(
+            ends - lengths, lengths, output_size=len(ids)
+        )
+        words = functional.embedding(ids[places], self.embedding.weight) + self.position(place)
+        tokens = self.transformer(self.inward(self.norm(words)), lengths)
+        pooled = mean_of_sequences(tokens, lengths)
+        return functional.normalize(torch.empty_like(pooled).index_copy(0, order, pooled), dim=-1)
+
+
+@dataclass(slots=True, eq=False)  # not frozen: Lightning copies such arguments of a model and sets their fields
+class RegionBatch:
+    """R regions of M images, one image after the other.
+
+    Attributes:
+        features: (R, features) float.
+        counts: (M,) int64, number of regions of each image, 1 or more.
+        concepts: (R,) int64, number of the concept of each region; -1 if unknown.
+    """
+
+    features: Tensor
+    counts: Tensor
+    concepts: Tensor
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def to(self, device: torch.device, *, non_blocking: bool = False) -> RegionBatch:
+        """The batch on a device."""
+        moved = (each.to(device, non_blocking=non_blocking) for each in (self.features, self.counts, self.concepts))
+        return RegionBatch(*moved)
+
+    def ascending(self) -> tuple[RegionBatch, Tensor]:
+        """The images sorted by their number of regions, and (M,) their former numbers."""
+        order, places = by_length(self.counts, len(self.features))
+        return RegionBatch(self.features[places], self.counts[order], self.concepts[places]), order
+
+
+class RegionEncoder(nn.Module):
+    """From regions and concepts to unit vectors (Li 2021, Eq. 8-10).
+
+    A concept is read as its name: the mean vector of its words in the sentence encoder or, if that reads frozen
+    vectors, the vector of the name. The projection that follows is the image encoder's own. In the paper's formulas it
+    is that of the sentence encoder, but its text says that only the word embedding is shared.
+
+    Args:
+        features: Length of a region's features.
+        names: Length of a concept's vector; 0 for an encoder without concepts.
+        dim: Dimensions of the joint space.
+        layers: N_C; 0 for softmax pooling with learned weights instead of Transformer and mean.
+        heads: Of each layer.
+        dropout: Dropout in training.
+    """
+
+    def __init__(self, features: int, names: int, *, dim: int, layers: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.region = nn.Linear(features, dim)
+        self.region_norm = nn.LayerNorm(dim)
+        self.concept = nn.Linear(names, dim) if names else nn.Identity()
+        self.concept_norm = nn.LayerNorm(dim) if names else nn.Identity()
+        self.segment = nn.Embedding(2, dim)
+        self.segment_norm = nn.LayerNorm(dim)
+        nn.init.uniform_(self.segment.weight, -0.02, 0.02)
+        self.transformer = Transformer(dim, layers=layers, heads=heads, dropout=dropout) if layers else None
+        self.weight = nn.Identity() if layers else nn.Linear(dim, 1)
+        self.dropout = dropout
+
+    def forward(self, images: RegionBatch, names: Tensor | None) -> Tensor:
+        """(M, dim) unit vectors; names: (C, names) vectors of the concepts, None without concepts."""
+        images, order = images.ascending()
+        segments = self.segment_norm(self.segment.weight)
+        tokens = (self.region_norm(self.region(images.features)) + segments[0]) / 2
+        counts = images.counts
+        if names is not None:
+            tokens, counts = _interleaved(tokens, self._concept_tokens(images.concepts, names, segments[1]), images)
+        if self.transformer is not None:
+            pooled = mean_of_sequences(self.transformer(tokens, counts), counts)
+        else:
+            tokens = functional.dropout(tokens, self.dropout, self.training)
+            pooled = _softmax_pooled(tokens, self.weight(tokens)[:, 0], counts)
+        return functional.normalize(torch.empty_like(pooled).index_copy(0, order, pooled), dim=-1)
+
+    def _concept_tokens(self, concepts: Tensor, names: Tensor, segment: Tensor) -> Tensor:
+        """(R, dim), Eq. 9; each different concept is projected once. An unknown one is only the segment vector."""
+        known = torch.cat([names, names.new_zeros(1, names.shape[1])])  # -1 is the last row
+        different, rows = torch.unique(concepts, return_inverse=True)
+        projected = self.concept_norm(self.concept(known[different]))
+        projected = torch.where((different >= 0)[:, None], projected, 0.0)
+        return (projected[rows] + segment) / 2
+
+
+def _interleaved(regions: Tensor, concepts: Tensor, images: RegionBatch) -> tuple[Tensor, Tensor]:
+    """Each image's regions followed by its concepts: (2R, dim), and (M,) number of both together."""
+    counts = images.counts
+    before = torch.repeat_interleave(counts.cumsum(0) - counts, counts, output_size=len(regions))
+    own = torch.arange(len(regions), device=regions.device)
+    after = torch.repeat_interleave(counts, counts, output_size=len(regions))
+    places = torch.cat([own + before, own + before + after])
+    both = torch.cat([regions, concepts])
+    return torch.empty_like(both).index_copy(0, places, both), 2 * counts
+
+
+def _softmax_pooled(tokens: Tensor, scores: Tensor, counts: Tensor) -> Tensor:
+    """The mean of each image's tokens, weighted by the softmax of their scores: (M, dim), at least float32."""
+    owner = torch.repeat_interleave(torch.arange(len(counts), device=tokens.device), counts, output_size=len(tokens))
+    precise = torch.promote_types(tokens.dtype, torch.float32)
+    scores, tokens = scores.to(precise), tokens.to(precise)
+    most = scores.new_full((len(counts),), -torch.inf).scatter_reduce(0, owner, scores.detach(), "amax")
+    weights = (scores - most[owner]).exp()
+    total = weights.new_zeros(len(counts)).index_add(0, owner, weights)
+    weighted = tokens * (weights / total[owner])[:, None]
+    return weighted.new_zeros(len(counts), tokens.shape[1]).index_add(0, owner, weighted)

@@ -1,0 +1,375 @@
+"""Word's fields: an instruction, such as ``REF`` (a cross-reference) or ``SEQ`` (a running number), and its result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.read.archive import Archive, Element, open_archive, resolve
+from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, drop_repeated_title
+from iconotext.read.docx_parts import (
+    TABLE_LABEL,
+    WRAPPERS,
+    Style,
+    alternative,
+    attribute,
+    child,
+    children,
+    drawn,
+    image_of,
+    is_on,
+    kind_of_properties,
+    level_of_properties,
+    local,
+    read_styles,
+)
+from iconotext.read.office import refuse_ole, relations_of, title_of
+from iconotext.read.settings import ReadSettings
+from iconotext.types import Kind
+
+REFERENCE = re.compile(r"^\s*+(?:PAGE)?REF\s++\"?([^\s\"\\]++)", re.IGNORECASE)
+LOCAL_LINK = re.compile(r"^\s*+HYPERLINK\s.*?\\l\s++\"([^\"]++)\"", re.IGNORECASE | re.DOTALL)
+SEQUENCE = re.compile(r"^\s*+SEQ\s++\"?([^\s\"\\]++)", re.IGNORECASE)
+MAX_OPEN_FIELDS = 100
+"""Maximum depth of nested fields; Word itself allows twenty."""
+MAX_INSTRUCTION = 10_000
+"""Maximum number of characters kept of a field's instruction; the longest have an address of some 2,000."""
+
+
+@dataclass(slots=True)
+class OpenField:
+    """A field that has not ended yet.
+
+    Attributes:
+        start: Beginning of the result in the open block.
+    """
+
+    instruction: str = ""
+    in_result: bool = False
+    start: int = 0
+
+    @property
+    def target(self) -> str | None:
+        """The bookmark that the result refers to; None if there is none."""
+        found = REFERENCE.match(self.instruction) or LOCAL_LINK.match(self.instruction)
+        return found[1] if found and self.in_result else None
+
+    @property
+    def sequence(self) -> str | None:
+        """The sequence of a numbering field: "Figure", "Table"; None for other fields."""
+        found = SEQUENCE.match(self.instruction)
+        return found[1] if found else None
+
+
+class Fields:
+    """The open fields, innermost last."""
+
+    def __init__(self) -> None:
+        self.open: list[OpenField] = []
+
+    def begin(self, instruction: str = "", *, in_result: bool = False, start: int = 0) -> None:
+        """Open a field; ``HostileDocumentError`` for more than ``MAX_OPEN_FIELDS``."""
+        if len(self.open) >= MAX_OPEN_FIELDS:
+            raise HostileDocumentError(f"more than {MAX_OPEN_FIELDS} fields within each other: no document has that")
+        self.open.append(OpenField(instruction[:MAX_INSTRUCTION], in_result, start))
+
+    def instruct(self, text: str) -> None:
+        """Append to the instruction of the innermost field, which comes in pieces."""
+        if self.open and not self.open[-1].in_result and len(self.open[-1].instruction) < MAX_INSTRUCTION:
+            self.open[-1].instruction += text[:MAX_INSTRUCTION]
+
+    def begin_result(self, start: int) -> None:
+        """End the instruction of the innermost field."""
+        if self.open:
+            self.open[-1].in_result, self.open[-1].start = True, start
+
+    def continue_in_new_block(self) -> None:
+        """Continue all open fields at the beginning of a new block."""
+        for each in self.open:
+            each.start = 0
+
+    @property
+    def in_instruction(self) -> bool:
+        """Whether the present text is an instruction, and so no text of the document."""
+        return any(not field.in_result for field in self.open)
+
+
+MAX_ANCHORS = 1_000
+"""Maximum number of bookmarks of a paragraph."""
+
+
+@dataclass(slots=True)
+class OpenParagraph:
+    """The state of a paragraph while its runs are read."""
+
+    style: Style
+    anchors: list[str] = field(default_factory=list)
+    sequence: str | None = None  # what its SEQ field counts: "Figure", "Table"
+    boxes: list[tuple[int, Element]] = field(default_factory=list)  # (offset, content of a text box)
+    breaks: int = 0
+
+
+def body_blocks(body: Element, archive: Archive, targets: dict[str, str], styles: dict[str, Style]) -> list[Block]:
+    """The blocks of the body of a Word file.
+
+    Args:
+        targets: Relation id to its target.
+        styles: Style id to style; "" for the default.
+    """
+    walk = _Walk(archive, targets, styles)
+    walk.container(body, "paragraph")
+    return walk.writer.blocks
+
+
+class _Walk:
+    """One pass over the body, and what is open at the moment."""
+
+    def __init__(self, archive: Archive, targets: dict[str, str], styles: dict[str, Style]) -> None:
+        self.archive = archive
+        self.relations = targets
+        self.styles = styles
+        self.writer = BlockWriter()
+        self.pending: list[str] = []  # bookmarks between paragraphs, which belong to the next one
+        self.fields = Fields()
+        self.paragraph = OpenParagraph(Style())
+
+    def container(self, element: Iterable[Element], kind: Kind) -> None:
+        """Read a body, a table cell or a text box: paragraphs, tables, and the elements around them."""
+        for part in element:
+            name = local(part)
+            if name == "p":
+                self.read_paragraph(part, kind)
+            elif name == "tbl":
+                self.table(part, kind)
+            elif name == "bookmarkStart":
+                self.pending.append(attribute(part, "name") or "")
+            elif name in WRAPPERS and not _is_contents_list(part):
+                self.container(part, kind)
+            elif name == "AlternateContent":
+                self.container(alternative(part), kind)
+
+    def table(self, element: Element, kind: Kind) -> None:
+        cells = [cell for row in children(element, "tr") if not _is_deleted(row) for cell in children(row, "tc")]
+        for cell in cells:
+            merge = child(cell, "tcPr", "vMerge")
+            if merge is None or attribute(merge, "val") == "restart":  # vertically merged cells are read once
+                self.container(cell, kind if len(cells) == 1 else "cell")  # a single cell is a frame around text
+
+    def read_paragraph(self, element: Element, kind: Kind) -> None:
+        properties = child(element, "pPr")
+        named = child(properties, "pStyle")
+        style = self.styles.get((attribute(named, "val") or "") if named is not None else "", self.styles[""])
+        if style.left_out:
+            return
+        if style.kind is None or style.kind == "item":
+            level = level_of_properties(properties)
+            style = replace(style, kind=kind_of_properties(properties) or style.kind, level=level)
+        outer, self.paragraph = self.paragraph, OpenParagraph(style, anchors=self.pending)
+        self.pending = []
+        first = len(self.writer.blocks)
+        self.fields.continue_in_new_block()
+        self.runs(element, italic=style.italic)
+        self.close(kind, style)
+        self.finish(first, kind)
+        self.paragraph = outer
+
+    def close(self, kind: Kind, style: Style) -> None:
+        for field_ in self.fields.open:
+            self.point(field_)
+        self.fields.continue_in_new_block()
+        own = style.kind
+        sequence = self.paragraph.sequence
+        if sequence is not None:
+            own = "paragraph" if TABLE_LABEL.match(sequence) else "caption"
+        self.writer.close(kind if own is None or (own == "paragraph" and sequence is None) else own, style.level)
+
+    def finish(self, first: int, kind: Kind) -> None:
+        """Give the blocks of a paragraph their anchors, separate images from captions, and add its text boxes."""
+        paragraph, blocks = self.paragraph, self.writer.blocks[first:]
+        anchors = [name for name in dict.fromkeys(paragraph.anchors) if name and name != "_GoBack"]
+        if len(anchors) > MAX_ANCHORS:
+            raise HostileDocumentError(f"more than {MAX_ANCHORS:,} bookmarks on one paragraph: no document has that")
+        if anchors and not blocks:
+            self.pending = anchors + self.pending  # an empty paragraph between a bookmark and its image
+        if anchors and blocks:
+            for block in blocks:
+                block.anchors = tuple(anchors)
+                block.images = [(o, replace(p, anchors=p.anchors + block.anchors)) for o, p in block.images]
+        blocks = [part for block in blocks for part in separate_caption(block)]
+        before = [self.inside(box, kind) for offset, box in paragraph.boxes if offset == 0]
+        after = [self.inside(box, kind) for offset, box in paragraph.boxes if offset > 0]
+        captioned = any(b.kind == "caption" or LABEL.match(b.text) for part in (*before, *after) for b in part)
+        if captioned and len(blocks) == 1 and blocks[0].text and blocks[0].images:
+            # A floating image with its caption in a text box beside it: both leave the running text together.
+            floating = Block(images=[(0, image) for _, image in blocks[0].images], anchors=blocks[0].anchors)
+            blocks[0].images, blocks[0].anchors = [], ()
+            before.insert(0, [floating])
+            before, after = [*before, *after], []
+        elif captioned and blocks and blocks[-1].images and not blocks[-1].text:
+            before, after = [], [*before, *after]
+        ordered = [*(b for part in before for b in part), *blocks, *(b for part in after for b in part)]
+        self.writer.blocks[first:] = ordered
+
+    def inside(self, box: Element, kind: Kind) -> list[Block]:
+        """The blocks of a text box."""
+        writer, fields = self.writer, self.fields
+        self.writer, self.fields = BlockWriter(), Fields()
+        self.container(box, kind)
+        blocks = self.writer.blocks
+        self.writer, self.fields = writer, fields
+        return blocks
+
+    def runs(self, element: Iterable[Element], *, italic: bool) -> None:
+        """Read runs, and elements around runs in a paragraph."""
+        for part in element:
+            name = local(part)
+            if name == "r":
+                self.run(part, italic=italic)
+            elif name == "bookmarkStart":
+                self.paragraph.anchors.append(attribute(part, "name") or "")
+            elif name == "hyperlink":
+                self.hyperlink(part, italic=italic)
+            elif name == "fldSimple":
+                self.fields.begin(attribute(part, "instr") or "", in_result=True, start=self.writer.offset)
+                self.runs(part, italic=italic)
+                self.end_field()
+            elif name in WRAPPERS:
+                self.runs(part, italic=italic)
+            elif name == "AlternateContent":
+                self.runs(alternative(part), italic=italic)
+
+    def hyperlink(self, element: Element, *, italic: bool) -> None:
+        start = self.writer.offset
+        self.runs(element, italic=italic)
+        outside = self.relations.get(attribute(element, "id") or "", "")
+        target = attribute(element, "anchor") or (outside[2:] if outside.startswith(":#") else None)
+        if target:
+            self.writer.target(start, target)
+
+    def run(self, element: Element, *, italic: bool) -> None:
+        properties = child(element, "rPr")
+        if is_on(properties, "vanish"):
+            return
+        named = child(properties, "rStyle")
+        if named is not None:
+            italic = italic or self.styles.get(attribute(named, "val") or "", Style()).italic
+        own = is_on(properties, "i")
+        self.content(element, italic=italic if own is None else own)
+
+    def content(self, element: Iterable[Element], *, italic: bool) -> None:
+        """The parts of a run: text, breaks, fields, drawings."""
+        for part in element:
+            match local(part):
+                case "t":
+                    self.add(part.text or "", italic=italic)
+                case "tab" | "ptab":
+                    self.add(" ", italic=True)
+                case "br" | "cr":
+                    self.line_break()
+                case "noBreakHyphen":
+                    self.add("-", italic=italic)
+                case "fldChar":
+                    self.field_mark(attribute(part, "fldCharType") or "")
+                case "instrText":
+                    self.fields.instruct(part.text or "")
+                case "ruby":
+                    base = child(part, "rubyBase")
+                    if base is not None:
+                        self.runs(base, italic=italic)
+                case "drawing" | "pict" | "object":
+                    self.drawing(part)
+                case "AlternateContent":
+                    self.content(alternative(part), italic=italic)
+
+    def add(self, text: str, *, italic: bool) -> None:
+        if self.fields.in_instruction:
+            return
+        if text.strip():
+            self.paragraph.breaks = 0
+        self.writer.text(text, emphasised=italic)
+
+    def line_break(self) -> None:
+        """One break is a space; two in a row end a paragraph, as on web pages."""
+        self.paragraph.breaks += 1
+        if self.paragraph.breaks > 1:
+            self.close("paragraph", self.paragraph.style)
+        else:
+            self.writer.text(" ", emphasised=True)
+
+    def field_mark(self, mark: str) -> None:
+        if mark == "begin":
+            self.fields.begin()
+        elif mark == "separate":
+            self.fields.begin_result(self.writer.offset)
+        elif mark == "end" and self.fields.open:
+            self.end_field()
+
+    def end_field(self) -> None:
+        self.point(self.fields.open.pop())
+
+    def point(self, field_: OpenField) -> None:
+        """Record what a field, with its result so far, says about the paragraph."""
+        if field_.target is not None:
+            self.writer.target(field_.start, field_.target)
+        if field_.sequence is not None:
+            self.paragraph.sequence = field_.sequence
+
+    def drawing(self, element: Element) -> None:
+        """Pictures and text boxes of a drawing."""
+        for found in drawn(element):
+            if found.box is not None:
+                self.paragraph.boxes.append((self.writer.offset, found.box))
+            else:
+                self.paragraph.breaks = 0
+                self.writer.image(image_of(found, self.relations, self.archive))
+
+
+def _is_deleted(row: Element) -> bool:
+    return child(row, "trPr", "del") is not None
+
+
+def _is_contents_list(element: Element) -> bool:
+    gallery = child(element, "sdtPr", "docPartObj", "docPartGallery")
+    return gallery is not None and (attribute(gallery, "val") or "").lower() in ("table of contents", "bibliographies")
+
+
+def separate_caption(block: Block) -> list[Block]:
+    """An image and its caption in one paragraph become two blocks."""
+    if not block.images or not block.text or not (block.kind == "caption" or LABEL.match(block.text)):
+        return [block]
+    images = Block(images=[(0, image) for _, image in block.images])
+    caption = replace(block, kind="caption", images=[])
+    above = block.images[0][0] < len(block.text) / 2  # the image stands above its caption
+    return [images, caption] if above else [caption, images]
+
+
+def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
+    """A Word file (.docx), as one flow, without headers, footers, comments, notes, contents lists and deletions."""
+    refuse_ole(path, "docx")
+    with open_archive(path, settings.max_bytes) as archive:
+        main = _main_part(archive)
+        body = child(archive.xml(main), "body")
+        if body is None:
+            raise DocumentError(f"{path}: not a Word document: {main} in it has no body")
+        relations = relations_of(archive, main)
+        styles, language = read_styles(archive, relations)
+        targets = {key: target for key, (_, target) in relations.items()}
+        blocks = body_blocks(body, archive, targets, styles)
+        title = title_of(archive)
+    return [Flow(drop_repeated_title(blocks), title, language)]
+
+
+def _main_part(archive: Archive) -> str:
+    relations = archive.xml("_rels/.rels") if archive.find("_rels/.rels") else ()
+    for relation in relations:
+        if (relation.get("Type") or "").endswith("/officeDocument"):
+            found = archive.find(resolve("", relation.get("Target") or ""))
+            if found is not None and found.endswith(".xml"):
+                return found
+    found = archive.find("word/document.xml")
+    if found is None:
+        raise DocumentError("not a Word document: word/document.xml is missing in it")
+    return found

@@ -1,1 +1,0 @@
-"""DOCX → blocks: the body of a Word file in reading order, with its images, captions and cross-references."""

@@ -1,0 +1,154 @@
+"""A text that is changed in steps, with the original position of each character."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
+
+NEW = itemgetter(0)
+
+
+@dataclass(slots=True)
+class EditedText:
+    """A text, with the steps that led to it.
+
+    Attributes:
+        text: The present text.
+        steps: For each step, the replaced ranges in order: begin and end after the step, begin and end before it.
+    """
+
+    text: str
+    steps: list[list[tuple[int, int, int, int]]] = field(default_factory=list)
+
+    def sub(self, pattern: re.Pattern[str], replacement: str | Callable[[re.Match[str]], str]) -> None:
+        """Replace every match, as ``pattern.sub`` does."""
+        self.replace([(m.start(), m.end(), _made(m, replacement)) for m in pattern.finditer(self.text)])
+
+    def replace(self, stretches: list[tuple[int, int, str]]) -> None:
+        """Replace ranges (begin, end, text), which must be in order and not overlap."""
+        parts: list[str] = []
+        step: list[tuple[int, int, int, int]] = []
+        old = new = 0
+        for start, end, text in stretches:
+            if self.text[start:end] == text:
+                continue
+            parts += [self.text[old:start], text]
+            new += start - old
+            step.append((new, new + len(text), start, end))
+            new += len(text)
+            old = end
+        if step:
+            self.text = "".join([*parts, self.text[old:]])
+            self.steps.append(step)
+
+    def original(self, offset: int) -> int:
+        """The original position of a character; for one in a replaced range, the beginning of that range."""
+        for step in reversed(self.steps):
+            at = bisect_right(step, offset, key=NEW) - 1
+            if at >= 0:
+                _, new_end, old_start, old_end = step[at]
+                offset = old_start if offset < new_end else offset - new_end + old_end
+        return offset
+
+
+def _made(match: re.Match[str], replacement: str | Callable[[re.Match[str]], str]) -> str:
+    return replacement if isinstance(replacement, str) else replacement(match)
+
+
+MARK = "data-iconotext-at"
+"""The attribute with the position of a picture's markup, in characters of the decoded file."""
+
+# What is no element is passed over. Each part ends at the end of the file at the latest, so that what is never closed
+# takes no quadratic time.
+_PICTURE = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)|<(?P<tag>img|svg)(?=[\s/>])",
+    re.DOTALL | re.IGNORECASE,
+)
+_TAG = re.compile(r"<(?:img|svg)(?=[\s/>])", re.IGNORECASE)
+_LINE_END = re.compile(r"\r\n?|\n")
+
+
+def mark_html(text: str) -> str:
+    """The text with a mark in every picture."""
+    return _PICTURE.sub(lambda m: f'{m[0]} {MARK}="{m.start()}"' if m["tag"] else m[0], text)
+
+
+def mark_pictures(parser: MarkdownIt) -> None:
+    """Let a Markdown parser mark the pictures that it finds.
+
+    ``env["original"]`` converts an offset in the parsed text to a position in the file.
+    """
+    from markdown_it.rules_inline import html_inline, image
+
+    parser.inline.ruler.at("image", _remembered(image))
+    parser.inline.ruler.at("html_inline", _remembered(html_inline))
+    parser.core.ruler.push("mark_pictures", _mark_tokens)
+
+
+def _remembered(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
+    """Wrap a rule so that its tokens know their source text."""
+
+    def run(state: StateInline, silent: bool) -> bool:
+        start = state.pos
+        found = rule(state, silent)
+        if found and not silent:
+            state.tokens[-1].meta["written"] = state.src[start : state.pos].split("\n", 1)[0]
+        return found
+
+    return run
+
+
+def _mark_tokens(state: StateCore) -> None:
+    """Search for each picture in the lines of its block, after the previous one."""
+    if "original" not in state.env:
+        return
+    text, original = state.env["text"], state.env["original"]
+    starts = [0, *(found.end() for found in _LINE_END.finditer(text)), len(text)]
+    cursor = 0
+    for token, (first, last) in _pieces(state.tokens):
+        start, end = starts[min(first, len(starts) - 1)], starts[min(last, len(starts) - 1)]
+        cursor = max(cursor, start)
+        if token.type == "html_block":
+            cursor = _mark_tags(token, text, cursor, end, original)
+            continue
+        for child in token.children or ():
+            written = child.meta.get("written", "")
+            at = text.find(written, cursor, end) if written else -1
+            if at >= 0:
+                cursor = at + len(written)
+                if child.type == "image":
+                    child.attrs[MARK] = original(at)
+                else:
+                    child.content = _TAG.sub(_with_mark(original(at)), child.content, count=1)
+
+
+def _pieces(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
+    """The tokens that may have pictures, with their lines: a table cell has the lines of its row."""
+    lines: Any = None
+    for token in tokens:
+        lines = token.map or lines
+        if lines is not None and token.type in ("inline", "html_block"):
+            yield token, lines
+
+
+def _mark_tags(token: Token, text: str, start: int, end: int, original: Callable[[int], int]) -> int:
+    """Mark the tags in a block of HTML: the n-th tag is the n-th one in its lines."""
+    places = [found.start() for found in _TAG.finditer(text, start, end)]
+    if len(places) == len(_TAG.findall(token.content)):
+        following = iter(places)
+        token.content = _TAG.sub(lambda tag: _with_mark(original(next(following)))(tag), token.content)
+    return end
+
+
+def _with_mark(offset: int) -> Callable[[re.Match[str]], str]:
+    return lambda tag: f'{tag[0]} {MARK}="{offset}"'

@@ -1,0 +1,448 @@
+"""Writes the sentences of a corpus, and their posteriors by other evidence, to arrays on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from iconotext.corpus.convert import region_path, table_path
+from iconotext.decide.combine import weigh_evidence
+from iconotext.encoders.trained import CAPTIONS
+from iconotext.errors import FeatureError, ImageError
+from iconotext.evidence.language import is_foreign, no_meaning
+from iconotext.features.model_folder import folder_of_model, revised_name
+from iconotext.features.regions import RegionSource, strongest
+from iconotext.features.word_vectors import UNKNOWN, Vocabulary, words_of
+from iconotext.recipe import Recipe
+from iconotext.recipe.encoders import TowerSettings
+from iconotext.system.files import write_text
+from iconotext.train.prepared import FILES, ArrayWriter, Prepared, span_places
+from iconotext.types import Document, Image
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.features.backbone import ImageBackbone, TextBackbone
+    from iconotext.features.feature_table import FeatureTable
+    from iconotext.types import Evidence
+
+AT_ONCE = 4096
+"""Documents whose words are counted at a time."""
+
+
+def sentence_writer(
+    recipe: Recipe, work: Path, vocabulary: Numbers | None, stack: ExitStack, backbone: TextBackbone | None
+) -> SentenceWriter:
+    """The writer for sentences as the recipe reads them: as words, as a dual encoder's tokens, or as vectors."""
+    if recipe.words is not None and vocabulary is not None:
+        longest = recipe.words.max_tokens
+        return WordWriter("words", lambda texts: [vocabulary.ids(t, max_tokens=longest) for t in texts], work, stack)
+    if isinstance(recipe.text, TowerSettings):
+        from iconotext.features.huggingface import Tokens
+
+        folder = folder_of_model(recipe.features.text)
+        tokens = Tokens(recipe.features.text, folder)
+        return WordWriter(revised_name(recipe.features.text, folder), tokens.ids, work, stack)
+    assert backbone is not None  # see ``caption_backbone``
+    return SentenceVectorWriter(backbone, work, stack)
+
+
+class OwnWords:
+    """Numbers words in order of appearance, until the training documents, and so the vocabulary, are known.
+
+    Attributes:
+        numbers: Word to number, for all words so far.
+    """
+
+    def __init__(self) -> None:
+        self.numbers = {UNKNOWN: 0}
+
+    def ids(self, text: str, *, max_tokens: int) -> list[int]:
+        """See ``Vocabulary.ids``."""
+        return [self.numbers.setdefault(word, len(self.numbers)) for word in words_of(text)[:max_tokens]] or [0]
+
+
+def count_words(prepared: Prepared, documents: NDArray[np.int64], own: Sequence[str]) -> Counter[str]:
+    """How often each word occurs in some documents, counting only what the recipe reads of a sentence.
+
+    Args:
+        own: The words, by their numbers in the arrays.
+    """
+    assert prepared.words is not None
+    ids, offsets = prepared.words
+    found = Counter[str]()
+    for some in np.array_split(documents, len(documents) // AT_ONCE + 1):
+        places = span_places(offsets, span_places(prepared.sentence_offsets, some))
+        numbers, counts = np.unique(ids[places], return_counts=True)
+        found.update({own[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
+    del found[UNKNOWN]  # stands for sentences without words
+    return found
+
+
+Numbers = Vocabulary | OwnWords
+"""Maps words to numbers."""
+
+
+class WordWriter:
+    """Writes sentences as the numbers of their words, or tokens.
+
+    Attributes:
+        arrays: Names of the arrays that it writes.
+        dim: Length of a vector; 0 for words.
+        name: Of the text backbone, or ``words``.
+    """
+
+    arrays: tuple[str, ...] = ("words", "word_offsets")
+    dim = 0
+
+    def __init__(
+        self, name: str, ids: Callable[[Sequence[str]], list[list[int]]], work: Path, stack: ExitStack
+    ) -> None:
+        self.name, self._ids = name, ids
+        self._words = stack.enter_context(ArrayWriter(work / "words", "<i4"))
+        self._offsets = stack.enter_context(ArrayWriter(work / "word_offsets", "<i8"))
+        self._offsets.append(np.zeros(1, np.int64))
+
+    def append(self, texts: Sequence[str]) -> None:
+        """Write sentences, at least one."""
+        ids = self._ids(texts)
+        self._offsets.append(self._words.rows + np.cumsum([len(each) for each in ids], dtype=np.int64))
+        self._words.append(np.array(list(chain.from_iterable(ids)), np.int32))
+
+
+def caption_backbone(recipe: Recipe) -> TextBackbone | None:
+    """The text backbone for sentences, or for captions (posterior objective); None if neither is needed.
+
+    Raises:
+        FeatureError: The backbone cannot be loaded.
+    """
+    from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
+
+    if not recipe.objective.posterior and (recipe.words is not None or isinstance(recipe.text, TowerSettings)):
+        return None
+    name = CAPTIONS if recipe.words else recipe.features.text
+    return cached_text(
+        load_dual_encoder(name).text if recipe.dual_encoder else load_text_backbone(name), FeatureCache()
+    )
+
+
+class SentenceVectorWriter:
+    """Writes sentences as vectors of the text backbone; see ``WordWriter``."""
+
+    arrays: tuple[str, ...] = ("sentences",)
+
+    def __init__(self, backbone: TextBackbone, work: Path, stack: ExitStack) -> None:
+        self._backbone = backbone
+        self.dim, self.name = backbone.dim, backbone.name
+        self._vectors = stack.enter_context(ArrayWriter(work / "sentences", "<f2", (self.dim,)))
+
+    def append(self, texts: Sequence[str]) -> None:
+        """See ``WordWriter``."""
+        self._vectors.append(self._backbone.encode(texts))
+
+
+SentenceWriter = WordWriter | SentenceVectorWriter
+
+TEACHERS: tuple[Evidence, ...] = ("caption", "layout", "reference")
+"""The evidence from which the picture learns; never itself."""
+
+
+class PosteriorWriter:
+    """Writes the probability of each sentence and image, for the posterior objective; nothing without it.
+
+    Attributes:
+        arrays: Names of the arrays that it writes.
+    """
+
+    def __init__(self, recipe: Recipe, work: Path, stack: ExitStack, backbone: TextBackbone | None) -> None:
+        self.arrays: tuple[str, ...] = ("posteriors",) if recipe.objective.posterior else ()
+        self._text = backbone
+        if self.arrays:
+            self._values = stack.enter_context(ArrayWriter(work / "posteriors", "<f2"))
+
+    def append(self, document: Document, rows: NDArray[np.int64]) -> None:
+        """Write a document.
+
+        Args:
+            rows: (images,) row of each image, -1 if it is left out.
+        """
+        if self.arrays and self._text is not None:
+            encode = no_meaning if is_foreign(document, self._text.language) else self._text.encode
+            found = weigh_evidence(document, None, encode, evidence=TEACHERS)
+            self._values.append(found.confidence[:, rows >= 0].ravel())
+
+
+IMAGES = 256
+"""Images whose regions are in memory at a time."""
+
+VIEWS_AT_ONCE = 64
+"""Views that are in memory at a time, as encoded pictures."""
+
+
+class ImageWriter(ABC):
+    """Writes images.
+
+    Attributes:
+        arrays: Names of the arrays that it writes.
+        dim: Length of a row; 0 for pixels.
+        name: Of the image backbone or the source of regions; ``pixels``; or the fingerprint of a table.
+    """
+
+    arrays: tuple[str, ...]
+    dim: int
+    name: str
+
+    def key(self, corpus: int, image: Image) -> str:
+        """Equal for images that are stored once: of the same file, bytes, or else address."""
+        if isinstance(image.file, bytes):
+            return hashlib.sha256(image.file).hexdigest()
+        return f"{corpus}\n{image.source}" if image.file is None else str(image.file.absolute())
+
+    @abstractmethod
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
+        """Write images by their keys; returns for each None if it got the next row, else why it is unusable."""
+
+
+class ImageSource(NamedTuple):
+    """Where the features of images come from; empty for networks that read pixels.
+
+    Attributes:
+        backbone: One for all corpora.
+        regions: For each corpus the source of its images' regions; may be the same one.
+        tables: For each corpus a table of features.
+    """
+
+    backbone: ImageBackbone | None = None
+    regions: Sequence[RegionSource] = ()
+    tables: Sequence[FeatureTable] = ()
+
+
+def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
+    """Load the source of the recipe's image features.
+
+    Args:
+        corpora: Corpus files, which may have tables of features beside them.
+
+    Raises:
+        FeatureError: It cannot be loaded, or the sources of several corpora differ in kind or size.
+    """
+    from iconotext.features import FeatureCache, cached_image, load_dual_encoder, load_image_backbone
+
+    name = recipe.features.image
+    if recipe.regions is not None:
+        return ImageSource(regions=_region_sources(name, corpora))
+    if name.endswith(".npy"):
+        return ImageSource(tables=_tables(name, corpora))
+    if name == "pixels" or isinstance(recipe.image, TowerSettings):
+        return ImageSource()
+    backbone = load_dual_encoder(name).image if recipe.dual_encoder else load_image_backbone(name)
+    return ImageSource(cached_image(backbone, FeatureCache()))
+
+
+def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSource) -> ImageWriter:
+    """The writer for images as the recipe reads them."""
+    if source.backbone is not None:
+        return BackboneWriter(source.backbone, recipe.features.views, work, stack)
+    if source.regions:
+        return RegionWriter(source.regions, recipe.regions.max_regions if recipe.regions else None, work, stack)
+    if source.tables:
+        return TableWriter(source.tables, work, stack)
+    name = recipe.features.image
+    return FileWriter("pixels" if name == "pixels" else revised_name(name, folder_of_model(name)), work, stack)
+
+
+class ImageRows:
+    """Assigns a row to each different image when it is first seen.
+
+    The rows are in a database on disk, so that memory does not grow with the number of images.
+    """
+
+    def __init__(self, writer: ImageWriter, stack: ExitStack) -> None:
+        self._writer = writer
+        self._known = stack.enter_context(closing(sqlite3.connect("")))
+        self._known.execute("CREATE TABLE images (key TEXT PRIMARY KEY, row) WITHOUT ROWID")
+        self._count = 0
+
+    def of(self, corpus: int, documents: Sequence[Document]) -> list[list[int | str]]:
+        """For each document of a corpus the rows of its images, or why an image is unusable."""
+        keys = [[self._writer.key(corpus, image) for image in document.images] for document in documents]
+        new: dict[str, Image] = {}
+        for document, own in zip(documents, keys, strict=True):
+            for image, key in zip(document.images, own, strict=True):
+                if key not in new and self._find(key) is None:
+                    new[key] = image
+        places: list[int | str] = []
+        for problem in self._writer.add(corpus, new):
+            places.append(self._count if problem is None else problem)
+            self._count += problem is None
+        self._known.executemany("INSERT INTO images VALUES (?, ?)", zip(new, places, strict=True))
+        return [[self._known_place(key) for key in own] for own in keys]
+
+    def _find(self, key: str) -> int | str | None:
+        found = self._known.execute("SELECT row FROM images WHERE key = ?", (key,)).fetchone()
+        return None if found is None else found[0]
+
+    def _known_place(self, key: str) -> int | str:
+        found = self._find(key)
+        assert found is not None  # it was added above
+        return found
+
+
+class FileWriter(ImageWriter):
+    """Writes the files of images that can be decoded; see ``ImageWriter``."""
+
+    arrays: tuple[str, ...] = ()
+    dim = 0
+
+    def __init__(self, name: str, work: Path, stack: ExitStack) -> None:
+        self.name = name
+        self._files: list[str] = []
+        stack.callback(lambda: write_text(work / FILES, json.dumps(self._files), force=True))
+
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
+        """See ``ImageWriter``."""
+        problems = [image.problem or _unreadable(image.file) for image in images.values()]
+        self._files += [key for key, problem in zip(images, problems, strict=True) if problem is None]
+        return problems
+
+
+class TableWriter(ImageWriter):
+    """Writes rows of feature tables; see ``ImageWriter``."""
+
+    arrays: tuple[str, ...] = ("images",)
+
+    def __init__(self, tables: Sequence[FeatureTable], work: Path, stack: ExitStack) -> None:
+        self._tables = tables
+        self.dim = tables[0].dim
+        self.name = "+".join(dict.fromkeys(table.fingerprint for table in tables))
+        self._vectors = stack.enter_context(ArrayWriter(work / "images", "<f2", (self.dim,)))
+
+    def key(self, corpus: int, image: Image) -> str:
+        """See ``ImageWriter``."""
+        return f"{self._tables[corpus].path}\n{image.source}"
+
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
+        """See ``ImageWriter``."""
+        found, problems = self._tables[corpus].look_up([image.source for image in images.values()])
+        self._vectors.append(found[[problem is None for problem in problems]])
+        return problems
+
+
+class RegionWriter(ImageWriter):
+    """Writes the strongest regions of images; see ``ImageWriter``."""
+
+    arrays: tuple[str, ...] = ("regions", "region_concepts", "region_offsets")
+
+    def __init__(self, sources: Sequence[RegionSource], most: int | None, work: Path, stack: ExitStack) -> None:
+        self._sources, self._most = sources, most
+        self.dim = sources[0].dim
+        self.name = "+".join(dict.fromkeys(source.name for source in sources))
+        self._vectors = stack.enter_context(ArrayWriter(work / "regions", "<f2", (self.dim,)))
+        self._concepts = stack.enter_context(ArrayWriter(work / "region_concepts", "<i4"))
+        self._offsets = stack.enter_context(ArrayWriter(work / "region_offsets", "<i8"))
+        self._offsets.append(np.zeros(1, np.int64))
+
+    def key(self, corpus: int, image: Image) -> str:
+        """See ``ImageWriter``."""
+        one = len(set(map(id, self._sources))) == 1
+        return super().key(corpus, image) if one else f"{corpus}\n{image.source}"
+
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
+        """See ``ImageWriter``."""
+        every = list(images.values())
+        problems: list[str | None] = []
+        for at in range(0, len(every), IMAGES):
+            for found in self._sources[corpus].regions(every[at : at + IMAGES]):
+                problems.append(found if isinstance(found, str) else None)
+                if not isinstance(found, str):
+                    regions = strongest(found, self._most)
+                    self._vectors.append(regions.features)
+                    self._concepts.append(regions.concepts)
+                    self._offsets.append(np.array([self._vectors.rows]))
+        return problems
+
+
+class BackboneWriter(ImageWriter):
+    """Writes features from an image backbone, also of further views; see ``ImageWriter``."""
+
+    def __init__(self, backbone: ImageBackbone, views: int, work: Path, stack: ExitStack) -> None:
+        self._backbone = backbone
+        self.dim, self.name = backbone.dim, backbone.name
+        self._vectors = stack.enter_context(ArrayWriter(work / "images", "<f2", (self.dim,)))
+        self._count = views
+        self.arrays: tuple[str, ...] = ("images", "views") if self._count else ("images",)
+        if self._count:
+            self._views = stack.enter_context(ArrayWriter(work / "views", "<f2", (self._count, self.dim)))
+
+    def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
+        """See ``ImageWriter``."""
+        usable = {key: image.file for key, image in images.items() if image.file and not image.problem}
+        features = self._backbone.encode(list(usable.values()))
+        seen = [problem is None for problem in features.problems]
+        self._vectors.append(features.pooled[seen])
+        if self._count:
+            self._views.append(self._encoded_views([f for f, fine in zip(usable.values(), seen, strict=True) if fine]))
+        found = dict(zip(usable, features.problems, strict=True))
+        return [found.get(key, image.problem or "no file") for key, image in images.items()]
+
+    def _encoded_views(self, files: Sequence[Path | bytes]) -> NDArray[np.float32]:
+        """(files, views, features) of pictures that can be read."""
+        from iconotext.train.views import view
+
+        encoded = np.zeros((len(files), self._count, self.dim), np.float32)
+        for number in range(self._count):
+            for at in range(0, len(files), VIEWS_AT_ONCE):
+                some = [view(file, number) for file in files[at : at + VIEWS_AT_ONCE]]
+                encoded[at : at + len(some), number] = self._backbone.encode(some).pooled
+        return encoded
+
+
+def _unreadable(file: Path | bytes | None) -> str | None:
+    """Why a picture cannot be decoded in training; None if it can."""
+    from iconotext.images import decode
+
+    if not isinstance(file, Path):
+        return "no file of its own"
+    try:
+        decode(file)
+    except ImageError as error:
+        return str(error)
+    return None
+
+
+def _region_sources(image: str, corpora: Sequence[Path]) -> list[RegionSource]:
+    """For each corpus the source of its regions; may be the same one.
+
+    Raises:
+        FeatureError: A source cannot be loaded, or they differ in the length of features or in concepts.
+    """
+    from iconotext.features import FeatureCache, load_regions
+
+    names = [str(region_path(image, corpus) or image) for corpus in corpora]
+    cache = FeatureCache()
+    loaded = {name: load_regions(name, cache=cache) for name in dict.fromkeys(names)}
+    if len({(source.dim, source.concepts) for source in loaded.values()}) > 1:
+        raise FeatureError(f"{', '.join(loaded)}: features of different lengths, or different names of concepts")
+    return [loaded[name] for name in names]
+
+
+def _tables(name: str, corpora: Sequence[Path]) -> list[FeatureTable]:
+    """The table of each corpus; ``FeatureError`` if one is missing, or they differ in the length of rows."""
+    from iconotext.features.feature_table import load_feature_table
+
+    paths = [table_path(name, corpus) for corpus in corpora]
+    loaded = {path: load_feature_table(path) for path in dict.fromkeys(paths)}
+    dims = {table.dim for table in loaded.values()}
+    if len(dims) > 1:
+        raise FeatureError(f"{', '.join(map(str, loaded))}: rows of different lengths, {', '.join(map(str, dims))}")
+    return [loaded[path] for path in paths]

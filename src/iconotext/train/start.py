@@ -1,0 +1,173 @@
+"""Checks before a run begins: what would stop it late, or keep it from learning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iconotext.encoders.folder import DUAL, StoredModel, init_folder, load_model
+from iconotext.errors import CorpusError, FeatureError, SettingError
+from iconotext.extras import require
+from iconotext.features import check_backbones
+from iconotext.features.region_files import is_region_file
+from iconotext.features.word_vectors import MINILM, WORD2VEC
+from iconotext.recipe.settings import REGION_FILES
+from iconotext.train.prepared import Prepared, labelled_documents, learned_relations
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from iconotext.encoders.model import JointModel
+    from iconotext.features.word_vectors import Vocabulary
+    from iconotext.recipe import Recipe
+
+
+def check_start(recipe: Recipe) -> None:
+    """Check what would otherwise stop a run only after its corpus is encoded.
+
+    Raises:
+        SettingError: The file of word vectors does not exist.
+        FeatureError: There is no such backbone.
+        MissingPackageError: What trains is not installed.
+    """
+    require("train", "torch", "scipy", "lap", purpose="training")
+    check_backbones(recipe.features.text, recipe.features.image)
+    vectors = recipe.words.word_vectors if recipe.words else None
+    if vectors is not None and vectors not in (MINILM, WORD2VEC) and not Path(vectors).is_file():
+        raise SettingError(f"text.word_vectors: there is no file {vectors}")
+
+
+def check_run(recipe: Recipe, prepared: Prepared) -> None:
+    """Check what would otherwise end a run after its first epoch, or keep it from learning.
+
+    Raises:
+        CorpusError: Labelled pairs are wanted, and there are none for training or for validation; or relations, and
+            none are labelled; or a median rank, and documents are not single pairs.
+        FeatureError: The recipe reads concepts, and no region has one.
+    """
+    if recipe.similarity.kind == "labelled-pairs":
+        for split in ("train", "validation"):
+            labelled_documents(prepared, recipe, split)
+    _check_relations(recipe, prepared)
+    check_concepts(recipe, prepared.meta["concepts"])
+    if recipe.reads_concepts and prepared.regions is not None and not (prepared.regions.concepts >= 0).any():
+        raise FeatureError(
+            f"{recipe.features.image}: none of its regions has a concept, so there is nothing to read; compute them "
+            "again, or set image.concepts = false"
+        )
+    if recipe.training.choose == "median-rank" and not prepared.all_single("validation"):
+        raise CorpusError(
+            'training.choose = "median-rank" needs validation documents of one sentence and one image each; '
+            'with others set training.choose = "loss"'
+        )
+
+
+def check_warmup(recipe: Recipe, steps: int) -> None:
+    """Raise ``SettingError`` if, with ``steps`` steps per epoch, the learning rate would rise until the end."""
+    warmup, steps = recipe.training.warmup_steps, recipe.training.epochs * steps
+    if warmup >= max(steps, 1):
+        raise SettingError(
+            f"training.warmup_steps is {warmup:,}, but on this corpus the run has {steps:,} steps, so that the "
+            f"learning rate never gets to training.learning_rate; set it to {max(steps // 10, 1):,} or so"
+        )
+
+
+def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
+    if not recipe.objective.coherence:
+        return
+    known = prepared.labelled_relations
+    missing = [name for name in recipe.objective.relations if name not in known]
+    if missing or not known:
+        what = f"the relation {missing[0]}" if missing else "any relation"
+        there = f"; labelled are {', '.join(known)}" if known else ""
+        raise CorpusError(
+            f"objective.coherence: no training document of one sentence and one image has a label of {what}{there}"
+        )
+
+
+def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
+    """Raise ``FeatureError`` if an encoder reads concepts and the source of regions does not name any."""
+    if recipe.reads_concepts and not names:
+        raise FeatureError(
+            f"{recipe.features.image}: does not say what is seen in its regions: put the names of concepts beside it "
+            "(NAME.concepts.txt), and where it has neither objects nor probabilities, the detector's last layer "
+            "(NAME.classifier.safetensors), or set image.concepts = false"
+        )
+
+
+def with_init(recipe: Recipe) -> Recipe:
+    """The recipe with the encoders of the model that it starts from; unchanged if it names none.
+
+    Raises:
+        SettingError: The recipe has settings that these encoders do not use.
+        FeatureError: The model cannot be read.
+    """
+    if recipe.init is None:
+        return recipe
+    old = load_model(init_folder(recipe.init)).recipe
+    taken = {name: getattr(old, name) for name in ("dim", "features", "text", "image", "linking")}
+    if _of_another_corpus(recipe.features.image, old.features.image):
+        taken["features"] = old.features.model_copy(update={"image": recipe.features.image})
+    if old.towers:
+        both = str(init_folder(recipe.init) / DUAL)
+        taken["features"] = old.features.model_copy(update={"text": both, "image": both})
+    if old.words is not None:
+        taken["text"] = old.words.model_copy(update={"word_vectors": None})  # that model's word vectors are used
+    resolved = recipe.model_copy(update=taken)
+    try:
+        resolved.check_encoders()
+    except ValueError as error:
+        raise SettingError(f"the recipe, with the encoders of {recipe.init}: {error}") from error
+    return resolved
+
+
+def _of_another_corpus(new: str, old: str) -> bool:
+    """Whether both are files of features; such a file belongs to one corpus, so it may differ."""
+    tables = new.endswith(".npy") and old.endswith(".npy")
+    return tables or (is_region_file(Path(new)) and (is_region_file(Path(old)) or Path(old).suffix in REGION_FILES))
+
+
+def start_vocabulary(recipe: Recipe) -> Vocabulary | None:
+    """The words of the model that the recipe starts from, to which its weights belong; None if it names none."""
+    return None if recipe.init is None else load_model(init_folder(recipe.init)).vocabulary
+
+
+def take_over(model: JointModel, old: StoredModel, prepared: Prepared, recipe: Recipe) -> None:
+    """Copy the encoders, and the weights of relations that both models predict.
+
+    Scale and bias are not copied: they belong to the objective, which may differ. A file of features does not say which
+    network made it; of two files only the dimensions, and the concepts of their regions, are compared.
+    """
+    if not recipe.towers:
+        _take_encoders(model, old, prepared, recipe)  # a dual encoder's weights came with its folder
+    if model.coherence is not None and old.model.coherence is not None:
+        _continue_relations(model.coherence, learned_relations(recipe, prepared), old.model.coherence, old.relations)
+
+
+def _take_encoders(model: JointModel, old: StoredModel, prepared: Prepared, recipe: Recipe) -> None:
+    name, images = recipe.init, recipe.features.image
+    for side, new in prepared.meta["backbones"].items():
+        looked_up = side == "image" and (images.endswith(".npy") or is_region_file(Path(images)))
+        if new != old.backbones.get(side) and not looked_up:
+            raise FeatureError(f"{name}: was trained on the {side} backbone {old.backbones.get(side)}, not {new}")
+    if old.concepts != (prepared.meta["concepts"] if recipe.reads_concepts else []):
+        raise FeatureError(f"{name}: was trained on other concepts than those of {images}")
+    try:
+        model.text.load_state_dict(old.model.text.state_dict())
+        model.image.load_state_dict(old.model.image.state_dict())
+    except RuntimeError as error:
+        raise FeatureError(
+            f"{name}: does not fit the features of this corpus: {' '.join(str(error).split())}"
+        ) from error
+
+
+def _continue_relations(new: nn.Linear, learned: Sequence[str], old: nn.Linear, known: Sequence[str]) -> None:
+    """Copy the weights of the relations that both predict; the others start anew."""
+    import torch
+
+    with torch.no_grad():
+        for row, relation in enumerate(known):
+            if relation in learned:
+                new.weight[learned.index(relation)] = old.weight[row]
+                new.bias[learned.index(relation)] = old.bias[row]
