@@ -35,7 +35,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from iconotext.objectives import contrastive, sample_negatives
+from iconotext.objectives import hinge, sample_negatives
 from iconotext.similarity.assignment import Links, assignment_cells
 from iconotext.similarity.cells import axis_of
 from iconotext.similarity.sets import LinkBound, number_of_links, set_similarities
@@ -223,7 +223,7 @@ def whole_step(batch: int, how: Mapping[str, Any]) -> Callable[[], object]:
     def work() -> None:
         sentences.grad = images.grad = None
         similarities = set_similarities(sentences @ images.t(), counts, counts, **how)
-        contrastive(similarities, *masks, negatives="hardest").mean().backward()  # type: ignore[no-untyped-call]
+        hinge(similarities, *masks, negatives="hardest").mean().backward()  # type: ignore[no-untyped-call]
 
     return work
 

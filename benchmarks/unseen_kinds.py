@@ -36,7 +36,7 @@ from iconotext.decide.combine import weigh_evidence
 from iconotext.encoders.bridge import centred, concept_vectors
 from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
 from iconotext.networks.projection import Projection
-from iconotext.objectives import coherence
+from iconotext.objectives import posterior
 from iconotext.similarity.sets import set_similarities
 from iconotext.types import Document, Evidence
 
@@ -226,7 +226,7 @@ def of_documents(
     if teacher is not None:
         blocks = [d.posteriors[teacher][s][:, v] for d, s, v in zip(batch, rows, columns, strict=True)]
         targets = torch.from_numpy(np.concatenate([block.ravel() for block in blocks]))
-        loss = loss + coherence(cosines, targets, *counts, scale=model.scale.exp()).mean()
+        loss = loss + posterior(cosines, targets, *counts, scale=model.scale.exp()).mean()
     return loss
 
 

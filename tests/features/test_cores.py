@@ -11,13 +11,13 @@ from iconotext.system.threads import AHEAD, core_quota, on_cores, usable_cores
 
 
 @pytest.mark.parametrize("cores", [1, 3])
-def test_order_is_kept(threads):
+def test_order_is_kept(cores):
     def work(i):
         time.sleep(0.001 * (i % 3))
         return i * i
 
-    assert list(on_cores(work, iter(range(40)), cores=threads)) == [i * i for i in range(40)]
-    assert list(on_cores(work, [], cores=threads)) == []
+    assert list(on_cores(work, iter(range(40)), cores=cores)) == [i * i for i in range(40)]
+    assert list(on_cores(work, [], cores=cores)) == []
 
 
 def test_never_runs_far_ahead():

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.objectives import coherence
+from iconotext.objectives import posterior
 
 ONE = torch.tensor(1.0)
 
@@ -18,15 +18,15 @@ def test_by_hand():
     cosines = torch.zeros(5, 2)
     cosines[0, 0] = math.log(3)  # softmax 3/4 and 1/4
     targets = torch.tensor([1.0, 0.0, 0.0, 0.0, 0.0])
-    losses = coherence(cosines, targets, [2, 3], [1, 1], scale=ONE)
+    losses = posterior(cosines, targets, [2, 3], [1, 1], scale=ONE)
     assert losses.tolist() == pytest.approx([2 * math.log(4 / 3), 0.0])  # one image in all: its loss is the mean
     # Half a probability: the same direction, half the weight, and less than one image in all counts as one.
-    losses = coherence(cosines, targets / 2, [2, 3], [1, 1], scale=ONE)
+    losses = posterior(cosines, targets / 2, [2, 3], [1, 1], scale=ONE)
     assert losses.tolist() == pytest.approx([math.log(4 / 3), 0.0])
 
 
 def test_two_sentences_that_cite_an_image_share_it():
-    losses = coherence(torch.tensor([[2.0], [2.0]]), torch.tensor([0.97, 0.97]), [2], [1], scale=ONE)
+    losses = posterior(torch.tensor([[2.0], [2.0]]), torch.tensor([0.97, 0.97]), [2], [1], scale=ONE)
     assert losses.tolist() == pytest.approx([math.log(2)])  # weight 1, not 1.94
 
 
@@ -37,7 +37,7 @@ def test_it_is_the_weighted_mean_over_images(seed, sizes):
     cosines = rng.uniform(-1, 1, (rows + 2, columns + 1))  # negatives stand behind
     blocks = [rng.dirichlet(np.ones(s + 1), v).T[:s] for s, v in sizes]
     flat = torch.from_numpy(np.concatenate([block.ravel() for block in blocks]))
-    found = coherence(torch.from_numpy(cosines), flat, *zip(*sizes, strict=True), scale=torch.tensor(3.0))
+    found = posterior(torch.from_numpy(cosines), flat, *zip(*sizes, strict=True), scale=torch.tensor(3.0))
     total, weight, row, column = 0.0, 0.0, 0, 0
     for block in blocks:
         for j in range(block.shape[1]):
@@ -51,5 +51,5 @@ def test_it_is_the_weighted_mean_over_images(seed, sizes):
 
 def test_what_belongs_nowhere_teaches_nothing():
     cosines = torch.randn(3, 2, requires_grad=True)
-    coherence(cosines, torch.zeros(6), [3], [2], scale=ONE).sum().backward()
+    posterior(cosines, torch.zeros(6), [3], [2], scale=ONE).sum().backward()
     assert not cosines.grad.any()

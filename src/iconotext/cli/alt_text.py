@@ -12,7 +12,6 @@ import typer
 
 from iconotext.alt_text.outcome import FAILED, outcome
 from iconotext.alt_text.settings import AltTextSettings
-from iconotext.cli.app import LazyCommand, lazy_group
 from iconotext.cli.common import known_errors
 from iconotext.cli.excerpts import Linking
 from iconotext.cli.link import RunSettings, linked_documents
@@ -243,14 +242,10 @@ def _table(found: list[Draft]) -> Table:
     return table
 
 
-COMMANDS = {
-    "check": LazyCommand("alt_text_check:check", "Find pictures without a good alternative text."),
-    "draft": LazyCommand("alt_text_draft:draft", "Draft them from what the author says that a picture shows."),
-}
-
 alt_text = typer.Typer(
-    cls=lazy_group(COMMANDS),
     help="Check the alternative texts of documents, and draft those that are missing.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+alt_text.command(help=check.__doc__)(check)
+alt_text.command(help=draft.__doc__)(draft)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from iconotext.cli.app import LazyCommand, lazy_group
 from iconotext.cli.common import known_errors, progress
+from iconotext.cli.lazy_group import LazyCommand, lazy_group
 from iconotext.cli.options import Download, Force, Json, SettingsPanel, Split, argument, option, settings_options
 from iconotext.cli.output import complain, say, say_json, show
 from iconotext.errors import OutputError, SettingError
@@ -341,13 +341,13 @@ def votes(
 
 COMMANDS = {
     "attention": LazyCommand("analyze_models:attention", "Show how much each word of a sentence counts for a model."),
-    "bias": LazyCommand("analyze_corpus:bias", "Are negatives easier in training than in evaluation?"),
+    "bias": LazyCommand("analyze:bias", "Are negatives easier in training than in evaluation?"),
     "refinement": LazyCommand("analyze_models:refinement", "Choose how much relations refine the ranking of pictures."),
-    "study": LazyCommand("analyze_study:study", "Make a study: the best pictures of two models, for people to judge."),
-    "top": LazyCommand("analyze_study:top", "Write a page with the best pictures of several models, side by side."),
-    "votes": LazyCommand("analyze_study:votes", "Count the votes of a study."),
-    "correlation": LazyCommand("analyze_corpus:correlation", "Do models have trouble with the same documents?"),
-    "difficulty": LazyCommand("analyze_corpus:difficulty", "What makes a document hard?"),
+    "study": LazyCommand("analyze:study", "Make a study: the best pictures of two models, for people to judge."),
+    "top": LazyCommand("analyze:top", "Write a page with the best pictures of several models, side by side."),
+    "votes": LazyCommand("analyze:votes", "Count the votes of a study."),
+    "correlation": LazyCommand("analyze:correlation", "Do models have trouble with the same documents?"),
+    "difficulty": LazyCommand("analyze:difficulty", "What makes a document hard?"),
     "examples": LazyCommand("analyze_models:examples", "Write a page with what a model links in some documents."),
     "sampling": LazyCommand("analyze_models:sampling", "How many of the links that training chooses are gold links?"),
     "spread": LazyCommand("analyze_models:spread", "Write a page with links in documents of high and low spread."),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from iconotext.cli.app import LazyCommand, lazy_group
 from iconotext.cli.common import check_unused, known_errors, progress
+from iconotext.cli.lazy_group import LazyCommand, lazy_group
 from iconotext.cli.options import CorpusOutput, Download, Force, Json, Seed, Workers, argument, option
 from iconotext.cli.output import say, say_json
 from iconotext.plain_text import counted

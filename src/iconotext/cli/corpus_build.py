@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from iconotext.cli.app import LazyCommand, lazy_group
 from iconotext.cli.common import known_errors, progress
+from iconotext.cli.lazy_group import LazyCommand, lazy_group
 from iconotext.cli.options import READING, CorpusOutput, Force, SettingsPanel, Workers, settings_options
 from iconotext.cli.output import as_typed, output_console, say
 from iconotext.plain_text import counted

@@ -28,7 +28,7 @@ PLAIN = {
 _KIND = re.compile(rf"({'|'.join(PLAIN)})(, .*)?$")
 
 
-AnySettings = TypeVar("Settings", bound=BaseModel)
+AnySettings = TypeVar("AnySettings", bound=BaseModel)
 
 
 def make_settings(

@@ -199,7 +199,7 @@ def context_card(context: Context) -> str:
         ("em", context.caption or context.alt or ""),
         ("small", f"{context.source} ({sure}){f': {context.problem}' if context.problem else ''}"),
     ]
-    said = "".join(f"<div><{tag}>{_text(text)}</{tag}></div>" for tag, text in parts if text)
+    said = "".join(f"<div><{tag}>{_card_text(text)}</{tag}></div>" for tag, text in parts if text)
     style = "display: flex; gap: 1em; align-items: flex-start; max-width: 60em"
     return f'<div style="{style}">{picture}<div style="white-space: pre-line">{said}</div></div>'
 
@@ -210,7 +210,7 @@ def _picture(context: Context) -> str:
     found = embed([Image(context.source, Path(context.file))], [0], longer_side=LONGER_SIDE)[0]
     if found.uri is None:
         return ""
-    return f'<img src="{found.uri}" alt="{_text(context.alt or "")}" style="max-width: 45%; height: auto">'
+    return f'<img src="{found.uri}" alt="{_card_text(context.alt or "")}" style="max-width: 45%; height: auto">'
 
 
 def _card_text(text: str) -> str:

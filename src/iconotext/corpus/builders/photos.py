@@ -359,7 +359,7 @@ def _key(value: Any, name: str) -> Key | None:
 
 CaptionFormat = Literal["jsonl", "coco"]
 
-EXPECTED = 'captions.jsonl with lines {"image": ..., "captions": [...]}, or annotations/captions_*.json in the format of MSCOCO'
+EXPECTED = 'captions.jsonl with lines {"image": ..., "captions": [...]}, or annotations/captions_*.json as of MSCOCO'
 
 
 class Kind(NamedTuple):
