@@ -24,7 +24,7 @@ from pathlib import Path
 from iconotext.alt_text.drafts import make_drafts
 from iconotext.alt_text.language import same, without_label, words
 from iconotext.corpus.store import read_corpus, read_rows
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.read import read_all
 from iconotext.types import Document, Image, LinkedDocument, Sentence
 

@@ -36,7 +36,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import MIN_CONFIDENCE
 from iconotext.evidence.words import stems
 from iconotext.excerpts import Chunk
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.report.chunks import chunks
 from iconotext.report.context import Excerpts, contexts, fitting
 from iconotext.types import LinkedDocument

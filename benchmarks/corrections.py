@@ -39,10 +39,10 @@ from promise import BLIND, Learned, Source, false_share, group, value
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.calibration import Calibration, Figure, calibration_of, kind_of
 from iconotext.decide.choose import choose_links
-from iconotext.decide.combine import gathered_places, subset_name, weigh_gathered
+from iconotext.decide.combine import places_by_evidence, subset_name, weigh
 from iconotext.decide.promise import conformal_p_values
 from iconotext.evidence.caption import PROBE, Encode, Reading, texts_of
-from iconotext.evidence.gather import Gathered, gather_evidence
+from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
 from iconotext.serve.doubt import CANDIDATES, doubts, worths
@@ -70,7 +70,7 @@ class Tried:
     """A document of a collection, its evidence, and what its author cites."""
 
     document: Document
-    gathered: Gathered
+    gathered: DocumentEvidence
     places: PlaceEvidence | None
     gold: Mapping[int, tuple[int, ...]]
 
@@ -183,7 +183,7 @@ def gathered(source: Source, encode: Encode, learned: Learned) -> Tried:
     gold: dict[int, tuple[int, ...]] = {}
     for sentence, image in sorted(document.links or ()):
         gold[image] = (*gold.get(image, ()), sentence)
-    (places,) = gathered_places([found], evidence=("caption", "reference"), coefficients=learned.coefficients)
+    (places,) = places_by_evidence([found], evidence=("caption", "reference"), coefficients=learned.coefficients)
     return Tried(document, found, places, gold)
 
 
@@ -199,7 +199,7 @@ def habit_of(of: Collected, said: Said) -> Habit:
 
 def best(of: Collected, habit: Habit, one: Tried, *, k: int = 1) -> LinkedDocument:
     weights = of.learned.coefficients
-    (found,) = weigh_gathered([one.gathered], evidence=BLIND, coefficients=weights, habits=[habit])
+    (found,) = weigh([one.gathered], evidence=BLIND, coefficients=weights, habits=[habit])
     return choose_links(one.document, found, k=k, min_confidence=0.0)
 
 

@@ -31,8 +31,8 @@ from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.encoders.folder import load_model
 from iconotext.encoders.trained import trained_encoder
 from iconotext.evaluate import Evaluation, Scored, evaluate
+from iconotext.linker import Linker, LinkSettings
 from iconotext.papers.analyses.seeds import differences, over_seeds
-from iconotext.pipeline import Linker, LinkSettings
 from iconotext.read import Failure
 from iconotext.recipe import Recipe, load_recipe, make_recipe
 from iconotext.train import train

@@ -38,7 +38,7 @@ from iconotext.encoders.backbone_encoder import Inputs
 from iconotext.encoders.folder import load_model, save_model, shipped_folder
 from iconotext.evaluate import Evaluation, Scored, compare, evaluate
 from iconotext.features import FeatureCache, cached_image, load_image_backbone
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.read import Failure
 from iconotext.recipe import load_recipe
 from iconotext.system.files import write_text

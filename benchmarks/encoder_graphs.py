@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from iconotext.networks.eight_bits import CLASSES, DIM, PIXELS, EfficientNetLite0, SameConv
+from iconotext.features.eight_bits import CLASSES, DIM, PIXELS, EfficientNetLite0, SameConv
 
 KINDS = {"F32": TensorProto.FLOAT, "I8": TensorProto.INT8, "U8": TensorProto.UINT8, "I32": TensorProto.INT32}
 SIDE = 224

@@ -36,11 +36,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iconotext.encoders.rounded import GRAPH
 from iconotext.features.efficientnet import SIDE, imagenet_classes, prepare
+from iconotext.features.eight_bits import Bert, EfficientNetLite0, Rounding, SameConv, load_weights, network_of, rounded
 from iconotext.features.minilm import CLASS_VECTORS, MiniLM, load_tokenizer
 from iconotext.images import decode
-from iconotext.networks.eight_bits import Bert, EfficientNetLite0, Rounding, SameConv, load_weights, network_of, rounded
+from iconotext.networks.rounded import GRAPH
 
 DATA = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 MODELS = Path(__file__).resolve().parents[1] / "src" / "iconotext" / "models"

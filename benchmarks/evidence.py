@@ -41,7 +41,7 @@ from safetensors.numpy import save_file
 from scipy.stats import rankdata
 
 from iconotext.corpus.store import read_corpus
-from iconotext.decide.combine import Coefficients, Weighable, combine, load_coefficients
+from iconotext.decide.combine import Coefficients, combine, load_coefficients
 from iconotext.encoders.trained import trained_encoder
 from iconotext.evidence.caption import PROBE, Encode, Matcher, texts_of
 from iconotext.evidence.layout import PLACES
@@ -327,9 +327,7 @@ def collection_of(e: Example) -> str:
 
 def weighed(coefficients: Mapping[str, Coefficients], *kinds: Evidence) -> Score:
     def score(e: Example) -> tuple[FloatMatrix, FloatMatrix]:
-        features = {kind: e.features[kind] for kind in kinds if kind in e.features}
-        shape = (e.positive.shape[0], e.positive.shape[1])
-        (found,) = combine([Weighable(features, shape, e.has_text)], coefficients)
+        (found,) = combine([e.only(kinds)], coefficients)
         return found.score, found.confidence
 
     return score

@@ -31,7 +31,7 @@ from iconotext.decide.explanation import Coverable, explain_links, trials
 from iconotext.encoders.backbone_encoder import EncodedDocument
 from iconotext.evaluate.statistics import bootstrap_intervals
 from iconotext.evidence.words import without
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.types import Document, Image, Link, Sentence
 
 if TYPE_CHECKING:

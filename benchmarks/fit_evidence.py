@@ -16,17 +16,16 @@ from iconotext.decide.calibration import Calibration, Figure
 from iconotext.decide.combine import (
     FITTED,
     Coefficients,
-    Weighable,
     combine,
-    gathered_places,
     has_places,
     images_with_text,
     layouts,
+    places_by_evidence,
     subset_name,
 )
 from iconotext.errors import ShapeError
 from iconotext.evidence.caption import Reading
-from iconotext.evidence.gather import Gathered, gather_evidence
+from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit
 from iconotext.evidence.layout import PLACES, place_numbers
 from iconotext.types import EVIDENCE
@@ -56,6 +55,11 @@ class Example(NamedTuple):
     has_text: NDArray[np.bool_]
     collection: str
     weight: float = 1.0
+
+    def only(self, kinds: Collection[Evidence]) -> DocumentEvidence:
+        """Its evidence of these kinds."""
+        features = {kind: columns for kind, columns in self.features.items() if kind in kinds}
+        return DocumentEvidence(self.document, self.document, np.arange(len(self.document.images)), features)
 
 
 def example(cited: Cited, encode: Encode, *, weight: float = 1.0, matcher: Matcher | None = None) -> Example:
@@ -131,9 +135,7 @@ def fit_coefficients(examples: Sequence[Example], common: NDArray[np.float64]) -
 
 def _score(e: Example, coefficients: Mapping[str, Coefficients]) -> FloatMatrix:
     """(S, V) what captions and layout say of an example."""
-    features = {kind: e.features[kind] for kind in FITTED if kind in e.features}
-    shape = (e.positive.shape[0], e.positive.shape[1])
-    return combine([Weighable(features, shape, e.has_text)], coefficients)[0].score
+    return combine([e.only(FITTED)], coefficients)[0].score
 
 
 ALONE: tuple[Evidence, ...] = ("caption",)
@@ -156,7 +158,7 @@ def with_habits(
         common: (K,) how often images stand at each place.
         together: Whether the documents of a collection are seen together; else each alone.
     """
-    places = [gathered_places([_gathered(e)], evidence=ALONE, coefficients=coefficients)[0] for e in examples]
+    places = [places_by_evidence([e.only(ALONE)], coefficients=coefficients)[0] for e in examples]
     collections: dict[str, list[tuple[str, PlaceEvidence]]] = {}
     for e, found in zip(examples, places, strict=True):
         if found is not None and together:
@@ -171,10 +173,6 @@ def with_habits(
         else e
         for e, found in zip(examples, places, strict=True)
     ]
-
-
-def _gathered(e: Example) -> Gathered:
-    return Gathered(e.document, {**e.features}, None, None, np.arange(len(e.has_text)), len(e.has_text))
 
 
 def common_habit(examples: Sequence[Example]) -> NDArray[np.float64]:

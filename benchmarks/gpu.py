@@ -36,11 +36,11 @@ from PIL import Image
 from iconotext.corpus.store import write_corpus
 from iconotext.features import load_image_backbone, load_text_backbone
 from iconotext.features.efficientnet import FOLDER
+from iconotext.features.eight_bits import Bert, load_weights, network_of
 from iconotext.features.feature_table import write_feature_table
 from iconotext.features.minilm import EPSILON, HEADS, LAYERS
 from iconotext.features.minilm import FOLDER as TEXT_FOLDER
 from iconotext.features.runtime import WEIGHTS, best_device, looking
-from iconotext.networks.eight_bits import Bert, load_weights, network_of
 from iconotext.networks.image_network import SIDE
 from iconotext.recipe import load_recipe
 from iconotext.train import train

@@ -18,7 +18,7 @@ import torch
 
 from iconotext import Linker
 from iconotext.corpus.store import read_corpus
-from iconotext.pipeline import LinkSettings
+from iconotext.linker import LinkSettings
 from iconotext.similarity.sets import negative_similarities, set_similarity
 from iconotext.types import Document
 

@@ -31,12 +31,12 @@ from numpy.typing import NDArray
 from iconotext.cli.evaluate import show_reorder
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import best, in_order
-from iconotext.decide.combine import Coefficients, Weighable, combine
+from iconotext.decide.combine import Coefficients, combine
 from iconotext.evaluate import Scored, evaluate
 from iconotext.evaluate.reorder import reorder
 from iconotext.evaluate.statistics import bootstrap_intervals
 from iconotext.evidence.caption import PROBE
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.recipe import load_recipe
 from iconotext.train import train
 from iconotext.types import Document, Evidence, LinkedDocument
@@ -92,9 +92,7 @@ def report_select(data: Path, looking: Looking) -> None:
 
 
 def confidence(e: Example, kinds: Sequence[Evidence], coefficients: Mapping[str, Coefficients]) -> FloatMatrix:
-    features = {kind: e.features[kind] for kind in kinds if kind in e.features}
-    shape = (e.positive.shape[0], e.positive.shape[1])
-    return combine([Weighable(features, shape, e.has_text)], coefficients)[0].confidence
+    return combine([e.only(kinds)], coefficients)[0].confidence
 
 
 def logarithm(confidence: FloatMatrix) -> FloatMatrix:

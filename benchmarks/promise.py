@@ -46,7 +46,7 @@ from iconotext.corpus.row import row_of
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.calibration import Calibration, Figure, calibration_of
 from iconotext.decide.choose import Selection, choose_links
-from iconotext.decide.combine import Coefficients, gathered_places, weigh_evidence
+from iconotext.decide.combine import Coefficients, places_by_evidence, weigh_evidence
 from iconotext.decide.competition import DecoyPool
 from iconotext.decide.promise import conformal_p_values
 from iconotext.decide.settings import LinkSettings
@@ -54,7 +54,7 @@ from iconotext.evidence.caption import PROBE, Encode, Matcher, Reading
 from iconotext.evidence.gather import gather_evidence
 from iconotext.evidence.habit import PlaceEvidence, infer_habit
 from iconotext.features import load_text_backbone
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.scale.promised import INNER
 from iconotext.scale.run import link_shards
 from iconotext.scale.settings import ShardSettings
@@ -224,7 +224,7 @@ def link_sources(
             evidence=evidence,
             matcher=own.matcher,
         )
-        (place,) = gathered_places(gathered, evidence=evidence, coefficients=own.coefficients)
+        (place,) = places_by_evidence(gathered, evidence=evidence, coefficients=own.coefficients)
         if place is not None:
             places.setdefault(cited.collection, []).append((cited.document.id, place))
     common = {source.cited.collection: learned[source.group].common for source in found}

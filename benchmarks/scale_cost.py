@@ -26,7 +26,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.errors import ImageError
 from iconotext.features import load_image_backbone, load_text_backbone
 from iconotext.images import decode
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.report.as_parquet import write_parquet
 from iconotext.scale.duplicates import LOOKED_AT, hash_of
 from iconotext.scale.shards import find_shards

@@ -57,7 +57,7 @@ from iconotext.library.index import measure_background
 from iconotext.library.items import Item, Place, Said, said_of, words_of
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.types import LinkedDocument
 
 Floats = NDArray[np.floating]
@@ -121,7 +121,7 @@ class Asked:
         scores = scores.copy()
         if gone:
             scores[np.arange(len(self.targets)), self.targets] = -9999
-        return scores.argmax(1)
+        return np.asarray(scores.argmax(1), np.int64)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from iconotext.corpus.store import read_corpus
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.report.explanation import LABELS, LIKELY, shown_relations
 
 ROOT = Path(__file__).resolve().parent.parent

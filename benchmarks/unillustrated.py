@@ -22,7 +22,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.encoders.relation_model import load_relation_model
 from iconotext.evaluate.metrics import gold_matrix, image_hits, precision_at
 from iconotext.features import FeatureCache
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = {

@@ -124,7 +124,7 @@ def test_public_names():
 
 
 @pytest.mark.parametrize(
-    "statement", ["import iconotext", "import iconotext.cli.app", "import iconotext.pipeline, iconotext.links"]
+    "statement", ["import iconotext", "import iconotext.cli.app", "import iconotext.linker, iconotext.links"]
 )
 def test_start_up_stays_quick(statement):
     heavy = (

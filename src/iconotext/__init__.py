@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from iconotext.encoders.encoder import load_encoder
     from iconotext.errors import IconotextError
     from iconotext.excerpts import Chunk
-    from iconotext.pipeline import Linker, LinkSettings
+    from iconotext.linker import Linker, LinkSettings
     from iconotext.read import ReadSettings
     from iconotext.report import save, to_pandas
     from iconotext.types import Document, Image, Link, Sentence

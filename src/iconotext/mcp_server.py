@@ -24,7 +24,7 @@ from iconotext.extras import require
 from iconotext.features.model_folder import SHIPPED
 from iconotext.library.search import Query, Searcher
 from iconotext.library.settings import is_library, read_settings
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.read import ReadSettings, find_documents, read
 from iconotext.report.as_excerpts import row
 from iconotext.report.as_json import plain_number

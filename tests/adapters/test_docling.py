@@ -11,7 +11,7 @@ from PIL import Image as Pillow
 from pydantic import AnyUrl
 
 from iconotext.errors import DocumentError
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.types import Link, LinkedDocument
 from tests.report.conftest import photograph
 

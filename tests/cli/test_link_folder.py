@@ -19,10 +19,10 @@ import pytest
 import iconotext.cli.link
 from iconotext.evidence.habit import Habit
 from iconotext.evidence.layout import PLACES
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.read import Failure
+from iconotext.read.given import given_or_failure
 from iconotext.report.page_folder import NAME as MANIFEST
-from iconotext.system.spool import given_or_failure
 from iconotext.types import Document, Link, LinkedDocument
 from tests import program
 from tests.cli.test_link import run

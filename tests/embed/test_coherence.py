@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy.special import expit
 
-from iconotext.encoders.model import Coherence
+from iconotext.encoders.coherence import Coherence
 from iconotext.errors import ShapeError
 
 

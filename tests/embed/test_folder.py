@@ -15,7 +15,7 @@ from iconotext.encoders.space import JointSpace, word_reader
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features.backbone import ImageFeatures
 from iconotext.features.word_vectors import UNKNOWN, Vocabulary
-from iconotext.pipeline import LinkSettings
+from iconotext.linker import LinkSettings
 from iconotext.train import train
 from iconotext.train.prepared import open_prepared
 from iconotext.train.validate import scored_documents

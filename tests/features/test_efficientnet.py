@@ -12,9 +12,9 @@ from PIL import Image as Pillow
 
 from iconotext.features import load_image_backbone
 from iconotext.features.efficientnet import FOLDER, prepare
+from iconotext.features.eight_bits import load_weights, network_of
 from iconotext.features.runtime import VARIABLE, WEIGHTS
 from iconotext.images import decode
-from iconotext.networks.eight_bits import load_weights, network_of
 from iconotext.system import threads as cores_module
 
 SAMPLES = Path(skimage.__file__).parent / "data"

@@ -12,7 +12,7 @@ import pytest
 from iconotext.errors import FeatureError
 from iconotext.features import downloads, find_model, load_dual_encoder, load_image_backbone, load_regions
 from iconotext.features.model_folder import MODELS
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 
 MISTYPED = {
     "link a.md --model defualt": "did you mean default? There are default, photographs, no-training",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from iconotext.encoders.model import Coherence
+from iconotext.encoders.coherence import Coherence
 from iconotext.errors import SettingError
 from iconotext.library.refinement import Refinement
 from iconotext.library.search import Query, search

@@ -12,7 +12,6 @@ from iconotext.decide.choose import SELECTIONS, choose_links, in_order
 from iconotext.decide.combine import (
     EXPLICIT_PRECISION,
     Coefficients,
-    Weighable,
     combine,
     load_coefficients,
     weigh_evidence,
@@ -198,6 +197,11 @@ def test_empty_documents(texts: Any, images: Any, select: Any) -> None:
     assert linked.similarity.shape == (len(texts), len(images))
 
 
+def two_sentences(features: Any) -> DocumentEvidence:
+    d = document(["One.", "Two."], [Image("a.jpg", caption="A caption.")])
+    return DocumentEvidence(d, d, np.arange(1), features)
+
+
 def test_wrong_arguments() -> None:
     d = workshop()
     with pytest.raises(SettingError, match="smell"):
@@ -209,20 +213,19 @@ def test_wrong_arguments() -> None:
     with pytest.raises(ShapeError, match="sentence_vectors"):
         link_document(d, None, encode, sentence_vectors=np.zeros((1, 3), np.float32))
     with pytest.raises(ShapeError, match="reference"):
-        combine([Weighable({}, (2, 1), np.ones(1, bool), np.zeros((1, 1), np.float32))])
+        combine([replace(two_sentences({}), reference=np.zeros((1, 1), np.float32))])
 
 
 def test_great_log_odds_do_not_overflow() -> None:
     column = np.array([[1000.0], [-1000.0]], np.float32)
-    known = Weighable({"layout": {"layout.x": column}}, (2, 1), np.ones(1, bool))
-    (found,) = combine([known], {"layout": Coefficients(0.0, {"layout.x": 1.0})})
+    (found,) = combine(
+        [two_sentences({"layout": {"layout.x": column}})], {"layout": Coefficients(0.0, {"layout.x": 1.0})}
+    )
     np.testing.assert_allclose(found.confidence[:, 0], [1, 0])
 
 
 def test_heavy_packages_wait() -> None:
-    code = (
-        "import sys, iconotext.decide.link_windows; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'lap')))"
-    )
+    code = "import sys, iconotext.run; sys.exit(any(m in sys.modules for m in ('torch', 'scipy', 'lap')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

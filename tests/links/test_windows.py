@@ -13,7 +13,6 @@ import pytest
 from iconotext import Document, Image, Linker, LinkSettings, Sentence, read_all
 from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.errors import DocumentError, ImageError
-from iconotext.evidence import windows
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
 from iconotext.read import Failure
 from iconotext.report.as_json import json_lines
@@ -77,7 +76,7 @@ def told(linked):
 
 @pytest.mark.parametrize("size", [1, 40, 2048])
 def test_documents_are_linked_as_one_by_one_whatever_the_window(size, monkeypatch):
-    monkeypatch.setattr(windows, "WINDOW", size)
+    monkeypatch.setattr(run, "WINDOW", size)
     documents = collection()
     linker = Counting().linker()
     habits = linker.habits(documents)
@@ -156,20 +155,20 @@ def test_a_document_that_fails_stops_nothing(tmp_path):
 
 
 def test_windows_grow_and_end_where_their_pictures_are_large(monkeypatch):
-    monkeypatch.setattr(windows, "WINDOW", 10)
-    monkeypatch.setattr(windows, "LARGEST", 40)
-    monkeypatch.setattr(windows, "HELD", 1000)
+    monkeypatch.setattr(run, "WINDOW", 10)
+    monkeypatch.setattr(run, "LARGEST", 40)
+    monkeypatch.setattr(run, "HELD", 1000)
     small = Document("d", tuple(Sentence("A", i) for i in range(9)))  # ten with itself
     large = replace(small, images=(Image("a.png", b"." * 600), Image("gone.png", None)))
-    grow = [len(window) for window in windows._windows([small] * 13)]
+    grow = [len(window) for window in run._windows([small] * 13)]
     assert grow == [1, 2, 4, 4, 2]
-    monkeypatch.setattr(windows, "WINDOW", 1000)
-    assert [len(window) for window in windows._windows([large] * 3)] == [2, 1]
+    monkeypatch.setattr(run, "WINDOW", 1000)
+    assert [len(window) for window in run._windows([large] * 3)] == [2, 1]
 
 
 def test_who_stops_in_the_middle_leaves_no_thread(monkeypatch):
-    monkeypatch.setattr(windows, "WINDOW", 1)
-    monkeypatch.setattr(windows, "LARGEST", 1)
+    monkeypatch.setattr(run, "WINDOW", 1)
+    monkeypatch.setattr(run, "LARGEST", 1)
     before = threading.active_count()
     taken = []
 

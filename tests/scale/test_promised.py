@@ -13,7 +13,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.decide.competition import POOL, DecoyPool
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import OutputError, SettingError
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.report.as_json import json_object
 from iconotext.report.as_parquet import write_parquet
 from iconotext.scale.promised import merge_pools, read_pool, write_pool

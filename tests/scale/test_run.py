@@ -20,7 +20,7 @@ import pytest
 from filelock import FileLock
 
 from iconotext.errors import CorpusError, OutputError, SettingError
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.scale.manifest import begin, is_done
 from iconotext.scale.run import LOCK, link_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings

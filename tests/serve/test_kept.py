@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from iconotext.decide.combine import weigh_gathered
-from iconotext.decide.link_windows import Known
+from iconotext.decide.combine import weigh
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import gather_evidence
 from iconotext.evidence.habit import Habit
 from iconotext.serve import learn as module
-from iconotext.serve.learn import ABOUT, ARRAYS, keep, kept
+from iconotext.serve.kept import ABOUT, ARRAYS, keep, kept
 from iconotext.types import Document, Image, Sentence
 from tests.links.texts import encode
 
@@ -31,7 +31,7 @@ def known():
     )
     document = Document("guide/a", sentences, images, language="en", meta={"book": "b", "other": 1})
     similarity = np.linspace(-0.1, 0.4, 15, dtype=np.float32).reshape(5, 3)
-    return Known(document, gather_evidence([document], [similarity], [Reading(encode)])[0], None, "a note")
+    return replace(gather_evidence([document], [similarity], [Reading(encode)])[0], note="a note")
 
 
 @pytest.mark.parametrize("evidence", SUBSETS)
@@ -39,12 +39,12 @@ def test_it_is_weighed_alike(known, tmp_path, evidence):
     keep(known, "model", "digest", tmp_path)
     found = kept(tmp_path, "model", "digest")
     assert found is not None
-    assert found.known is not None
-    assert found.known.note == "a note"
+    assert found.evidence is not None
+    assert found.evidence.note == "a note"
     assert found.document.meta == {"book": "b"}
     habit = Habit(judged={"guide/a": {2: (3,)}})
-    (before,) = weigh_gathered([known.gathered], evidence=evidence, habits=[habit])
-    (after,) = weigh_gathered([found.known.gathered], evidence=evidence, habits=[habit])
+    (before,) = weigh([known], evidence=evidence, habits=[habit])
+    (after,) = weigh([found.evidence], evidence=evidence, habits=[habit])
     np.testing.assert_array_equal(before.confidence, after.confidence)
     assert before.contributions.keys() == after.contributions.keys()
 
@@ -69,6 +69,6 @@ def test_of_a_very_large_document_only_the_places_are_kept(known, tmp_path, monk
     keep(known, "model", "digest", tmp_path)
     found = kept(tmp_path, "model", "digest")
     assert found is not None
-    assert found.known is None
+    assert found.evidence is None
     assert found.places is not None
     assert found.places.likelihood.shape[0] == 2

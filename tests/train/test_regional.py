@@ -15,7 +15,7 @@ from iconotext import Linker
 from iconotext.corpus.store import read_corpus
 from iconotext.encoders.folder import load_model
 from iconotext.errors import FeatureError, SettingError
-from iconotext.pipeline import LinkSettings
+from iconotext.linker import LinkSettings
 from iconotext.recipe import load_recipe, make_recipe
 from iconotext.recipe.settings import FeatureSettings
 from iconotext.train import train

@@ -12,7 +12,7 @@ from iconotext.adapters.stable_id import stable_id
 from iconotext.errors import DocumentError
 from iconotext.excerpts import CHUNK_WORDS
 from iconotext.extras import require
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.read import Failure, read_all
 from iconotext.report.as_excerpts import row
 from iconotext.types import LinkedDocument

@@ -10,7 +10,7 @@ from pathlib import Path
 from iconotext.adapters.stable_id import stable_id
 from iconotext.excerpts import CHUNK_WORDS
 from iconotext.extras import require
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.read import Failure, ReadSettings, find_documents, read_found
 from iconotext.read.find import no_documents
 from iconotext.report.as_excerpts import row

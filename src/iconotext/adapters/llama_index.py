@@ -15,7 +15,7 @@ from iconotext.adapters.stable_id import stable_id
 from iconotext.errors import DocumentError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage
 from iconotext.extras import require
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.types import LinkedDocument
 
 try:

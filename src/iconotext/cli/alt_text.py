@@ -29,7 +29,7 @@ from iconotext.cli.options import (
 )
 from iconotext.cli.output import complain, print_table, say, say_json
 from iconotext.errors import DocumentError, OutputError, SettingError
-from iconotext.pipeline import LinkSettings
+from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted
 from iconotext.read import ReadSettings
 from iconotext.types import LinkedDocument

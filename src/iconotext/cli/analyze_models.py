@@ -22,8 +22,8 @@ from iconotext.cli.options import (
 )
 from iconotext.cli.output import complain, say, say_json, show
 from iconotext.errors import FeatureError, SettingError
+from iconotext.linker import LinkSettings
 from iconotext.papers.analyses.settings import DifficultySettings, RefinementSettings
-from iconotext.pipeline import LinkSettings
 
 BAR = 30
 """Characters of the longest bar."""

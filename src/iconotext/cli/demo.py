@@ -23,7 +23,7 @@ def demo(
         from iconotext.cli.link import RunSettings, link_folder
         from iconotext.demo import write_demo
         from iconotext.extras import has
-        from iconotext.pipeline import LinkSettings
+        from iconotext.linker import LinkSettings
         from iconotext.types import EVIDENCE
 
         article = write_demo(folder, force=force)

@@ -28,8 +28,8 @@ from iconotext.cli.options import (
 from iconotext.cli.output import complain, say, say_json, say_left_out
 from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require
+from iconotext.linker import LinkSettings
 from iconotext.papers.render import Grid
-from iconotext.pipeline import LinkSettings
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def evaluate_reorder(
     from iconotext.corpus.convert import own_features
     from iconotext.evaluate.reorder import reorder
     from iconotext.evaluate.scores import corpus_part
-    from iconotext.pipeline import Linker
+    from iconotext.linker import Linker
 
     named = linking.evidence if "evidence" in linking.model_fields_set else ("picture", "caption")
     image = linking.image or own_features(model, corpus)

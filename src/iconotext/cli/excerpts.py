@@ -14,7 +14,7 @@ from iconotext.cli.options import Download, Force, Json, Model, Quiet, Reading, 
 from iconotext.cli.output import print_table, say
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage, Context
 from iconotext.extras import require
-from iconotext.pipeline import LinkSettings
+from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted
 from iconotext.types import Document, LinkedDocument
 

@@ -15,7 +15,7 @@ from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.options import LINKING, Download, Json, Reading, Runtime, Threads, argument, option, settings_options
 from iconotext.cli.output import complain, output_console, say, say_json
-from iconotext.pipeline import LinkSettings
+from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, data_size, percent
 from iconotext.read import ReadSettings
 

@@ -34,7 +34,7 @@ from iconotext.cli.options import (
 )
 from iconotext.cli.output import as_typed, complain, output_console, say
 from iconotext.errors import OutputError, SettingError
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.plain_text import counted
 from iconotext.read import Failure, ReadSettings
 from iconotext.types import Document, LinkedDocument
@@ -361,7 +361,7 @@ class RunSettings:
 
     def linker(self) -> Linker:
         """The linker, with the calibration figures."""
-        from iconotext.pipeline import Linker
+        from iconotext.linker import Linker
 
         linker = Linker.load(self.model, self.linking)
         if self.calibration is not None:

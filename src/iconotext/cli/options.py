@@ -32,7 +32,7 @@ from pydantic.fields import FieldInfo
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors
-from iconotext.pipeline import LinkSettings
+from iconotext.linker import LinkSettings
 from iconotext.read import ReadSettings
 from iconotext.recipe.toml import make_settings
 

@@ -150,7 +150,7 @@ def _is_named(corpus: str) -> bool:
 
 def _tell(done: Reproduction, *, as_json: bool) -> None:
     """What came out; the exit status is 1 where a model could not be trained."""
-    from iconotext.papers.tables.runs import TABLE
+    from iconotext.papers.tables.folder import TABLE
 
     if as_json:
         say_json(done.results)

@@ -26,7 +26,7 @@ from iconotext.cli.options import (
     settings_options,
 )
 from iconotext.cli.output import as_typed, complain, say, say_json
-from iconotext.pipeline import LinkSettings
+from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, readable
 from iconotext.report.problems import promise_lines
 from iconotext.scale.settings import EngineSettings, ShardSettings

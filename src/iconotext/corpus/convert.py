@@ -24,7 +24,7 @@ from iconotext.errors import CorpusError, FeatureError
 from iconotext.features import ImageBackbone, feature_table
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE
 from iconotext.features.region_files import is_region_file
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.read import Failure
 from iconotext.recipe import load_recipe
 from iconotext.report.as_json import plain_number

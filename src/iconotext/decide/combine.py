@@ -23,17 +23,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.errors import ShapeError
 from iconotext.evidence.caption import Encode, Reading, texts_of
 from iconotext.evidence.cells import Cells, Columns
-from iconotext.evidence.gather import Gathered, gather_evidence
+from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import (
     Habit,
     PlaceEvidence,
@@ -114,31 +114,15 @@ def load_coefficients() -> Mapping[str, Coefficients]:
     return {name: Coefficients(entry["null"], entry["weights"]) for name, entry in json.loads(text).items()}
 
 
-class Weighable(NamedTuple):
-    """The evidence about a document with S sentences and V images.
-
-    Attributes:
-        features: Kind to name to (S, V), for each kind that the document has.
-        shape: (S, V).
-        has_text: (V,) whether the image has a text for caption evidence.
-        reference: (S, V) from ``reference_evidence``; None if switched off.
-        image_similarity: (S, V) cosines, the score if pictures are the only evidence.
-    """
-
-    features: Mapping[Evidence, Mapping[str, FloatMatrix]]
-    shape: tuple[int, int]
-    has_text: NDArray[np.bool_]
-    reference: FloatMatrix | None = None
-    image_similarity: FloatMatrix | None = None
-
-    @property
-    def kinds(self) -> list[Evidence]:
-        """The kinds of evidence there are, in the order in which they are summed."""
-        known: list[Evidence] = [kind for kind in (*FITTED, *ADDED) if self.features.get(kind)]
-        return known if self.reference is None else [*known, "reference"]
+def kinds_of(evidence: DocumentEvidence) -> list[Evidence]:
+    """The kinds of evidence that a document has, in the order in which they are summed."""
+    kinds: list[Evidence] = [kind for kind in (*FITTED, *ADDED) if evidence.features.get(kind)]
+    return kinds if evidence.reference is None else [*kinds, "reference"]
 
 
-def combine(several: Sequence[Weighable], coefficients: Mapping[str, Coefficients] | None = None) -> list[Combination]:
+def combine(
+    several: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients] | None = None
+) -> list[Combination]:
     """Combine the evidence of each document.
 
     Args:
@@ -151,7 +135,7 @@ def combine(several: Sequence[Weighable], coefficients: Mapping[str, Coefficient
         _check(each)
     found = [
         Combination(
-            {kind: np.zeros(each.shape, np.float32) for kind in each.kinds}, *np.zeros((2, *each.shape), np.float32)
+            {kind: np.zeros(each.shape, np.float32) for kind in kinds_of(each)}, *np.zeros((2, *each.shape), np.float32)
         )
         for each in several
     ]
@@ -163,17 +147,17 @@ def combine(several: Sequence[Weighable], coefficients: Mapping[str, Coefficient
     return found
 
 
-def _check(each: Weighable) -> None:
+def _check(each: DocumentEvidence) -> None:
     for name, matrix in [
         *((next(iter(columns)), columns[next(iter(columns))]) for columns in each.features.values() if columns),
         ("reference", each.reference),
-        ("image_similarity", each.image_similarity),
+        ("similarity", each.similarity),
     ]:
         if matrix is not None and matrix.shape != each.shape:
             raise ShapeError(f"{name} has the shape {matrix.shape}, the document {each.shape} (sentences, images)")
 
 
-def _combined(several: Sequence[Weighable], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
+def _combined(several: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
     """``combine`` for documents that all have sentences and images."""
     cells = Cells(*np.array([each.shape for each in several]).T)
     odds, null = _fitted(cells, several, coefficients)
@@ -193,14 +177,15 @@ def _combined(several: Sequence[Weighable], coefficients: Mapping[str, Coefficie
     matrices = {kind: cells.matrices(values) for kind, values in odds.items()}
     found = []
     for number, (each, sure) in enumerate(zip(several, cells.matrices(confidence), strict=True)):
-        cosines = each.image_similarity if each.kinds == ["picture"] else None
-        contributions = {kind: matrices[kind][number] for kind in each.kinds}
+        kinds = kinds_of(each)
+        cosines = each.similarity if kinds == ["picture"] else None
+        contributions = {kind: matrices[kind][number] for kind in kinds}
         found.append(Combination(contributions, sure if cosines is None else cosines, sure))
     return found
 
 
 def _fitted(
-    cells: Cells, several: Sequence[Weighable], coefficients: Mapping[str, Coefficients]
+    cells: Cells, several: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]
 ) -> tuple[dict[Evidence, FloatMatrix], FloatMatrix]:
     """By fitted kind (cells,) what it adds to the log-odds; and (images,) the log-odds of the null option."""
     null = np.full(len(cells.of_image), _NOTHING, np.float32)
@@ -213,15 +198,17 @@ def _fitted(
     return odds, null
 
 
-def _by_subset(cells: Cells, several: Sequence[Weighable]) -> list[tuple[NDArray[np.bool_], tuple[Evidence, ...]]]:
+def _by_subset(
+    cells: Cells, several: Sequence[DocumentEvidence]
+) -> list[tuple[NDArray[np.bool_], tuple[Evidence, ...]]]:
     """Groups of images that are judged by the same weights: (images,) mask, and the kinds of the weights."""
     caption, layout = (np.array([bool(each.features.get(kind)) for each in several])[cells.of_image] for kind in FITTED)
-    caption &= np.concatenate([each.has_text for each in several])
+    caption &= np.concatenate([images_with_text(each.sound) for each in several])
     groups = ((caption & layout, FITTED), (caption & ~layout, FITTED[:1]), (layout & ~caption, FITTED[1:]))
     return [(chosen, kinds) for chosen, kinds in groups if chosen.any()]
 
 
-def _weighed(cells: Cells, several: Sequence[Weighable], kind: Evidence, entry: Coefficients) -> FloatMatrix:
+def _weighed(cells: Cells, several: Sequence[DocumentEvidence], kind: Evidence, entry: Coefficients) -> FloatMatrix:
     """(cells,) the weighted sum of the features of a kind."""
     columns = [Columns.of(features) if (features := each.features.get(kind)) else None for each in several]
     return cells.summed(columns, entry.weights)
@@ -283,49 +270,43 @@ def weigh_evidence(
         evidence=evidence,
         matcher=matcher,
     )
-    (weighed,) = weigh_gathered([found], evidence=evidence, coefficients=coefficients, habits=[habit or Habit()])
+    (weighed,) = weigh([found], evidence=evidence, coefficients=coefficients, habits=[habit or Habit()])
     return weighed
 
 
-def weigh_gathered(
-    found: Sequence[Gathered],
+def weigh(
+    several: Sequence[DocumentEvidence],
     *,
     habits: Sequence[Habit],
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> list[Combination]:
-    """Weigh the gathered evidence of each document; ``evidence`` may leave out kinds; see ``weigh_evidence``."""
-    known = [_weighable(each, evidence) for each in found]
-    placed = [n for n, each in enumerate(found) if "layout" in evidence and has_places(each.document)]
+    """Weigh the evidence of each document; ``evidence`` may leave out kinds; see ``weigh_evidence``."""
+    used = [each.only(evidence) for each in several]
+    placed = [n for n, each in enumerate(used) if "layout" in evidence and has_places(each.sound)]
     if placed:
-        documents, usual = [found[n].document for n in placed], [habits[n] for n in placed]
+        documents, usual = [used[n].sound for n in placed], [habits[n] for n in placed]
         place = places(documents)
         stand = [
-            judged_evidence(document, where, habit.judged.get(document.id, {}), found[n].numbers.tolist())
+            judged_evidence(document, where, habit.judged.get(document.id, {}), used[n].numbers.tolist())
             for n, document, where, habit in zip(
-                placed,
-                documents,
-                _places_by_evidence([known[n] for n in placed], place, coefficients),
-                usual,
-                strict=True,
+                placed, documents, _places([used[n] for n in placed], place, coefficients), usual, strict=True
             )
         ]
         for n, columns in zip(placed, layouts(documents, stand, usual, place), strict=True):
-            known[n] = known[n]._replace(features={**known[n].features, "layout": columns})
-    if "picture" in evidence:
-        known = [each._replace(image_similarity=of.similarity) for each, of in zip(known, found, strict=True)]
+            used[n] = replace(used[n], features={**used[n].features, "layout": columns})
     return [
         Combination(
             {kind: _spread(matrix, each) for kind, matrix in weighed.contributions.items()},
             _spread(weighed.score, each),
             _spread(weighed.confidence, each),
         )
-        for weighed, each in zip(combine(known, coefficients), found, strict=True)
+        for weighed, each in zip(combine(used, coefficients), several, strict=True)
     ]
 
 
-def gathered_places(
-    found: Sequence[Gathered],
+def places_by_evidence(
+    several: Sequence[DocumentEvidence],
     *,
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
@@ -335,23 +316,23 @@ def gathered_places(
     Returns:
         The input for inferring a habit; None for a document without layout, sentences or usable images.
     """
-    every: list[PlaceEvidence | None] = [None] * len(found)
-    placed = [n for n, each in enumerate(found) if has_places(each.document)]
+    every: list[PlaceEvidence | None] = [None] * len(several)
+    placed = [n for n, each in enumerate(several) if has_places(each.sound)]
     if placed:
-        place = places([found[n].document for n in placed])
-        some = _places_by_evidence([_weighable(found[n], evidence) for n in placed], place, coefficients)
+        place = places([several[n].sound for n in placed])
+        some = _places([several[n].only(evidence) for n in placed], place, coefficients)
         for n, where in zip(placed, some, strict=True):
             every[n] = where
     return every
 
 
-def _places_by_evidence(
-    known: Sequence[Weighable], place: Places, coefficients: Mapping[str, Coefficients] | None
+def _places(
+    several: Sequence[DocumentEvidence], place: Places, coefficients: Mapping[str, Coefficients] | None
 ) -> list[PlaceEvidence]:
-    weighed = combine(known, coefficients)
+    weighed = combine(several, coefficients)
     log_odds = [
         sum(each.contributions.values(), np.zeros(of.shape, np.float32))
-        for each, of in zip(weighed, known, strict=True)
+        for each, of in zip(weighed, several, strict=True)
     ]
     found = place_evidence(place, place.cells.joined(log_odds))
     ends = np.cumsum(place.cells.images)[:-1]
@@ -376,15 +357,6 @@ def layouts(
     return place.cells.columns(layout_features(documents, place, usual))
 
 
-def _weighable(found: Gathered, evidence: Collection[Evidence]) -> Weighable:
-    return Weighable(
-        {kind: columns for kind, columns in found.features.items() if kind in evidence},
-        (len(found.document.sentences), len(found.document.images)),
-        images_with_text(found.document),
-        found.reference if "reference" in evidence else None,
-    )
-
-
 def has_places(document: Document) -> bool:
     """Whether the document has a layout, sentences and images."""
     return bool(document.sentences and document.images) and document.has_layout
@@ -395,10 +367,11 @@ def images_with_text(document: Document) -> NDArray[np.bool_]:
     return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
 
 
-def _spread(matrix: FloatMatrix, of: Gathered) -> FloatMatrix:
+def _spread(matrix: FloatMatrix, of: DocumentEvidence) -> FloatMatrix:
     """Put the columns of the sound images back to their numbers; the columns of the other images are 0."""
-    if len(of.numbers) == of.images:
+    images = len(of.document.images)
+    if len(of.numbers) == images:
         return matrix
-    spread = np.zeros((len(matrix), of.images), dtype=np.float32)
+    spread = np.zeros((len(matrix), images), dtype=np.float32)
     spread[:, of.numbers] = matrix
     return spread

@@ -14,14 +14,13 @@ import numpy as np
 from iconotext.encoders.bridge import CONCEPTS, ConceptBridge
 from iconotext.encoders.image_source import ImageSource, SeenImages, looking_with
 from iconotext.encoders.space import SharedSpace
-from iconotext.errors import SettingError
 from iconotext.features import cached_text, share_space
-from iconotext.networks.projection import unit_rows
+from iconotext.networks.rounded import unit_rows
 from iconotext.types import Image
 
 if TYPE_CHECKING:
+    from iconotext.encoders.coherence import Coherence
     from iconotext.encoders.image_source import ImageParts
-    from iconotext.encoders.model import Coherence
     from iconotext.encoders.space import Space
     from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone
     from iconotext.features.cache import FeatureCache
@@ -48,12 +47,6 @@ class Inputs:
     concepts: int = 0
     concept_words: int = 0
     relations: int = 0
-
-
-def check_dim(side: str, setting: str, features: int, dim: int) -> None:
-    """Raise ``SettingError`` if vectors are not projected and their length is not that of the joint space."""
-    if features != dim:
-        raise SettingError(f"{side}.{setting}: dim is {dim}, the {side} features have {features}; set dim to it")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from iconotext.encoders.backbone_encoder import EncodedDocument, EncodedImages
+    from iconotext.encoders.coherence import Coherence
     from iconotext.encoders.image_source import ImageSource
-    from iconotext.encoders.model import Coherence
     from iconotext.features.backbone import Picture, TextBackbone
     from iconotext.features.cached import ReadLayers
     from iconotext.types import Document, FloatMatrix, Image

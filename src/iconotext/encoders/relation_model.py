@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.encoders.folder import ABOUT, WEIGHTS
-from iconotext.encoders.rounded import product
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import TextBackbone, cached_text
 from iconotext.features.cached import keep_texts
 from iconotext.features.minilm import DIM, LAYERS, MiniLM
 from iconotext.features.model_folder import no_such_model
+from iconotext.networks.rounded import product
 from iconotext.system.files import write_bytes
 from iconotext.system.strict_json import parse_json
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 import numpy as np
 
 from iconotext.features.backbone import TextBackbone
-from iconotext.networks.projection import load_projection, unit_rows
+from iconotext.networks.rounded import load_projection, unit_rows
 from iconotext.recipe.encoders import ProjectionSettings
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from iconotext.encoders.backbone_encoder import BackboneEncoder
 from iconotext.encoders.bridge import ConceptBridge
+from iconotext.encoders.coherence import Coherence
 from iconotext.encoders.folder import DUAL
 from iconotext.encoders.image_source import ImageSource, looking_up_in, looking_with
-from iconotext.encoders.model import Coherence
 from iconotext.encoders.space import JointSpace, MixedSpace, word_reader
 from iconotext.errors import FeatureError
 from iconotext.recipe.settings import REGION_FILES

@@ -19,6 +19,8 @@ from iconotext.evaluate.statistics import RESAMPLINGS, as_interval, interval_end
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.floating]
+
 
 def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
     """The links as a matrix.
@@ -111,12 +113,6 @@ def image_hits(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> tuple[f
     best = scores == scores.max(axis=0, keepdims=True)
     hits = (best & gold).sum(axis=0) / best.sum(axis=0)
     return float(hits.sum()), int(linked.sum())
-
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)

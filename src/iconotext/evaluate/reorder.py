@@ -30,7 +30,7 @@ from iconotext.types import Document, Evidence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.pipeline import Linker
+    from iconotext.linker import Linker
     from iconotext.types import FloatMatrix, Image
 
 CONTENT: tuple[Evidence, ...] = ("picture", "caption", "text")

@@ -12,7 +12,11 @@ import numpy as np
 from iconotext.errors import CorpusError, ShapeError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
+
+    from iconotext.types import FloatMatrix
+
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, field
@@ -24,12 +28,6 @@ from iconotext.evaluate.metrics import auc, checked_scores, gold_matrix, image_h
 from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, bootstrap_intervals
 from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from iconotext.types import FloatMatrix
 
 METRICS = ("auc", "p@1", "p@5", "image@1")
 """Names of the metrics, in display order."""

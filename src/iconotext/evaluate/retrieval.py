@@ -26,10 +26,14 @@ from iconotext.library.refinement import Refinement, refine
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.encoders.model import Coherence
+    from iconotext.encoders.coherence import Coherence
     from iconotext.evaluate.pair_vectors import PairVectors
 
     Floats = NDArray[np.floating]
+    Numbers = NDArray[np.intp]
+    Score = Callable[[Numbers, Numbers], Floats]
+    """From numbers of Q queries and numbers of N images to (Q, N) similarities."""
+
 
 AT_ONCE = 64
 """Pairs whose own relations are predicted together."""
@@ -81,15 +85,6 @@ def told_precisions(
     labels = pairs.labels[:, [pairs.relations.index(name) for name in names]]
     return relation_precisions(predicted, labels, names, resamplings=resamplings, seed=seed)
 
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.floating]
-    Numbers = NDArray[np.intp]
-
-    Score = Callable[[Numbers, Numbers], Floats]
-    """From numbers of Q queries and numbers of N images to (Q, N) similarities."""
 
 POOL = 500
 DRAWS = 10

@@ -150,7 +150,7 @@ def score_documents(
         CorpusError: The picture is the only evidence, and no image can be seen.
     """
     from iconotext.evaluate.results import Scored
-    from iconotext.pipeline import Linker
+    from iconotext.linker import Linker
     from iconotext.read import Failure
 
     if model == "random":

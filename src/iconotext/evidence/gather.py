@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.caption import Reading, caption_features, texts_of
 from iconotext.evidence.cells import Cells, Columns
+from iconotext.evidence.language import is_foreign, language_note, no_meaning
 from iconotext.evidence.ocr import text_features, text_in
 from iconotext.evidence.picture import image_features
 from iconotext.evidence.reference import reference_evidence
@@ -19,61 +20,115 @@ from iconotext.types import EVIDENCE, Document, Evidence
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.evidence.caption import Matcher
+    from iconotext.encoders.backbone_encoder import EncodedDocument
+    from iconotext.encoders.encoder import Encoder
+    from iconotext.evidence.caption import Encode, Matcher
+    from iconotext.evidence.habit import PlaceEvidence
     from iconotext.types import FloatMatrix
 
 Features = Mapping[str, "FloatMatrix"]
 """Name to (S, V) float32: the features of one kind of evidence, for a document."""
 
 
-class Gathered(NamedTuple):
-    """The evidence about a document without layout; it can be weighed again quickly, with other settings or habits.
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedText:
+    """A document whose texts are encoded: S sentences; V images, of which U have no problem.
 
     Attributes:
-        document: Without images that have a problem: S sentences, V images.
-        features: Kind of evidence to name to (S, V); no layout.
-        reference: (S, V); None if references are no evidence.
-        similarity: (S, V) cosines; None if pictures are no evidence.
-        numbers: (V,) number of each image in the whole document.
-        images: Number of images in the whole document.
+        vectors: (S, features) vectors of its sentences from ``encoder.reader``; None if pictures are no evidence or the
+            reader does not know the document's language.
+        encode: Turns captions into vectors; None for ``encoder.text_backbone.encode``.
+        images: (U,) numbers of the images without a problem; None if the evidence below is not computed yet, or too
+            large to keep.
+        captions: Caption features, name to (S, U); empty if captions are no evidence.
+        reference: (S, V) reference evidence; None if references are no evidence.
+        places: Where this evidence puts the images; None if not computed yet or without layout.
     """
 
     document: Document
-    features: dict[Evidence, Features]
-    reference: FloatMatrix | None
-    similarity: FloatMatrix | None
-    numbers: NDArray[np.int64]
-    images: int
-
-
-class Written(NamedTuple):
-    """Caption and reference evidence about a document, computed once for its habit and for its links.
-
-    Attributes:
-        images: Numbers of the images without a problem.
-        captions: ``caption_features`` for these images; empty if captions are no evidence.
-        reference: (S, V) for all images; None if references are no evidence.
-    """
-
-    images: tuple[int, ...]
-    captions: Features
-    reference: FloatMatrix | None
+    vectors: FloatMatrix | None = None
+    encode: Encode | None = None
+    images: tuple[int, ...] | None = None
+    captions: Features = field(default_factory=dict)
+    reference: FloatMatrix | None = None
+    places: PlaceEvidence | None = None
 
     @property
     def size(self) -> int:
-        """How many numbers the arrays hold."""
+        """How many numbers the caption and reference evidence holds."""
         captions = Columns.of(self.captions).block.size if self.captions else 0
         return captions + (0 if self.reference is None else self.reference.size)
 
+    def reading(self, encoder: Encoder) -> Reading:
+        """The ``Reading`` that compares the document's sentences with captions."""
+        text = encoder.text_backbone
+        if is_foreign(self.document, text.language):
+            return Reading(no_meaning)
+        return Reading(self.encode or text.encode, self.vectors if encoder.reader is text else None)
 
-def what_is_written(
-    documents: Sequence[Document],
+    def note(self, encoder: Encoder, evidence: Collection[Evidence]) -> str | None:
+        """What to tell the user if the model does not know the document's language; None if it does."""
+        unread = is_foreign(self.document, encoder.text_backbone.language)
+        return language_note(
+            self.document,
+            picture="picture" in evidence and self.vectors is None,
+            caption="caption" in evidence and unread,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentEvidence:
+    """All evidence about a document but the habit of its author: S sentences; U images without a problem.
+
+    It can be weighed again quickly, with other settings or another habit.
+
+    Attributes:
+        document: The whole document, with the problems of its images.
+        sound: The document with only its U images without a problem.
+        numbers: (U,) number of each of these images in the whole document.
+        features: Kind of evidence to name to (S, U); layout only once a habit is known.
+        reference: (S, U); None if references are no evidence.
+        similarity: (S, U) cosines; None if pictures are no evidence.
+        encoded: The encoded document; None if pictures are no evidence, or if it was not kept.
+        note: What to tell the user about the document's language, if anything.
+    """
+
+    document: Document
+    sound: Document
+    numbers: NDArray[np.int64]
+    features: Mapping[Evidence, Features]
+    reference: FloatMatrix | None = None
+    similarity: FloatMatrix | None = None
+    encoded: EncodedDocument | None = None
+    note: str | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(S, U)."""
+        return len(self.sound.sentences), len(self.sound.images)
+
+    def only(self, kinds: Collection[Evidence]) -> DocumentEvidence:
+        """The same evidence without the other kinds."""
+        return replace(
+            self,
+            features={kind: columns for kind, columns in self.features.items() if kind in kinds},
+            reference=self.reference if "reference" in kinds else None,
+            similarity=self.similarity if "picture" in kinds else None,
+        )
+
+
+def text_evidence(
+    texts: Sequence[EncodedText],
     readings: Sequence[Reading],
     *,
     evidence: Collection[Evidence] = EVIDENCE,
     matcher: Matcher | None = None,
-) -> list[Written]:
-    """Caption and reference evidence for each document; arguments as in ``gather_evidence``."""
+) -> list[EncodedText]:
+    """Add caption and reference evidence to each document, once for its habit and its links.
+
+    Arguments as in ``gather_evidence``.
+    """
+    documents = [each.document for each in texts]
     good = [sound_images(document) for document in documents]
     sound = [only_images(document, some) for document, some in zip(documents, good, strict=True)]
     captions: list[Features] = [{} for _ in documents]
@@ -81,7 +136,10 @@ def what_is_written(
         captions = _captions(sound, readings, matcher)
     # References see all images: if the nearest photo is broken, 'the photo above' must not mean another one.
     reference = [reference_evidence(document) if "reference" in evidence else None for document in documents]
-    return list(map(Written, good, captions, reference))
+    return [
+        replace(each, images=images, captions=caption, reference=matrix)
+        for each, images, caption, matrix in zip(texts, good, captions, reference, strict=True)
+    ]
 
 
 def sound_images(document: Document) -> tuple[int, ...]:
@@ -103,8 +161,8 @@ def gather_evidence(
     *,
     evidence: Collection[Evidence] = EVIDENCE,
     matcher: Matcher | None = None,
-    written: Sequence[Written | None] | None = None,
-) -> list[Gathered]:
+    texts: Sequence[EncodedText] | None = None,
+) -> list[DocumentEvidence]:
     """Compute all evidence but layout; the result for a document does not depend on the others.
 
     Args:
@@ -113,7 +171,7 @@ def gather_evidence(
         readings: For each document how its texts become vectors.
         evidence: The kinds to use; a kind that a document lacks is left out.
         matcher: Default: the matcher in the package.
-        written: Results of ``what_is_written`` for the same documents and kinds, if available; saves time.
+        texts: Results of ``text_evidence`` for the same documents and kinds, if available; saves time.
 
     Raises:
         SettingError: An unknown kind of evidence.
@@ -123,25 +181,26 @@ def gather_evidence(
         raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
     for document, similarity, reading in zip(documents, similarities, readings, strict=True):
         _check(document, similarity, reading)
-    said = list(written or [None] * len(documents))
-    # Compute again where an image has turned out to be broken since.
-    new = [n for n, d in enumerate(documents) if (known := said[n]) is None or known.images != sound_images(d)]
-    some, their = [documents[n] for n in new], [readings[n] for n in new]
-    for n, found in zip(new, what_is_written(some, their, evidence=evidence, matcher=matcher), strict=True):
-        said[n] = found
-    all_said = [each for each in said if each is not None]
-    numbers = [np.array(each.images, dtype=np.int64) for each in all_said]
-    sound = [only_images(document, each.images) for document, each in zip(documents, all_said, strict=True)]
-    seen = [
-        None if matrix is None or "picture" not in evidence else np.asarray(matrix, np.float32)[:, good]
-        for matrix, good in zip(similarities, numbers, strict=True)
+    good = [sound_images(document) for document in documents]
+    read = list(texts or map(EncodedText, documents))
+    # Computed again where an image has turned out to be broken since.
+    new = [n for n, (each, images) in enumerate(zip(read, good, strict=True)) if each.images != images]
+    stale = [replace(read[n], document=documents[n]) for n in new]
+    computed = text_evidence(stale, [readings[n] for n in new], evidence=evidence, matcher=matcher)
+    for n, each in zip(new, computed, strict=True):
+        read[n] = each
+    numbers = [np.array(images, dtype=np.int64) for images in good]
+    sound = [only_images(document, images) for document, images in zip(documents, good, strict=True)]
+    cosines = [
+        None if matrix is None or "picture" not in evidence else np.asarray(matrix, np.float32)[:, images]
+        for matrix, images in zip(similarities, numbers, strict=True)
     ]
-    features = _fitted(sound, seen, [each.captions for each in all_said], readings, evidence)
+    features = _fitted(sound, cosines, [each.captions for each in read], readings, evidence)
     reference = [
-        None if s.reference is None else s.reference[:, good] for s, good in zip(all_said, numbers, strict=True)
+        None if each.reference is None else each.reference[:, images]
+        for each, images in zip(read, numbers, strict=True)
     ]
-    images_of = [len(document.images) for document in documents]
-    return list(map(Gathered, sound, features, reference, seen, numbers, images_of))
+    return list(map(DocumentEvidence, documents, sound, numbers, features, reference, cosines))
 
 
 def _check(document: Document, similarity: FloatMatrix | None, reading: Reading) -> None:

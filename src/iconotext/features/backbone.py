@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.errors import ShapeError
+from iconotext.errors import SettingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.types import FloatMatrix
+
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from iconotext.errors import ShapeError
 
 REGIONS = 36
 """Regions per image: a 6 x 6 grid, row by row from the top left."""
@@ -145,3 +151,9 @@ class DualEncoder:
 def share_space(text: TextBackbone, image: ImageBackbone) -> bool:
     """Whether the cosine of a text vector with an image vector is meaningful without further training."""
     return text.name == image.name
+
+
+def check_dim(side: str, setting: str, features: int, dim: int) -> None:
+    """Raise ``SettingError`` if vectors are not projected and their length is not that of the joint space."""
+    if features != dim:
+        raise SettingError(f"{side}.{setting}: dim is {dim}, the {side} features have {features}; set dim to it")

@@ -66,8 +66,8 @@ def load_networks(runtime: str) -> tuple[Network, Network, bool]:
         return lambda pixels: network(pixels=pixels), lambda features: classifier(features=features), True
     import torch
 
+    from iconotext.features.eight_bits import load_weights, network_of
     from iconotext.features.runtime import best_device, looking
-    from iconotext.networks.eight_bits import load_weights, network_of
 
     device = best_device()
     lite = network_of(load_weights(FOLDER / WEIGHTS)).to(device)

@@ -105,8 +105,8 @@ def load_network(runtime: str) -> tuple[Network, int | None]:
         return lambda ids, mask: graph(ids=ids, mask=mask), None
     import torch
 
+    from iconotext.features.eight_bits import Bert, load_weights
     from iconotext.features.runtime import best_device, looking
-    from iconotext.networks.eight_bits import Bert, load_weights
 
     device = best_device()
     weights = {name: tensor.to(device) for name, tensor in load_weights(FOLDER / WEIGHTS).items()}

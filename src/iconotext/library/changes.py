@@ -88,7 +88,9 @@ def smaller_copies(files: Sequence[Found], ledger: Ledger, models: Models) -> di
             continue
         paths = [file.path for file in group]
         entries = [ledger.get(str(path)) for path in paths]
-        known = {path: copied_from(entry and entry.problem) for path, entry in zip(paths, entries, strict=True)}
+        known = {
+            path: copied_from(entry.problem if entry else None) for path, entry in zip(paths, entries, strict=True)
+        }
         current = all(
             entry is not None and (entry.state, entry.settings) == (file_state(file.path), models.looked_at(file))
             for file, entry in zip(group, entries, strict=True)

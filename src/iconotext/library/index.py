@@ -21,17 +21,13 @@ if TYPE_CHECKING:
     from iconotext.encoders.encoder import Encoder
     from iconotext.types import FloatMatrix
 
+
 import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from iconotext.library.settings import IndexSettings
 from iconotext.library.store import TOP
-
-if TYPE_CHECKING:
-    from iconotext.encoders.encoder import Encoder
-    from iconotext.types import FloatMatrix
-
 
 SENTENCES = 160
 """Number of made-up sentences."""

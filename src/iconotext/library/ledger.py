@@ -12,15 +12,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iconotext.errors import LibraryError
 from iconotext.library.store import LEDGER, not_written, torn_versions
 from iconotext.system.strict_json import parse_json
-
-if TYPE_CHECKING:
-    pass
-
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (

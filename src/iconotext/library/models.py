@@ -17,7 +17,7 @@ from iconotext.errors import FeatureError, IconotextError
 from iconotext.evidence.ocr import text_in
 from iconotext.library.items import Arrival, Item, clean
 from iconotext.library.settings import FORMAT
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.plain_text import encodable
 from iconotext.read import Failure, ReadSettings, read_documents
 from iconotext.recipe.toml import make_settings

@@ -28,10 +28,9 @@ from iconotext.errors import FeatureError, SettingError, ShapeError
 from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
-    from iconotext.types import FloatMatrix
-
-if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from iconotext.types import FloatMatrix
 
     Floats = NDArray[np.floating]
 

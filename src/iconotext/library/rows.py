@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
 
 from iconotext.library.items import Compared, Item, Place, folders_of, words_of
-
-if TYPE_CHECKING:
-    pass
-
 
 COMPARED = ("digest", "vector", "said", "words")
 """Columns that a search reads of all candidates; reading takes longer than finding."""

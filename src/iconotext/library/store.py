@@ -22,6 +22,7 @@ from iconotext.library.items import Near
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
+
 import math
 import os
 from collections import Counter
@@ -36,9 +37,6 @@ from iconotext.library.files import file_kind
 from iconotext.library.items import Compared, Item, file_of
 from iconotext.library.rows import COMPARED, TOLD, compared_of, items_of, schema, table_of, told_of
 from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
-
-if TYPE_CHECKING:
-    from iconotext.types import FloatMatrix
 
 _END = b"LANC"
 """The last bytes of every LanceDB file."""

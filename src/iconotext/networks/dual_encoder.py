@@ -13,7 +13,7 @@ from PIL import Image as Pillow
 from torch import Tensor, nn
 from torch.nn import functional
 
-from iconotext.encoders.backbone_encoder import check_dim
+from iconotext.features.backbone import check_dim
 from iconotext.features.hub import SIDE, Foreign, loading, pretrained
 from iconotext.features.huggingface import TEXTS, Tokens, dual_model, embedding_of, prepared
 from iconotext.features.model_folder import folder_of_model

@@ -17,7 +17,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.extras import require
 from iconotext.features.model_folder import content_name
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.plain_text import json_text
 from iconotext.scale.engine import Engine, Lost, Processes, worked
 from iconotext.scale.manifest import Manifest, added_up, begin, digest_of_setup, is_done, others, sha256_of

@@ -19,7 +19,7 @@ from iconotext.corpus.row import Record, Row, document_of
 from iconotext.corpus.store import FORMATS, format_of, read_records, with_repeated_ids
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, OutputError
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.read import Failure
 from iconotext.report.as_json import json_lines
 from iconotext.report.as_parquet import write_parquet

@@ -17,7 +17,7 @@ from iconotext.alt_text.settings import AltTextSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
 from iconotext.excerpts import Chunk, Context
-from iconotext.pipeline import Linker
+from iconotext.linker import Linker
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_found
 from iconotext.read.format import FORMATS

@@ -15,7 +15,7 @@ import numpy as np
 
 from iconotext.errors import DocumentError, IconotextError
 from iconotext.evidence.habit import Habit
-from iconotext.pipeline import BEST, Linker
+from iconotext.linker import BEST, Linker
 from iconotext.plain_text import counted, json_text
 from iconotext.read import Failure, find_documents, unique_names
 from iconotext.read.address import REMOTE
@@ -28,7 +28,7 @@ from iconotext.system.files import write_text
 from iconotext.types import Document, Link, LinkedDocument
 
 if TYPE_CHECKING:
-    from iconotext.decide.link_windows import Known
+    from iconotext.evidence.gather import DocumentEvidence
     from iconotext.evidence.habit import Judged
     from iconotext.serve.answers import Answer
 
@@ -166,20 +166,20 @@ def link(
     from iconotext.images import is_harmless
     from iconotext.report.flow import title
     from iconotext.report.reading_page import shown_images
-    from iconotext.serve.learn import keep
+    from iconotext.serve.kept import keep
 
     read, home = read_files(place), Path(folder)
     document, now = read.document, digest(read.document)
-    known = _linkers["reading"].know(document)
+    known = _linkers["reading"].gather(document)
     keep(known, _linkers["reading"].encoder.fingerprint, now, home)
     shown = embed_in(home, known.document, shown_images(known.document))
     answers = said.get(now, {})
     usual = habits_of(habits, {document.id: sentences_of(answers)})
-    reading = as_judged(_linkers["reading"].link_known(known, usual), answers)
+    reading = as_judged(_linkers["reading"].link_evidence(known, usual), answers)
     write_view(reading, source_of(place), home, leads, stamp, _linkers["reading"].settings)
     described = to_describe(reading, place, read.sha256, shown)
     write_text(home / ALT_TEXT, json_text(described) + "\n", force=True)
-    linked = _linkers["candidates"].link_known(known, usual)
+    linked = _linkers["candidates"].link_evidence(known, usual)
     likeliest = by_image(linked)
     good = [number for number, picture in shown.items() if picture.uri is not None]
     write_text(home / REVIEW, json_text(review_of(linked, likeliest, good)) + "\n", force=True)
@@ -208,9 +208,9 @@ def view(
         The present digest of the document.
     """
     document, home, usual = read_place(place), Path(folder), _linkers["reading"]
-    known, now = known_of(document), digest(document)
+    known, now = evidence_of(document), digest(document)
     answers = said.get(now, {})
-    linked = as_judged(usual.link_known(known, habits_of(habits, {document.id: sentences_of(answers)})), answers)
+    linked = as_judged(usual.link_evidence(known, habits_of(habits, {document.id: sentences_of(answers)})), answers)
     write_view(linked, source_of(place), home, leads, stamp, usual.settings)
     return now
 
@@ -220,13 +220,13 @@ def source_of(place: Place) -> str:
     return Path(os.path.relpath(os.path.realpath(place.path), os.path.realpath(place.within))).as_posix()
 
 
-_last: list[tuple[Document, Known]] = []
+_last: list[tuple[Document, DocumentEvidence]] = []
 
 
-def known_of(document: Document) -> Known:
+def evidence_of(document: Document) -> DocumentEvidence:
     """The evidence of a document; cached for the last one, which is often read with one setting after another."""
     if not _last or _last[0][0] is not document:
-        _last[:] = [(document, _linkers["reading"].know(document))]
+        _last[:] = [(document, _linkers["reading"].gather(document))]
     return _last[0][1]
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from iconotext.corpus.store import read_corpus
 from iconotext.encoders.encoder import load_encoder
 from iconotext.evaluate.results import Scored, compare, evaluate
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 from iconotext.plain_text import percent, readable, shortened
 from iconotext.report.embedded import embed
 from iconotext.report.page import filled
@@ -119,8 +119,8 @@ def changed_links(
         documents += 1
         by_picture = [linker.link(document) for linker in alone]
         images += len(by_picture[0].links)
-        links += _changed(*by_picture, "picture")
-        links += _changed(*(linker.link(document) for linker in every), "all")
+        links += _changed(by_picture, "picture")
+        links += _changed([linker.link(document) for linker in every], "all")
         if (number, document.id) in held_out and document.links:
             for linked, some in zip(by_picture, scored, strict=True):
                 some.append(Scored(f"{documents}: {document.id}", linked.similarity, document.links))
@@ -174,8 +174,9 @@ def _with_a_choice(corpora: Sequence[Path], held_out: AbstractSet[tuple[int, str
                     yield number, document
 
 
-def _changed(old: LinkedDocument, new: LinkedDocument, evidence: Literal["picture", "all"]) -> Iterator[ChangedLink]:
-    """The images with another best sentence; those that cannot be read have none."""
+def _changed(both: Sequence[LinkedDocument], evidence: Literal["picture", "all"]) -> Iterator[ChangedLink]:
+    """The images with another best sentence than before; those that cannot be read have none."""
+    old, new = both
     document, after = old.document, {link.image: link for link in new.links}
     for link in old.links:
         other = after[link.image]
@@ -191,8 +192,8 @@ def _gain(before: Sequence[Scored], after: Sequence[Scored]) -> Gain | None:
     if not new.defined:
         return None
     found = compare(new, old)["auc"]
-    aucs = [float(each.means["auc"] or 0) for each in (old, new)]
-    return Gain(len(new.defined), *aucs, *found.interval)
+    was, now = (float(each.means["auc"] or 0) for each in (old, new))
+    return Gain(len(new.defined), was, now, *found.interval)
 
 
 def _section(changes: Changes, title: str, evidence: str, about: str) -> dict[str, Any]:

@@ -5,27 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from iconotext.objectives import (
     coherence,
-    contrastive,
     draw_members,
+    hinge,
     intra_document,
+    logistic,
     loss_without_information,
     order,
+    posterior,
     sample_negatives,
+    softmax,
 )
 from iconotext.recipe import Recipe
 from iconotext.similarity.sets import negative_similarities, own_similarities, set_similarities
 from iconotext.train.batches import Batch
-
-if TYPE_CHECKING:
-    pass
-
 
 Encode = Callable[..., tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]]
 """``JointModel``, or a wrapper of it."""
@@ -100,11 +99,11 @@ def losses_of(
 
     def contrast(margin: float, own: Tensor | None = None) -> Tensor:
         if objective.kind == "softmax":
-            return contrastive(similarities, *masks, scale=scale, own=own)
+            return softmax(similarities, *masks, scale=scale, own=own)
         if objective.kind == "logistic":
-            return contrastive(similarities, *masks, scale=scale, bias=bias, own=own)
+            return logistic(similarities, *masks, scale=scale, bias=bias, own=own)
         mean = objective.negatives == "mean" or epoch < objective.mean_epochs
-        return contrastive(similarities, *masks, margin=margin, negatives="mean" if mean else "hardest", own=own)
+        return hinge(similarities, *masks, margin=margin, negatives="mean" if mean else "hardest", own=own)
 
     if recipe.similarity.kind in ("single-pair", "labelled-pairs"):
         similarities = cosines  # documents are pairs, without parts or unlikely links
@@ -131,7 +130,7 @@ def losses_of(
 def _learned_from_others(cosines: Tensor, batch: Batch, targets: Tensor, scale: Tensor) -> Tensor:
     """(P,) the posterior objective."""
     counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
-    return coherence(cosines, targets, *counts, scale=scale)
+    return posterior(cosines, targets, *counts, scale=scale)
 
 
 def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:

@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from iconotext.errors import CorpusError
 from iconotext.recipe import Recipe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
+    from torch import Tensor
+
+    from iconotext.recipe import Recipe
+
+    Rows = NDArray[np.int64]
 
 
 import json
@@ -138,17 +144,6 @@ def damaged(path: Path) -> Iterator[None]:
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
         helps = "remove it, and train again" if path.is_dir() else "remove it, and make it again"
         raise CorpusError(f"{path}: damaged or missing; {helps} ({' '.join(str(error).split())})") from error
-
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from iconotext.recipe import Recipe
-
-    Rows = NDArray[np.int64]
 
 
 def offsets_of(counts: Iterable[int]) -> Rows:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from iconotext.recipe import TrainingSettings
-
-if TYPE_CHECKING:
-    pass
-
 
 START_RATE = 1e-7
 """First rate of a warm-up in steps (Li 2021)."""

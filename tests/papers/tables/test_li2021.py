@@ -13,10 +13,11 @@ from iconotext.evaluate.results import Scored, evaluate, read_results
 from iconotext.papers.published import published_facts
 from iconotext.papers.tables import agreement
 from iconotext.papers.tables.comparison import Comparison
+from iconotext.papers.tables.folder import runs_of
 from iconotext.papers.tables.results_grid import compare_rows
 from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import reproduce
-from iconotext.papers.tables.runs import Arrays, runs_of
+from iconotext.papers.tables.runs import Arrays
 from iconotext.recipe import load_recipe, shipped_recipes
 from iconotext.train.prepared import open_prepared
 from tests.papers.tables.test_hessel2019 import SMALL as SMALL_HESSEL
@@ -412,7 +413,7 @@ def test_transfer_from_another_corpus(tmp_path, in_process):
     # The same figures as the model, loaded from its folder, gives for the documents.
     from iconotext.corpus.store import read_corpus
     from iconotext.evaluate import Scored, evaluate
-    from iconotext.pipeline import Linker, LinkSettings
+    from iconotext.linker import Linker, LinkSettings
 
     settings = LinkSettings(evidence=("picture",), image=str(target.parent / "features.npy"))
     linker = Linker.load(str(folder), settings)

@@ -31,8 +31,15 @@ from iconotext.papers.render import Bold, Grid
 from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from iconotext.encoders.encoder import Encoder
-    from iconotext.types import Document
+    from iconotext.evaluate.results import Evaluation
+    from iconotext.types import Document, FloatMatrix
+
+    Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,17 +265,6 @@ def detected(documents: Iterable[Document], encoder: Encoder, k: int) -> Iterato
     classes = encoded_classes(encoder)
     for document in documents:
         yield Scored(document.id, detected_in(document, encoder, classes, k)[0][k - 1], document.links)
-
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.floating]
-    from iconotext.encoders.encoder import Encoder
-    from iconotext.evaluate.results import Evaluation
-    from iconotext.types import Document, FloatMatrix
 
 
 @dataclass(frozen=True, slots=True)

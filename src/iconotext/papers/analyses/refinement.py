@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from iconotext.encoders.model import Coherence
+    from iconotext.encoders.coherence import Coherence
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Score
     from iconotext.papers.analyses.settings import RefinementSettings

@@ -11,8 +11,8 @@ from iconotext.errors import FeatureError
 from iconotext.evaluate.results import Results, Scored, evaluate, write_results
 from iconotext.features.word_vectors import WORD2VEC, load_vocabulary, train_word2vec
 from iconotext.papers.tables.comparison import Notify
+from iconotext.papers.tables.folder import VALIDATION_K, about_results, results_path
 from iconotext.papers.tables.rows import DETECTION, RANDOM, Row
-from iconotext.papers.tables.runs import VALIDATION_K, about_results, results_path
 from iconotext.system.files import write_text
 from iconotext.train.prepared import Prepared, TrainingSentences
 

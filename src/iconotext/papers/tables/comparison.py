@@ -10,17 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.papers.published import PublishedTable
 from iconotext.papers.render import Footnote, Section, report_page
+from iconotext.papers.tables.folder import PAGE, RESULTS, TABLE, runs_of
 from iconotext.papers.tables.rows import (
     Row,
     differing,
     line,
     of_data,
-)
-from iconotext.papers.tables.runs import (
-    PAGE,
-    RESULTS,
-    TABLE,
-    runs_of,
 )
 from iconotext.system.files import write_text
 from iconotext.system.strict_json import parse_json

@@ -18,9 +18,9 @@ from iconotext.papers.render import Drawing, Section
 from iconotext.papers.tables.agreement import agreement_sections
 from iconotext.papers.tables.bias import bias_sections
 from iconotext.papers.tables.comparison import Comparison, TableReport, called_run
+from iconotext.papers.tables.folder import CURVES, VALIDATION_K, model_folder, results_path, runs_of
 from iconotext.papers.tables.results_grid import compare_rows, losses_grid, results_grid
 from iconotext.papers.tables.rows import DETECTION, Row
-from iconotext.papers.tables.runs import CURVES, VALIDATION_K, model_folder, results_path, runs_of
 from iconotext.papers.tables.sweeps import share_sections
 from iconotext.train.finish import LOG
 from iconotext.train.summary import describe_shares

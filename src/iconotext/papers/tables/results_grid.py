@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from iconotext.errors import CorpusError
 from iconotext.evaluate.results import LABELS, Evaluation
 from iconotext.papers.analyses.seeds import Difference, differences, spread_over_seeds
 from iconotext.papers.published import Cells, published_facts
 from iconotext.papers.render import Bold, Grid, difference, percent
-
-if TYPE_CHECKING:
-    pass
-
 
 SHOWN = ("auc", "p@1")
 """The metrics that are compared."""

@@ -21,7 +21,7 @@ from iconotext.papers.analyses.seeds import resampled_seeds
 from iconotext.papers.published import published_cells, published_facts
 from iconotext.papers.render import Drawing, Grid, Note, Section, percent
 from iconotext.papers.tables.comparison import Comparison, TableReport
-from iconotext.papers.tables.runs import model_folder, results_path, runs_of
+from iconotext.papers.tables.folder import model_folder, results_path, runs_of
 from iconotext.papers.tables.sweeps import METRICS, _median, compared, median_rank, sweep_sections
 from iconotext.plain_text import counted
 from iconotext.relations import CITE, CLUE
@@ -348,8 +348,8 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     """
     import torch
 
+    from iconotext.encoders.coherence import Coherence
     from iconotext.encoders.folder import load_model
-    from iconotext.encoders.model import Coherence
     from iconotext.evaluate.retrieval import (
         POOL,
         of_relations,

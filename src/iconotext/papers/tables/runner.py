@@ -14,6 +14,17 @@ from iconotext.papers.render import Section, footnoted
 from iconotext.papers.tables import links, retrieval
 from iconotext.papers.tables.baselines import score_baselines
 from iconotext.papers.tables.comparison import Comparison, Notify, footnotes, write_report
+from iconotext.papers.tables.folder import (
+    STATE,
+    Run,
+    about_results,
+    check_state,
+    claim,
+    collapse_of,
+    model_folder,
+    results_path,
+    runs_of,
+)
 from iconotext.papers.tables.rows import (
     Row,
     chosen_rows,
@@ -21,23 +32,7 @@ from iconotext.papers.tables.rows import (
     is_by_relation,
     table_rows,
 )
-from iconotext.papers.tables.runs import (
-    STATE,
-    Arrays,
-    Job,
-    Run,
-    Watch,
-    about_results,
-    check_state,
-    claim,
-    collapse_of,
-    default_jobs,
-    model_folder,
-    results_path,
-    run_jobs,
-    runs_of,
-    work,
-)
+from iconotext.papers.tables.runs import Arrays, Job, Watch, default_jobs, run_jobs, work
 from iconotext.recipe import dump_recipe
 from iconotext.train.checkpoint import gone_if_refused
 from iconotext.train.prepared import labelled_documents

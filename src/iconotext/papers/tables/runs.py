@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -12,88 +11,17 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from iconotext.encoders.folder import METRICS, read_metrics
-from iconotext.errors import CollapseError, IconotextError, OutputError, SettingError
+from iconotext.errors import CollapseError, IconotextError
+from iconotext.papers.tables.folder import Run
 from iconotext.papers.tables.rows import Row
 from iconotext.recipe import FeatureSettings, Recipe
 from iconotext.recipe.encoders import GRUSettings, NetworkSettings, ProjectionSettings
-from iconotext.system.files import write_text
 from iconotext.system.processes import Child, GoneError, speaking
-from iconotext.system.strict_json import parse_json
 from iconotext.system.threads import environment, thread_shares, usable_cores
 from iconotext.train.prepare import Report, prepare, prepared_key
 
 if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
-
-STATE = "reproduce.json"
-"""File that says what a folder was made from."""
-
-TABLE, PAGE, CURVES, RESULTS = "table.md", "table.html", "curves.svg", "results.json"
-
-VALIDATION_K = "object-detection-validation"
-"""Key of object detection with the K that is best on the validation documents."""
-
-
-def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
-    """What the folder was made from; empty if it is new.
-
-    Raises:
-        SettingError: It was made from something else.
-        OutputError: It holds files that we would write over.
-    """
-    path = folder / STATE
-    if not path.is_file():
-        there = [name for name in (TABLE, PAGE, CURVES, RESULTS) if (folder / name).exists()]
-        if there:
-            raise OutputError(f"{folder}: holds a {there[0]} that is not ours; name another folder")
-        return {}
-    try:
-        old: dict[str, Any] = dict(parse_json(path.read_bytes()))
-    except (OSError, ValueError, TypeError) as error:
-        raise SettingError(f"{path}: damaged ({error}); name another folder, or remove this one") from error
-    for name, value in state.items():
-        if old.get(name) != value:
-            raise SettingError(
-                f"{folder}: was made with {name} {_shown(old.get(name))}, not {_shown(value)}; name another folder, "
-                "or remove this one"
-            )
-    return old
-
-
-def claim(folder: Path, state: dict[str, Any]) -> None:
-    """Write down what the folder is made from; ``SettingError`` where the corpus has changed since."""
-    old = check_state(folder, {name: value for name, value in state.items() if name != "prepared"})
-    if old and old["prepared"] != state["prepared"]:
-        raise SettingError(
-            f"{folder}: the corpus {state['corpus']} has changed since; name another folder, or remove this one"
-        )
-    write_text(folder / STATE, json.dumps(state, indent=1), force=True)
-
-
-def _shown(value: Any) -> str:
-    return (" ".join(value) or "nothing") if isinstance(value, list) else str(value)
-
-
-def results_path(folder: Path, key: str, kind: Literal["links", "retrieval"] = "links") -> Path:
-    """What was measured of a row on the test documents."""
-    return folder / "results" / f"{key}{'.parquet' if kind == 'links' else '.json'}"
-
-
-def model_folder(folder: Path, key: str) -> Path:
-    """The model of a row."""
-    return folder / "models" / key
-
-
-def collapse_of(folder: Path, key: str) -> dict[str, Any] | None:
-    """What ``metrics.json`` of a model says of how its training collapsed; None if it did not."""
-    model = model_folder(folder, key)
-    return read_metrics(model).get("collapse") if (model / METRICS).is_file() else None
-
-
-def about_results(corpus: Path, key: str) -> dict[str, Any]:
-    """What stands in the file of a row's scores."""
-    return {"model": key, "corpus": corpus.name, "split": "test", "evidence": ["picture"]}
 
 
 OFTEN = 0.2
@@ -249,28 +177,6 @@ def _do(channel: Connection, job: Any, work: Callable[[Any, Send], None], log: P
 
 ARRAYS = "prepared"
 """Folder of the prepared corpus, or where rows read different features, of a folder for each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A row trained with a seed, which stands in its key (for files) where it is not the row's own."""
-
-    row: Row
-    key: str
-    seed: int
-    recipe: Recipe
-
-
-def runs_of(row: Row, seeds: int) -> tuple[Run, ...]:
-    """The runs of a row: with the seed of its recipe, the next one, and so on; none where nothing is trained."""
-    if row.recipe is None:
-        return ()
-    own = row.recipe
-    runs = [Run(row, row.key, own.seed, own)]
-    for seed in range(own.seed + 1, own.seed + seeds):
-        key = f"{row.key}-seed{seed}"
-        runs.append(Run(row, key, seed, own.model_copy(update={"seed": seed, "name": key})))
-    return tuple(runs)
 
 
 class Arrays:

@@ -18,29 +18,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from iconotext.papers.tables.retrieval import Scores
+    from iconotext.recipe import Recipe
 
-from typing import TYPE_CHECKING
-
-from iconotext.papers.render import difference
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from iconotext.evaluate.results import LABELS, Evaluation
 from iconotext.papers.analyses.seeds import differences, over_seeds
+from iconotext.papers.render import difference
 from iconotext.papers.tables.results_grid import SHOWN, BySeed
 from iconotext.papers.tables.rows import Row
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from iconotext.papers.tables.retrieval import Scores
-    from iconotext.recipe import Recipe
 
 SHARES_FIGURE, FIGURE_PNG = "shares.svg", "shares.png"
 

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
+    from iconotext.recipe.relations import RelationSettings
+    from iconotext.train.relations.data import RelationData
     from iconotext.types import FloatMatrix
+
+    Arrays = Mapping[str, NDArray[np.float32]]
+
 
 STEPS = 300
 """Largest number of L-BFGS steps; it mostly converges earlier."""
@@ -81,16 +86,6 @@ def _fitted(
     weights, bias = np.split(found.x.reshape(shape).astype(np.float32), [-1])
     return weights, bias[0]
 
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
-
-    from iconotext.recipe.relations import RelationSettings
-    from iconotext.train.relations.data import RelationData
-    from iconotext.types import FloatMatrix
-
-    Arrays = Mapping[str, NDArray[np.float32]]
 
 BINS = 10
 """Number of bins, with equally many pairs, for the calibration error."""

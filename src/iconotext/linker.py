@@ -13,7 +13,8 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.errors import SettingError
 from iconotext.extras import require
 from iconotext.read import Failure
-from iconotext.system.spool import Spool, given_document, given_or_failure
+from iconotext.read.given import given_document, given_or_failure
+from iconotext.system.spool import Spool
 from iconotext.types import Document, Evidence, LinkedDocument
 
 if TYPE_CHECKING:
@@ -22,12 +23,11 @@ if TYPE_CHECKING:
 
     from iconotext.decide.calibration import Calibration
     from iconotext.decide.competition import DecoyPool
-    from iconotext.decide.link_windows import Known
     from iconotext.decide.promise import Candidate, Promises
     from iconotext.encoders.encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
+    from iconotext.evidence.gather import DocumentEvidence, EncodedText
     from iconotext.evidence.habit import Habit, Judged
-    from iconotext.evidence.windows import Told
     from iconotext.features.ocr import LineReader
 
 __all__ = ["LinkSettings", "Linker"]
@@ -112,31 +112,31 @@ class Linker:
             raise linked.error
         return linked
 
-    def know(self, document: Document | Path | str) -> Known:
-        """Compute all evidence about a document, for ``link_known``.
+    def gather(self, document: Document | Path | str) -> DocumentEvidence:
+        """Compute all evidence about a document but the habit of its author, for ``link_evidence``.
 
         Raises:
             DocumentError, FeatureError, TypeError: As for ``link``.
         """
-        from iconotext.decide.link_windows import know_windows
+        from iconotext.run import gather
 
         read = self._read([given_document(document)])
-        (known,) = know_windows(read, self.encoder, self.settings, line_reader=lambda: self.line_reader)
-        if isinstance(known, Failure):
-            raise known.error
-        return known
+        ((evidence,),) = gather(read, self.encoder, self.settings, line_reader=lambda: self.line_reader)
+        if isinstance(evidence, Failure):
+            raise evidence.error
+        return evidence
 
-    def link_known(self, known: Known, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
+    def link_evidence(self, evidence: DocumentEvidence, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
         """Link a document from computed evidence: fast, for other settings or habits. Makes no promises.
 
         Args:
-            known: From ``know`` of a linker with the same encoder and at least the same evidence.
+            evidence: From ``gather`` of a linker with the same encoder and at least the same evidence.
             habits: As for ``link``.
         """
-        from iconotext.decide.link_windows import link_known
+        from iconotext.run import link_evidence
 
         relations = {"relation_model": lambda: self.relation_model}
-        (linked,) = link_known([known], self.encoder, self.settings, habits or {}, **relations)
+        (linked,) = link_evidence([evidence], self.encoder, self.settings, habits or {}, **relations)
         if isinstance(linked, Failure):
             raise linked.error
         return linked
@@ -158,15 +158,15 @@ class Linker:
         Returns:
             Collection (``collection_of``) to habit; empty if layout is no evidence, or the settings name the habit.
         """
-        from iconotext.evidence.windows import habits_of
+        from iconotext.run import habits_of
 
-        return habits_of(self._taught(self._read(documents)), judged) if self._learns_habits else {}
+        return habits_of(self._placed(self._read(documents)), judged) if self._learns_habits else {}
 
     def encode_ahead(self, documents: Iterable[Document | Path | str | Failure]) -> None:
         """Encode documents in batches into the cache, to link them one by one afterwards."""
-        from iconotext.evidence.windows import see_images
+        from iconotext.run import encode_images
 
-        for _ in see_images(self._read(documents), self.encoder):
+        for _ in encode_images(self._read(documents), self.encoder):
             pass
 
     @property
@@ -174,20 +174,20 @@ class Linker:
         evidence = self.settings.evidence
         return self.settings.habit is None and "layout" in evidence and bool({"caption", "reference"} & set(evidence))
 
-    def _read(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[Told | Failure]:
-        from iconotext.evidence.windows import read_texts
+    def _read(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[EncodedText | Failure]:
+        from iconotext.run import encode_texts
 
-        return read_texts(map(given_or_failure, documents), self.encoder, self.settings.evidence)
+        return encode_texts(map(given_or_failure, documents), self.encoder, self.settings.evidence)
 
-    def _taught(self, documents: Iterator[Told | Failure]) -> Iterator[Told | Failure]:
-        from iconotext.evidence.windows import taught
+    def _placed(self, documents: Iterator[EncodedText | Failure]) -> Iterator[EncodedText | Failure]:
+        from iconotext.run import add_places
 
-        return taught(islice(documents, HABIT_DOCUMENTS), self.encoder, self.settings.evidence)
+        return add_places(islice(documents, HABIT_DOCUMENTS), self.encoder, self.settings.evidence)
 
     def _linked(
-        self, documents: Iterable[Told | Failure], habits: Mapping[str, Habit]
+        self, documents: Iterable[EncodedText | Failure], habits: Mapping[str, Habit]
     ) -> Iterator[LinkedDocument | Failure]:
-        from iconotext.decide.link_windows import link_windows
+        from iconotext.run import link_windows
 
         return link_windows(
             documents,
@@ -232,7 +232,7 @@ class Linker:
         Raises:
             TypeError: An item is neither a document nor a file name.
         """
-        from iconotext.evidence.windows import habits_of, size_of
+        from iconotext.run import habits_of, size_of
 
         if isinstance(documents, (str, Path, Document)):
             raise TypeError(f"link_all takes a list of documents; link takes one, such as {documents!r:.60}")
@@ -246,7 +246,7 @@ class Linker:
         if habits is not None or not self._learns_habits:
             yield from self._linked(walk, habits or {})
             return
-        with Spool(self._taught(walk), size_of) as first:
+        with Spool(self._placed(walk), size_of) as first:
             habits = habits_of(first) if len(first) > 1 else {}
             yield from self._linked(chain(first, walk), habits)
 
