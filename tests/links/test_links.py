@@ -17,6 +17,7 @@ from iconotext.decide.combine import (
     weigh_evidence,
 )
 from iconotext.errors import SettingError, ShapeError
+from iconotext.evidence.gather import DocumentEvidence
 from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine
 from tests.links.texts import BLOCKS, TEXTS, document, encode, link_document, workshop
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iconotext import Document, Image, Linker, LinkSettings, Sentence, read_all
+from iconotext import Document, Image, Linker, LinkSettings, Sentence, read_all, run
 from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.errors import DocumentError, ImageError
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.objectives import contrastive, loss_without_information
+from iconotext.objectives import hinge, logistic, loss_without_information, softmax
 
 
 @st.composite
@@ -24,10 +24,10 @@ def test_all_alike_the_hinge_and_the_softmax_say_nothing(mask, similarity, margi
     alike = torch.full((mask.shape[1], mask.shape[1]), similarity, dtype=torch.float64)
     for negatives in ("hardest", "mean"):
         found = loss_without_information(mask, mask, kind="hinge", margin=margin)
-        torch.testing.assert_close(found, contrastive(alike, mask, mask, margin=margin, negatives=negatives))
+        torch.testing.assert_close(found, hinge(alike, mask, mask, margin=margin, negatives=negatives))
         torch.testing.assert_close(found, 2 * margin * mask.any(1).double())
     found = loss_without_information(mask, mask, kind="softmax", margin=margin)
-    torch.testing.assert_close(found, contrastive(alike, mask, mask, scale=7.0))
+    torch.testing.assert_close(found, softmax(alike, mask, mask, scale=7.0))
     torch.testing.assert_close(found, mask.sum(1).double().log1p())
 
 
@@ -35,7 +35,7 @@ def test_all_alike_the_hinge_and_the_softmax_say_nothing(mask, similarity, margi
 def test_the_logistic_objective_is_least_at_the_true_log_odds(mask):
     found = loss_without_information(mask, mask, kind="logistic", margin=0.2).mean()
     alike = torch.zeros(mask.shape[1], mask.shape[1], dtype=torch.float64)
-    others = [contrastive(alike, mask, mask, scale=1.0, bias=bias).mean() for bias in np.linspace(-4, 8, 97)]
+    others = [logistic(alike, mask, mask, scale=1.0, bias=bias).mean() for bias in np.linspace(-4, 8, 97)]
     assert found <= min(others) + 1e-12
     if mask.any():
         assert found == pytest.approx(float(min(others)), rel=0.01)

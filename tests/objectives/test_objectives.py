@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import ShapeError
-from iconotext.objectives import contrastive, sample_negatives
+from iconotext.objectives import hinge, logistic, sample_negatives, softmax
 
 # Documents 0 and 1 are positives, 2 is a negative only.
 SIMILARITIES = torch.tensor([[0.5, 0.4, 0.1], [0.2, 0.3, 0.6], [0.7, 0.0, 0.9]], dtype=torch.float64)
 ALL = torch.tensor([[False, True, True], [True, False, True]])
 OBJECTIVES: dict[str, Any] = {
-    "hardest": lambda s, i, v: contrastive(s, i, v, negatives="hardest"),
-    "mean": lambda s, i, v: contrastive(s, i, v, negatives="mean"),
-    "softmax": lambda s, i, v: contrastive(s, i, v, scale=3.0),
-    "logistic": lambda s, i, v: contrastive(s, i, v, scale=3.0, bias=-1.0),
+    "hardest": lambda s, i, v: hinge(s, i, v, negatives="hardest"),
+    "mean": lambda s, i, v: hinge(s, i, v, negatives="mean"),
+    "softmax": lambda s, i, v: softmax(s, i, v, scale=3.0),
+    "logistic": lambda s, i, v: logistic(s, i, v, scale=3.0, bias=-1.0),
 }
 
 
@@ -53,22 +53,20 @@ def slowly(name: str, similarities: Any, image_negatives: Any, sentence_negative
 def test_hinge_by_hand() -> None:
     # Document 0: images 0.2 - 0.5 + 0.4 = 0.1, 0.2 - 0.5 + 0.1 < 0; sentences 0.2 - 0.5 + 0.2 < 0, 0.2 - 0.5 + 0.7 = 0.4
     # Document 1: images 0.2 - 0.3 + 0.2 = 0.1, 0.2 - 0.3 + 0.6 = 0.5; sentences 0.2 - 0.3 + 0.4 = 0.3, 0.2 - 0.3 < 0
-    hard = contrastive(SIMILARITIES, ALL, ALL, negatives="hardest")
+    hard = hinge(SIMILARITIES, ALL, ALL, negatives="hardest")
     assert hard.tolist() == pytest.approx([0.1 + 0.4, 0.5 + 0.3])
-    mean = contrastive(SIMILARITIES, ALL, ALL, negatives="mean")
+    mean = hinge(SIMILARITIES, ALL, ALL, negatives="mean")
     assert mean.tolist() == pytest.approx([0.05 + 0.2, 0.3 + 0.15])
     # Only document 1's images for 0, only document 2's sentences for 1.
     image_negatives = torch.tensor([[False, True, False], [False, False, False]])
     sentence_negatives = torch.tensor([[False, False, False], [False, False, True]])
-    some = contrastive(SIMILARITIES, image_negatives, sentence_negatives, negatives="hardest", margin=0.4)
+    some = hinge(SIMILARITIES, image_negatives, sentence_negatives, negatives="hardest", margin=0.4)
     assert some.tolist() == pytest.approx([0.3, 0.1])
 
 
 def test_hinge_of_equal_similarities_is_twice_the_margin() -> None:
     for negatives in ("hardest", "mean"):
-        losses = contrastive(
-            torch.full((4, 4), 0.7), *sample_negatives(4, 4, None, torch.Generator()), negatives=negatives
-        )
+        losses = hinge(torch.full((4, 4), 0.7), *sample_negatives(4, 4, None, torch.Generator()), negatives=negatives)
         assert losses.tolist() == pytest.approx([0.4] * 4)
 
 
@@ -96,8 +94,8 @@ def test_gradient_is_that_of_finite_differences(name: Any) -> None:
 def test_scale_and_bias_may_be_learned() -> None:
     scale = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
     bias = torch.tensor(-1.0, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x: contrastive(SIMILARITIES, ALL, ALL, scale=x), (scale,))
-    assert torch.autograd.gradcheck(lambda x, y: contrastive(SIMILARITIES, ALL, ALL, scale=x, bias=y), (scale, bias))
+    assert torch.autograd.gradcheck(lambda x: softmax(SIMILARITIES, ALL, ALL, scale=x), (scale,))
+    assert torch.autograd.gradcheck(lambda x, y: logistic(SIMILARITIES, ALL, ALL, scale=x, bias=y), (scale, bias))
 
 
 def test_softmax_of_all_others_is_clip() -> None:
@@ -108,7 +106,7 @@ def test_softmax_of_all_others_is_clip() -> None:
         cross_entropy(similarities * 20, torch.arange(5)) + cross_entropy(similarities.T * 20, torch.arange(5))
     ) / 2
     masks = sample_negatives(5, 5, None, torch.Generator())
-    torch.testing.assert_close(contrastive(similarities, *masks, scale=20.0).mean(), expected)
+    torch.testing.assert_close(softmax(similarities, *masks, scale=20.0).mean(), expected)
 
 
 def test_logistic_of_all_others_is_siglip() -> None:
@@ -118,7 +116,7 @@ def test_logistic_of_all_others_is_siglip() -> None:
     signs = 2 * torch.eye(5) - 1
     expected = -logsigmoid(signs * (similarities * 10 - 10)).sum() / 5
     masks = sample_negatives(5, 5, None, torch.Generator())
-    torch.testing.assert_close(contrastive(similarities, *masks, scale=10.0, bias=-10.0).mean(), expected)
+    torch.testing.assert_close(logistic(similarities, *masks, scale=10.0, bias=-10.0).mean(), expected)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

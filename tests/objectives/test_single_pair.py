@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import ShapeError
-from iconotext.objectives import contrastive, draw_single_pairs, sample_negatives
+from iconotext.objectives import draw_single_pairs, hinge, sample_negatives
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 20)), min_size=1, max_size=8), st.integers(0, 2**32 - 1))
@@ -36,7 +36,7 @@ def test_the_objectives_take_the_cosines_of_single_pairs() -> None:
     cosines = torch.rand(9, 6, requires_grad=True)
     sentences, images = draw_single_pairs([4, 2, 3], [1, 3, 2], generator)
     similarities = cosines[sentences][:, images]
-    contrastive(similarities, *sample_negatives(3, 3, None, generator), negatives="hardest").mean().backward()
+    hinge(similarities, *sample_negatives(3, 3, None, generator), negatives="hardest").mean().backward()
     touched = torch.zeros(9, 6, dtype=torch.bool)
     touched[sentences[:, None], images] = True
     assert cosines.grad.any()

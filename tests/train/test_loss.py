@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from iconotext.objectives import contrastive, draw_members, intra_document, order
+from iconotext.objectives import draw_members, hinge, intra_document, order
 from iconotext.similarity.sets import set_similarities
 from iconotext.train.batches import Batch
 from iconotext.train.loss import losses_of
@@ -68,7 +68,7 @@ def test_the_sub_document_objective_compares_parts_with_whole_documents_by_half_
         ]
     )
     masks = STRANGERS[:POSITIVES], STRANGERS[:POSITIVES]
-    torch.testing.assert_close(found, contrastive(whole, *masks, margin=0.2, negatives="hardest", own=own))
+    torch.testing.assert_close(found, hinge(whole, *masks, margin=0.2, negatives="hardest", own=own))
 
 
 def test_all_of_a_document_is_the_cross_document_objective_with_half_the_margin():
