@@ -5,7 +5,7 @@
 It links the documents of every kind in the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside the checkout)
 with all evidence. For each kind it prints how many of the links of English documents show a relation, and how many each
 one: where it is likelier than not ("before"), and where it is also far above what is usual in its document ("now";
-``report/explanation.py``). The last table is what is typical: the mean log-odds over all these links, as a
+``report/shown_relations.py``). The last table is what is typical: the mean log-odds over all these links, as a
 probability.
 """
 

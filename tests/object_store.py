@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.system import object_store
+from iconotext.system import object_store as store
 
 
 class Server:
@@ -34,16 +34,16 @@ def running(monkeypatch):
         monkeypatch.setenv(f"AWS_{name}", value)
     server = Server()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.port}")
-    object_store._file_system.cache_clear()
+    store._file_system.cache_clear()
     own = S3FileSystem(endpoint_override=f"http://127.0.0.1:{server.port}", allow_bucket_creation=True)
     own.create_dir("bucket")
     own.delete_dir_contents("bucket")
     yield server
     server.stop()
-    object_store._file_system.cache_clear()
+    store._file_system.cache_clear()
 
 
 def send(folder, address):
     for path in folder.rglob("*"):
         if path.is_file():
-            object_store.write(f"{address}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+            store.write(f"{address}/{path.relative_to(folder).as_posix()}", path.read_bytes())

@@ -19,8 +19,7 @@ from iconotext.library.refinement import SETTINGS_FILE, read_refinement
 from iconotext.library.settings import read_settings
 from iconotext.read import read
 from iconotext.recipe import load_recipe
-from iconotext.scale.manifest import SETUP
-from iconotext.scale.results import find_result, has_no_links
+from iconotext.scale.results import SETUP, find_result, has_no_links
 from iconotext.system.strict_json import parse_json, parse_toml
 from iconotext.train.feature_shards import is_feature_folder
 from iconotext.train.prepared import META, open_prepared
@@ -106,7 +105,7 @@ def test_the_commands_say_it_in_one_line(tmp_path):
 
 
 OWN = {
-    "system/strict_json.py",
+    "strict_json.py",
     "corpus/builders/report.py",  # what was dumped in the same expression
     "papers/tables/rows.py",
     "corpus/formats/json_stream.py",  # values from the middle of a stream; it limits their depth itself

@@ -141,7 +141,7 @@ def test_it_ends_with_its_parent_even_amid_work(number, status):
 
 LEFT = """
 import threading, time
-from iconotext.system import worker
+from iconotext import worker
 threading.Thread(target=worker.run_isolated, args=(time.sleep, 2**30, 3600, 3600), daemon=True).start()
 while worker._worker is None or not worker._worker.ready:
     time.sleep(0.01)

@@ -9,12 +9,7 @@ import pytest
 from iconotext.errors import CorpusError
 from iconotext.evaluate import pair_vectors as module
 from iconotext.evaluate.pair_vectors import LeftOut, pair_vectors, pairs_of
-from iconotext.evaluate.retrieval import (
-    own_probabilities,
-    rank_pools,
-    refined,
-    similarities,
-)
+from iconotext.evaluate.retrieval import own_probabilities, rank_pools, refined, similarities
 from iconotext.library.refinement import Refinement, refine
 from iconotext.types import Document, Image, Sentence
 from tests.encoders import MadeUpEncoder
@@ -153,9 +148,9 @@ def test_scores_by_vectors_and_by_relations(image):
 
 
 def test_own_probabilities_are_those_of_each_text_with_its_image(image, monkeypatch):
-    from iconotext.evaluate import retrieval
+    from iconotext.evaluate import retrieval as retrieval_scores
 
-    monkeypatch.setattr(retrieval, "AT_ONCE", 4)
+    monkeypatch.setattr(retrieval_scores, "AT_ONCE", 4)
     pairs = pair_vectors(stand_in(), [pair(f"d{n}", f"Text {n}.", image(f"{n % 5}.png")) for n in range(9)])
     whole = TELLS.probabilities(pairs.texts, pairs.images)
     expected = [whole[n, image] for n, image in enumerate(pairs.image_of)]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from iconotext.errors import SettingError
-from iconotext.system import threads
+from iconotext.system import threads as cores
 from iconotext.system.threads import AHEAD, core_quota, on_cores, usable_cores
 
 
@@ -76,7 +76,7 @@ def test_threads_are_as_many_as_were_asked_for(monkeypatch):
 )
 def test_cores_are_those_that_affinity_and_quota_both_allow(quota, affinity, wanted, monkeypatch):
     monkeypatch.delenv("ICONOTEXT_THREADS", raising=False)
-    monkeypatch.setattr(threads, "core_quota", lambda: quota)
+    monkeypatch.setattr(cores, "core_quota", lambda: quota)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(affinity)), raising=False)
     assert usable_cores() == wanted
 
@@ -113,22 +113,22 @@ def test_quota_of_control_groups(groups, files, wanted, tmp_path):
 
 
 def test_threads_are_shared_out_and_the_user_may_have_fewer(monkeypatch):
-    for name in threads.OF_LIBRARIES:
+    for name in cores.OF_LIBRARIES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(threads, "usable_cores", lambda: 8)
-    assert threads.thread_shares(3) == dict.fromkeys((threads.THREADS, *threads.OF_LIBRARIES), "2")
-    assert threads.thread_shares(20)["OMP_NUM_THREADS"] == "1"
+    monkeypatch.setattr(cores, "usable_cores", lambda: 8)
+    assert cores.thread_shares(3) == dict.fromkeys((cores.THREADS, *cores.OF_LIBRARIES), "2")
+    assert cores.thread_shares(20)["OMP_NUM_THREADS"] == "1"
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("MKL_NUM_THREADS", "dynamic")
-    assert threads.thread_shares(1) == dict.fromkeys(threads.OF_LIBRARIES, "1") | {threads.THREADS: "8"}
+    assert cores.thread_shares(1) == dict.fromkeys(cores.OF_LIBRARIES, "1") | {cores.THREADS: "8"}
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
-    assert threads.thread_shares(2)["OMP_NUM_THREADS"] == "4"
+    assert cores.thread_shares(2)["OMP_NUM_THREADS"] == "4"
 
 
 def test_other_variables_are_put_back(monkeypatch):
     monkeypatch.setenv("ONE", "1")
     monkeypatch.delenv("TWO", raising=False)
-    with threads.environment({"ONE": "x"}, "TWO"):
+    with cores.environment({"ONE": "x"}, "TWO"):
         assert os.environ["ONE"] == "x"
         os.environ["TWO"] = "y"
     assert os.environ["ONE"] == "1"

@@ -16,11 +16,10 @@ from iconotext.errors import DocumentError, FeatureError, LibraryError, SettingE
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import kind_of
-from iconotext.library.files import image_date
+from iconotext.library.changes import image_date
+from iconotext.library.commit import PLACES, held_ledger
 from iconotext.library.items import Place, Said
-from iconotext.library.ledger import held_ledger
 from iconotext.library.models import DocumentLinker, default_pooled
-from iconotext.library.rows import PLACES
 from iconotext.library.search import Query, search
 from iconotext.library.store import Library, check_new, describe, open_library, quoted
 from iconotext.library.update import add_paths, remove_from_library
@@ -64,7 +63,7 @@ def test_a_folder_of_pictures_becomes_a_library_that_answers(photos, lib):
     assert [Path(result.image).name for result in found] == ["green.png"]
     assert found[0].similarity == pytest.approx(1, abs=1e-3)
     assert found[0].document is None
-    assert files(lib) == ["ledger.sqlite", "library.json", "pictures.lance"]
+    assert files(lib) == ["ledger.sqlite", "library.json", "pictures.lance", "sums.json"]
 
 
 @pytest.mark.slow
@@ -383,6 +382,7 @@ def test_errors_of_lancedb_are_one_short_line(photos, lib):
     with pytest.raises(LibraryError, match="cannot be read or written") as told:
         library.count("nonsense(")
     assert ".rs" not in str(told.value)
+    (lib / "sums.json").unlink()  # as libraries were made before
     for file in (lib / "pictures.lance" / "data").iterdir():
         file.write_bytes(b"broken")
     with pytest.raises(LibraryError, match="cannot be read or written") as told:

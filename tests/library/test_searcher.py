@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from iconotext.errors import ImageError, LibraryError
-from iconotext.library import search
+from iconotext.library import search as searcher
 from iconotext.library.search import Query, Searcher
 from iconotext.library.store import open_library
 from tests.library.library_fakes import Colours, Relations, paint, update
@@ -30,9 +30,9 @@ def loaded(monkeypatch):
         return Colours(open_library_space[0]).encoder()
 
     open_library_space = ["colours"]
-    monkeypatch.setattr(search, "library_encoder", load)
-    monkeypatch.setattr(search, "relation_model_of", lambda name: None)
-    monkeypatch.setattr(search, "init_folder", Path)
+    monkeypatch.setattr(searcher, "library_encoder", load)
+    monkeypatch.setattr(searcher, "relation_model_of", lambda name: None)
+    monkeypatch.setattr(searcher, "init_folder", Path)
     return models, open_library_space
 
 
@@ -87,11 +87,11 @@ def test_an_example_is_compared_by_what_it_shows(lib, tmp_path, loaded):
 def test_relations_are_those_of_the_library(lib, tmp_path, loaded, monkeypatch):
     assert Searcher(lib).relations == ()
     update(tmp_path / "other", tmp_path / "photos", relations=Relations())
-    monkeypatch.setattr(search, "relation_model_of", lambda name: Relations())
+    monkeypatch.setattr(searcher, "relation_model_of", lambda name: Relations())
     searches = Searcher(tmp_path / "other")
     assert searches.relations == ("Visible", "Story")
     answer = searches.find(Query("a red story", relation="story"))
     assert answer.query.relation == "Story"
     assert answer.note is None
-    assert searches.find(Query("Das ist ein rotes Boot, und das hier ist der Hafen.")).note == search.NOT_ENGLISH
+    assert searches.find(Query("Das ist ein rotes Boot, und das hier ist der Hafen.")).note == searcher.NOT_ENGLISH
     assert open_library(tmp_path / "other").settings.relations == ("Visible", "Story")

@@ -14,8 +14,8 @@ import pytest
 
 from iconotext.errors import ImageError, LibraryError, StoreError
 from iconotext.library.candidates import make_filters
+from iconotext.library.commit import Ledger
 from iconotext.library.items import file_of, member_content
-from iconotext.library.ledger import Ledger
 from iconotext.library.models import DocumentLinker
 from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page
@@ -26,7 +26,7 @@ from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
 from iconotext.serve import searching
-from iconotext.system import object_store
+from iconotext.system import object_store as store
 from iconotext.types import Member
 from tests.library.library_fakes import Colours, EveryLink, link_every, update
 from tests.object_store import running, send
@@ -448,16 +448,16 @@ def test_shards_of_a_store_are_added_and_their_pictures_shown_from_there(shards,
         only = Query("red", anyway=True, top=20, filters=make_filters(Path("s3://bucket/in/0.tar").parent))
         assert len(search(library, only, Colours().encoder())) == (7 if what == "results" else 8)
         gone = Path("s3://bucket/out/0.parquet" if what == "results" else "s3://bucket/in/0.jsonl")
-        object_store.remove(str(gone).replace(":/", "://"))
+        store.remove(str(gone).replace(":/", "://"))
         if what == "shards":
-            object_store.remove("s3://bucket/in/0.tar")
+            store.remove("s3://bucket/in/0.tar")
         report = update(lib, link=link)
         assert (report.removed, report.added, report.failures) == (3, 0, [])
         (problem,) = update(tmp_path / "other", Path("s3://bucket/nothing"), link=link).failures
         assert problem[0] == "s3://bucket/nothing"
         assert problem[1].startswith("no shard is there")
     assert remove_from_library(lib, [root]).removed == 5
-    monkeypatch.setattr(object_store, "PATIENCE", 0.3)
+    monkeypatch.setattr(store, "PATIENCE", 0.3)
     with pytest.raises(StoreError, match="did not answer"):
         update(lib, root, link=link)
     assert member_content(Member("s3://bucket/in/1.tar", 0, 10), "x") is None

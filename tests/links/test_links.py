@@ -9,13 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.decide.choose import SELECTIONS, choose_links, in_order
-from iconotext.decide.combine import (
-    EXPLICIT_PRECISION,
-    Coefficients,
-    combine,
-    load_coefficients,
-    weigh_evidence,
-)
+from iconotext.decide.combine import EXPLICIT_PRECISION, Coefficients, combine, load_coefficients, weigh_evidence
 from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.gather import DocumentEvidence
 from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine

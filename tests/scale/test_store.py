@@ -17,7 +17,7 @@ from iconotext.scale.run import link_shards
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
-from iconotext.system import object_store
+from iconotext.system import object_store as store
 from tests.object_store import running, send
 from tests.scale.conftest import LINKING, png, row, write_jsonl, write_tar
 from tests.scale.test_run import contents, link, start
@@ -32,59 +32,56 @@ def server(monkeypatch):
 
 
 def fetch(address):
-    return {
-        each.address.removeprefix(f"{address}/"): object_store.read_bytes(each.address)
-        for each in object_store.entries(address)
-    }
+    return {each.address.removeprefix(f"{address}/"): store.read_bytes(each.address) for each in store.entries(address)}
 
 
 def test_files_and_objects_are_the_same_to_the_rest(server, tmp_path):
     for folder in (str(tmp_path / "f"), "s3://bucket/f"):
-        assert object_store.entries(folder) == []
-        assert object_store.entry(f"{folder}/b/x") is None
-        assert object_store.read_bytes(f"{folder}/b/x") is None
-        object_store.write(f"{folder}/b/x", b"hello")
-        object_store.write(f"{folder}/a", b"")
-        object_store.write(f"{folder}/.hidden", b"")
-        object_store.write(f"{folder}/.hidden too/x", b"")
-        assert [(each.address, each.size) for each in object_store.entries(folder)] == [
+        assert store.entries(folder) == []
+        assert store.entry(f"{folder}/b/x") is None
+        assert store.read_bytes(f"{folder}/b/x") is None
+        store.write(f"{folder}/b/x", b"hello")
+        store.write(f"{folder}/a", b"")
+        store.write(f"{folder}/.hidden", b"")
+        store.write(f"{folder}/.hidden too/x", b"")
+        assert [(each.address, each.size) for each in store.entries(folder)] == [
             (f"{folder}/a", 0),
             (f"{folder}/b/x", 5),
         ]
-        known = object_store.entry(f"{folder}/b/x")
+        known = store.entry(f"{folder}/b/x")
         assert known is not None
         assert abs(known.modified - time.time_ns()) < 600e9
-        assert object_store.entry(f"{folder}/b") is None
-        assert object_store.read_bytes(f"{folder}/b/x", 2) == b"he"
-        with object_store.at_hand(f"{folder}/b/x", f"{folder}/a") as files:
+        assert store.entry(f"{folder}/b") is None
+        assert store.read_bytes(f"{folder}/b/x", 2) == b"he"
+        with store.at_hand(f"{folder}/b/x", f"{folder}/a") as files:
             assert [file.read_bytes() for file in files] == [b"hello", b""]
             assert [file.name for file in files] == ["x", "a"]
-        with object_store.target(f"{folder}/c") as file:
+        with store.target(f"{folder}/c") as file:
             file.write_bytes(b"made")
-        assert object_store.read_bytes(f"{folder}/c") == b"made"
+        assert store.read_bytes(f"{folder}/c") == b"made"
         for _ in range(2):
-            object_store.remove(f"{folder}/c")
-            assert object_store.read_bytes(f"{folder}/c") is None
-        object_store.write(f"{folder}/x.gz", b"as it is")  # whatever its name says
-        with object_store.target(f"{folder}/y.gz") as file:
+            store.remove(f"{folder}/c")
+            assert store.read_bytes(f"{folder}/c") is None
+        store.write(f"{folder}/x.gz", b"as it is")  # whatever its name says
+        with store.target(f"{folder}/y.gz") as file:
             file.write_bytes(b"as it is")
         for name in "xy":
             assert fetch(folder)[f"{name}.gz"] == b"as it is"
-            with object_store.at_hand(f"{folder}/{name}.gz") as (file,):
+            with store.at_hand(f"{folder}/{name}.gz") as (file,):
                 assert file.read_bytes() == b"as it is"
-            files, path = object_store.located(f"{folder}/{name}.gz")
+            files, path = store.located(f"{folder}/{name}.gz")
             assert files.get_file_info(path).size == 8
-        assert object_store.lies_in(f"{folder}/c", folder)
-        assert not object_store.lies_in(f"{folder}er/c", folder)
+        assert store.lies_in(f"{folder}/c", folder)
+        assert not store.lies_in(f"{folder}er/c", folder)
 
 
 def test_what_a_store_refuses_is_said_at_once(server):
     with pytest.raises(StoreError, match=r"the store refuses: .*NO_SUCH_BUCKET"):
-        object_store.write("s3://no-such-bucket/x", b"")
-    with pytest.raises(StoreError, match="is not there any more"), object_store.at_hand("s3://bucket/gone"):
+        store.write("s3://no-such-bucket/x", b"")
+    with pytest.raises(StoreError, match="is not there any more"), store.at_hand("s3://bucket/gone"):
         pass
     with pytest.raises(StoreError, match="no store that pyarrow reaches"):
-        object_store.entry("gopher://x/y")
+        store.entry("gopher://x/y")
     with pytest.raises(CorpusError, match="no shard is there"):
         find_shards(["s3://bucket/nothing"])
 
@@ -131,7 +128,7 @@ def test_a_store_gives_the_bytes_that_this_machine_gives(server, tmp_path):
         name: made[name] for name in made if name.endswith(".jsonl") or name == "_run.json"
     }.items() <= fetched.items()
     assert link("s3://bucket/in", "s3://bucket/out")["made"] == 0
-    object_store.write("s3://bucket/out/b.jsonl", b"half")
+    store.write("s3://bucket/out/b.jsonl", b"half")
     assert link("s3://bucket/in", "s3://bucket/out")["made"] == 1
     assert fetch("s3://bucket/out") == fetched
 
@@ -166,10 +163,10 @@ def test_a_store_that_is_away_is_asked_again_and_then_the_same_goes_on(server, t
     stage.__dict__["linker"] = linked_stage.linker
     stage.run(shards[0])
     server.stop()
-    monkeypatch.setattr(object_store, "PATIENCE", 1.0)
+    monkeypatch.setattr(store, "PATIENCE", 1.0)
     with pytest.raises(StoreError, match=r"did not answer for 1 seconds .* the same command goes on from there"):
         stage.run(shards[1])
-    monkeypatch.setattr(object_store, "PATIENCE", 600.0)
+    monkeypatch.setattr(store, "PATIENCE", 600.0)
     back = threading.Timer(2, server.start)
     back.start()
     stage.run(shards[1])
@@ -187,7 +184,7 @@ def test_a_store_that_is_away_for_a_while_stops_nothing(server, tmp_path):
     for attempt in range(20):  # begun anew where it was quicker
         out = f"s3://bucket/out{attempt}"
         process = start(tmp_path, "s3://bucket/in", out)
-        while process.poll() is None and not object_store.entries(out):
+        while process.poll() is None and not store.entries(out):
             time.sleep(0.1)
         server.stop()
         while process.poll() is None and "the store did not answer" not in (tmp_path / "log").read_text():

@@ -17,12 +17,12 @@ from starlette.requests import Request
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.serve import collections
+from iconotext.serve.app import Events
 from iconotext.serve.collections import received
-from iconotext.serve.events import Events
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import Pool
 from iconotext.serve.settings import ServeSettings
-from iconotext.serve.store import Store
+from iconotext.serve.store import Saved, Store
 from iconotext.serve.uploads import form_name, place_of, save_files
 from tests.serve.conftest import awaited, multipart
 
@@ -226,6 +226,7 @@ def test_two_uploads_are_unpacked_at_once_and_no_more(tmp_path, monkeypatch):
         most.append(len(at_once))
         two.wait()  # only if two are unpacked at once does either end
         at_once.pop()
+        return Saved()
 
     async def six():
         await asyncio.gather(*(received(sent(), tmp_path, jobs) for _ in range(6)))

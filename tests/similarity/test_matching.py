@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.optimize import linear_sum_assignment
 
-from iconotext.similarity.assignment import best_matching
+from iconotext.similarity.matching import best_matching
 
 SHAPES = array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=9)
 

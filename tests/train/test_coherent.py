@@ -15,7 +15,8 @@ from iconotext.evaluate.metrics import average_precision
 from iconotext.evaluate.retrieval import ranks_of
 from iconotext.recipe import load_recipe
 from iconotext.train import loop
-from iconotext.train import validate as validate_module
+from iconotext.train import loop as step_module
+from iconotext.train import validate as pair_scores
 from iconotext.train.batches import epoch_batches, load_batch
 from iconotext.train.loop import new_model
 from iconotext.train.loss import batch_loss
@@ -262,15 +263,15 @@ def test_epochs_are_chosen_by_the_measure_of_the_test_in_equal_pools(corpus, tmp
         pools.append(similarities.shape[1])
         return ranks_of(similarities, true)
 
-    monkeypatch.setattr(validate_module, "POOL", 20)  # of the 32 pairs that validate
+    monkeypatch.setattr(pair_scores, "POOL", 20)  # of the 32 pairs that validate
     monkeypatch.setattr(retrieval_module, "ranks_of", seen)
     prepared = prepare(recipe(), [corpus], tmp_path / "arrays")
     model = new_model(recipe(), prepared).model
     model.eval()
     found = validation_median_rank(model, prepared, recipe(), torch.device("cpu"))
     assert pools == [20] * 10
-    pairs = validate_module.split_pairs(model, prepared, recipe(), "validation", torch.device("cpu"))
-    assert found == validate_module.pair_figures(model, pairs, ())["median_rank"]
+    pairs = pair_scores.split_pairs(model, prepared, recipe(), "validation", torch.device("cpu"))
+    assert found == pair_scores.pair_figures(model, pairs, ())["median_rank"]
 
 
 def test_the_mean_of_the_relations_divides_the_printed_weights_by_their_sum(corpus, tmp_path):
@@ -323,7 +324,7 @@ def same(first, second) -> bool:
 @pytest.mark.kill
 def test_killed_in_an_epoch_it_ends_with_the_same_model_statistics_of_batch_norms_included(corpus, trained, tmp_path,
                                                                                           monkeypatch):  # fmt: skip
-    real, steps = loop.training_step, []
+    real, steps = step_module.training_step, []
 
     def killed(*arguments, **named):
         steps.append(named["step"])

@@ -15,6 +15,7 @@ from iconotext.encoders.folder import load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError, TrainingError
 from iconotext.system.files import locked
 from iconotext.train import loop, loss, train
+from iconotext.train import loop as step
 from iconotext.train.checkpoint import CHECKPOINT, LOCK, Progress, load_checkpoint
 from iconotext.train.parallel import _original
 from iconotext.train.prepared import open_prepared
@@ -146,13 +147,13 @@ class Stop(Exception):
 class StopAt:
     """A watcher that stops the run at a step."""
 
-    def __init__(self, epoch, loop):
-        self.at = (epoch, loop)
+    def __init__(self, epoch, step):
+        self.at = (epoch, step)
         self.seen = []
 
-    def loop(self, epoch, loop, steps, loss):
-        self.seen.append((epoch, loop))
-        if (epoch, loop) == self.at:
+    def step(self, epoch, step, steps, loss):
+        self.seen.append((epoch, step))
+        if (epoch, step) == self.at:
             raise Stop
 
     def epoch(self, row):
@@ -293,11 +294,11 @@ def test_one_process_at_a_time(corpus, tmp_path):
 
 @pytest.mark.parametrize("epochs", [0, 2])
 def test_a_loss_that_is_no_number_leaves_the_best_model(corpus, tmp_path, monkeypatch, epochs):
-    real = loop.training_step
+    real = step.training_step
 
-    def broken(*arguments, epoch, loop, rate):
-        losses = real(*arguments, epoch=epoch, step=loop, rate=rate)
-        return losses * float("nan") if epoch == epochs and loop == 1 else losses
+    def broken(*arguments, epoch, step, rate):
+        losses = real(*arguments, epoch=epoch, step=step, rate=rate)
+        return losses * float("nan") if epoch == epochs and step == 1 else losses
 
     monkeypatch.setattr(loop, "training_step", broken)
     kept = "best model so far .epoch [12]. is in" if epochs else "no epoch was finished, so there is no model"
@@ -330,7 +331,7 @@ def test_memory_that_runs_out_leaves_the_best_model_and_the_run_goes_on(corpus, 
             raise error
         return real(*arguments, epoch=epoch, generator=generator)
 
-    monkeypatch.setattr(loop, "batch_loss", broken)
+    monkeypatch.setattr(step, "batch_loss", broken)
     with pytest.raises(TrainingError, match=r"memory ran out in epoch 2; the best model so far \(epoch 1\).*batch"):
         train(small_recipe(), [corpus], tmp_path / "model")
     assert load_model(tmp_path / "model").vocabulary is not None
@@ -340,7 +341,7 @@ def test_memory_that_runs_out_leaves_the_best_model_and_the_run_goes_on(corpus, 
 
 
 def test_other_errors_stay_as_they_are(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "batch_loss", lambda *a, **k: (_ for _ in ()).throw(RuntimeError("a memory format")))
+    monkeypatch.setattr(step, "batch_loss", lambda *a, **k: (_ for _ in ()).throw(RuntimeError("a memory format")))
     with pytest.raises(RuntimeError, match=r"^a memory format$") as caught:
         train(small_recipe(), [corpus], tmp_path / "model")
     assert not isinstance(caught.value, TrainingError)

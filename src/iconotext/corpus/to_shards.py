@@ -17,7 +17,7 @@ from iconotext.corpus.row import row_of
 from iconotext.corpus.store import repeated_id
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.extras import require
-from iconotext.system.files import open_atomic, reporting_full_disk
+from iconotext.system.files import open_atomic, reporting_full_disk, write_error
 from iconotext.types import Document, Image
 
 DOCUMENTS = 1000
@@ -76,7 +76,7 @@ def write_shards(documents: Iterable[Document], folder: Path, *, size: int = DOC
             work = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
             (shards := work / "shards").mkdir()  # with usual permissions, unlike a temporary folder
         except OSError as error:
-            raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
+            raise write_error(folder, error) from error
         try:
             rest = iter(documents)
             for first in rest:

@@ -15,7 +15,7 @@ import numpy as np
 
 from iconotext.decide.combine import Combination
 from iconotext.errors import SettingError
-from iconotext.similarity.assignment import best_matching
+from iconotext.similarity.matching import best_matching
 from iconotext.types import Document, Link, LinkedDocument
 
 if TYPE_CHECKING:

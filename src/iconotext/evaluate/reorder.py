@@ -24,7 +24,7 @@ from iconotext.evidence.layout import places
 from iconotext.evidence.reference import unlabelled
 from iconotext.evidence.words import stems
 from iconotext.features.ocr import with_lines
-from iconotext.similarity.assignment import best_matching
+from iconotext.similarity.matching import best_matching
 from iconotext.types import Document, Evidence
 
 if TYPE_CHECKING:

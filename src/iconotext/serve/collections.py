@@ -53,7 +53,7 @@ FILES = {"requestBody": {"required": True, "content": {"multipart/form-data": {"
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The answers other than the good one that a route may give: of the guard, to a body that is none, and others."""
-    return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, 422, *codes)}
+    return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, 422, 507, *codes)}
 
 
 def sends(kinds: Sequence[str], *codes: int) -> dict[str, Any]:
@@ -82,7 +82,9 @@ async def received(request: Request, folder: Path, jobs: Jobs) -> tuple[str, Sav
                 saved = await run_in_threadpool(save_files, files, folder, jobs.settings)
         except IconotextError as error:
             raise HTTPException(400, str(error).replace(f"{folder}/", "")) from None
-        return _name([name for name, _ in files]), saved
+        refused = {name for name, _ in saved.refused}
+        names = [name for name, _ in files]
+        return _name([name for name in names if shortened(readable(name), 255) not in refused] or names), saved
 
 
 router = APIRouter(prefix="/v1", tags=["collections"])
@@ -253,7 +255,8 @@ async def _exported(
     """Export the verdicts of a collection as a file."""
     judged = jobs.judged(collection.id)
     if not judged:
-        raise HTTPException(409, "nobody has judged a picture yet")
+        said = "every picture that was judged is undecided: as many say one as another"
+        raise HTTPException(409, said if jobs.store.reviewers(collection.id) else "nobody has judged a picture yet")
     entries = [entry for entry in jobs.store.entries(collection.id) if entry.id in judged]
     items = [(jobs.place(collection, entry), entry.digest or "", judged[entry.id]) for entry in entries]
     return await sent_once(jobs, name, kind, write, items, collection.name, *more)
@@ -284,7 +287,7 @@ async def sent_once(
 
 def _name(files: Sequence[str]) -> str:
     """The name of a collection of files: that of their folder, or else of the first document among them."""
-    paths = [name.replace("\\", "/") for name in files]
+    paths = [name.replace("\\", "/").strip("/") for name in files]
     documents = [path for path in paths if PurePosixPath(path).suffix.lower() in {".zip", *SUFFIXES}] or paths
     more = f" and {len(documents) - 1:,} more" if len(documents) > 1 and "/" not in documents[0] else ""
     return shortened(readable(documents[0].split("/")[0]), 80 - len(more)) + more

@@ -27,6 +27,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from iconotext.errors import FullDiskError
 from iconotext.plain_text import data_size
 from iconotext.serve.settings import ServeSettings, is_loopback
 from iconotext.serve.store import Store
@@ -64,9 +65,9 @@ class Access:
             found = [known for known in self._tokens if hmac.compare_digest(known, digest(token))]
             if not found:
                 return None
+            cookie = secrets.token_urlsafe(32)
+            self._store.add_session(digest(cookie))  # where that fails, the address still works
             self._tokens.remove(found[0])
-        cookie = secrets.token_urlsafe(32)
-        self._store.add_session(digest(cookie))
         self.on_use()
         return cookie
 
@@ -158,6 +159,8 @@ HEADERS = {
 }
 SAFE = ("GET", "HEAD")
 
+FULL = "The disk of the server is full, so nothing was saved: free some space there, then do the same again.\n"
+
 REFUSED = (
     "This server answers to the address that it printed. Each address works once: take the newest one from the "
     "terminal where iconotext serve runs.\n"
@@ -179,7 +182,10 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         send = _with_headers(send)
-        answer = self._refusal(scope)
+        try:
+            answer = self._refusal(scope)
+        except FullDiskError:
+            answer = _said(scope, FULL, 507)
         if answer is not None:
             await answer(scope, receive, send)
             return
@@ -258,7 +264,7 @@ def _from_here(headers: dict[str, str], host: str) -> bool:
     if site is not None and site not in ("same-origin", "none"):
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    return origin is None or origin.partition("://")[2].lower() == host.lower()
 
 
 def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from iconotext.errors import IconotextError, ImageError
 from iconotext.report.embedded import embed
+from iconotext.system.files import reporting_full_disk
 from iconotext.system.processes import Child, GoneError
 from iconotext.types import Image
 
@@ -203,7 +204,8 @@ def serve(pipe: Connection) -> None:
 
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
-        return True, function(*arguments)
+        with reporting_full_disk("a file of the server"):
+            return True, function(*arguments)
     except IconotextError as error:
         return False, error
     except Exception as error:

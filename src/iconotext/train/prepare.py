@@ -19,10 +19,10 @@ from iconotext.corpus.convert import region_path, table_path
 from iconotext.corpus.split import Shares, at_least_two
 from iconotext.corpus.store import read_corpus
 from iconotext.encoders.folder import VOCABULARY
-from iconotext.errors import CorpusError, OutputError, TrainingError
+from iconotext.errors import CorpusError, TrainingError
 from iconotext.features.region_files import files_beside
 from iconotext.recipe import Recipe
-from iconotext.system.files import locked, open_atomic, write_text
+from iconotext.system.files import locked, open_atomic, write_error, write_text
 from iconotext.system.strict_json import parse_json
 from iconotext.train.prepare_inputs import (
     ImageRows,
@@ -189,7 +189,7 @@ def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], No
             shutil.rmtree(folder, ignore_errors=True)
             work.rename(folder)
         except OSError as error:
-            raise OutputError(f"cannot write {error.filename or work}: {error.strerror or error}") from error
+            raise write_error(error.filename or work, error) from error
         return open_prepared(folder)
 
 

@@ -14,14 +14,7 @@ from hypothesis import strategies as st
 
 from iconotext import read_all, read_corpus
 from iconotext.corpus.builders.fetched import SUFFIXES, Fetched, name_of, saved_image, suffix_of
-from iconotext.corpus.builders.folder import (
-    BARE,
-    UNREAD,
-    Settings,
-    _read,
-    documents,
-    images_folder,
-)
+from iconotext.corpus.builders.folder import BARE, UNREAD, Settings, _read, documents, images_folder
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.split import Shares, at_least_two

@@ -15,6 +15,7 @@ from iconotext.corpus.builders.report import dropped_path, report_path
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.errors import CorpusError, ImageError
 from iconotext.papers.datasets import diy
+from iconotext.papers.datasets import diy as imgur_album
 from iconotext.papers.datasets.diy import image_hash
 
 LONG = "Here is the old door of oak."
@@ -271,7 +272,7 @@ def test_imgurs_placeholder_is_no_picture(tmp_path, monkeypatch):
     data = path.read_bytes()
     import hashlib
 
-    monkeypatch.setattr(diy, "PLACEHOLDER", (len(data), hashlib.md5(data).hexdigest()))
+    monkeypatch.setattr(imgur_album, "PLACEHOLDER", (len(data), hashlib.md5(data).hexdigest()))
     assert image_hash(str(path))["rule"] == "picture missing"
     assert image_hash(str(tmp_path / "none.png"))["rule"] == "picture missing"
 

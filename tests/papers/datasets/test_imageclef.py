@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iconotext.errors import CorpusError, DocumentError
-from iconotext.papers.datasets.wiki import (
-    article_images,
-    article_markup,
-    files_in,
-    image_place,
-    part_of,
-    read_image,
-)
+from iconotext.papers.datasets.wiki import article_images, article_markup, files_in, image_place, part_of, read_image
 
 HEAD = '<?xml version="1.0" encoding="UTF-8" ?>\n'
 

@@ -374,9 +374,9 @@ def test_the_same_vote_from_many_threads_counts_once(tmp_path):
 def test_what_fails_within_a_transaction_leaves_nothing(tmp_path, monkeypatch):
     path = study(tmp_path)
     before = path.read_bytes()
-    from iconotext.papers.studies import study as study_module
+    from iconotext.papers.studies import study as voting
 
-    monkeypatch.setattr(study_module, "_ROOM", "DELETE FROM nothing")
+    monkeypatch.setattr(voting, "_ROOM", "DELETE FROM nothing")
     with pytest.raises(StudyError, match="cannot be written"):
         next_pair(path, "ann")
     assert path.read_bytes() == before

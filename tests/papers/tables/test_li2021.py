@@ -11,13 +11,11 @@ import pytest
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.results import Scored, evaluate, read_results
 from iconotext.papers.published import published_facts
-from iconotext.papers.tables import agreement
-from iconotext.papers.tables.comparison import Comparison
-from iconotext.papers.tables.folder import runs_of
-from iconotext.papers.tables.results_grid import compare_rows
+from iconotext.papers.tables import agreement as document_vectors
+from iconotext.papers.tables.links import compare_rows
 from iconotext.papers.tables.rows import find_table
-from iconotext.papers.tables.runner import reproduce
-from iconotext.papers.tables.runs import Arrays
+from iconotext.papers.tables.runner import Comparison, reproduce
+from iconotext.papers.tables.runs import Arrays, runs_of
 from iconotext.recipe import load_recipe, shipped_recipes
 from iconotext.train.prepared import open_prepared
 from tests.papers.tables.test_hessel2019 import SMALL as SMALL_HESSEL
@@ -476,7 +474,9 @@ def test_bias(tmp_path, in_process, monkeypatch):
 @pytest.mark.training
 def test_too_few_documents_for_the_regression(tmp_path, in_process, monkeypatch):
     corpus = write_synthetic(tmp_path / "c", 20)
-    monkeypatch.setattr(agreement, "_sentence_vectors", lambda *_: lambda texts: np.ones((len(texts), 2), np.float32))
+    monkeypatch.setattr(
+        document_vectors, "_sentence_vectors", lambda *_: lambda texts: np.ones((len(texts), 2), np.float32)
+    )
     done = again("li2021/bias", corpus, tmp_path / "out")
     assert done.results["explained"] is None
     assert "The regression is not possible here: 4 documents are too few" in (tmp_path / "out/table.md").read_text()

@@ -15,7 +15,7 @@ import pytest
 
 from iconotext.errors import SettingError
 from iconotext.papers.tables.runs import run_jobs
-from iconotext.system import threads
+from iconotext.system import threads as cores
 from iconotext.system.files import write_text
 from iconotext.system.processes import Child
 from iconotext.train.parallel import _in_process
@@ -177,8 +177,8 @@ def _until(condition):
 
 @pytest.mark.slow
 def test_a_process_has_its_share_of_threads(tmp_path, monkeypatch):
-    monkeypatch.setattr(threads, "usable_cores", lambda: 6)
-    for name in threads.OF_LIBRARIES:
+    monkeypatch.setattr(cores, "usable_cores", lambda: 6)
+    for name in cores.OF_LIBRARIES:
         monkeypatch.delenv(name, raising=False)
     watch = Seen()
     run_jobs([("a", None)], environment, at_once=2, logs=tmp_path / "logs", watch=watch)

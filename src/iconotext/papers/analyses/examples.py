@@ -23,7 +23,7 @@ from iconotext.plain_text import readable
 from iconotext.report.embedded import embed
 from iconotext.report.flow import title
 from iconotext.report.page import filled
-from iconotext.similarity.assignment import best_matching
+from iconotext.similarity.matching import best_matching
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
