@@ -15,10 +15,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/iconotext"
-WALK = ("read", "features", "embed", "similarity", "links", "report", "encoder", "pipeline")
+WALK = ("read", "features", "encoders", "evidence", "decide", "run", "linker", "report")
 """What a document passes on its way to a page; drawn in another colour."""
 
-EVERYWHERE = ("errors", "types", "write", "plain_text", "strict_json", "extras", "worker")
+EVERYWHERE = ("errors", "types", "system", "plain_text", "extras")
 """What nearly everything imports: boxes without lines, below."""
 
 WIDTH, HEIGHT, GAP_X, GAP_Y = 190, 50, 16, 40

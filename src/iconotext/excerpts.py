@@ -68,7 +68,7 @@ class Context:
         by: How the sentences were chosen: ``links``; ``score``, if no sentence is likely enough to be linked;
             ``place``, the nearest ones, if nothing else is known; ``nothing`` if there are none.
         confidence: Of its best link.
-        relation: The relation of its best link, if one stands out; see ``report.shown_relations``.
+        relation: The relation of its best link, if one stands out; see ``report.explanation``.
         sentences: Whole sentences, in reading order.
         text: Their texts; a line for each stretch of consecutive sentences.
     """
@@ -90,7 +90,7 @@ class Context:
     text: str
 
     card_in_notebook: ClassVar[Callable[[Context], str]]
-    """Makes the HTML that notebooks show: ``report.context_card``. The package sets it."""
+    """Makes the HTML that notebooks show: ``report.context.context_card``. The package sets it."""
 
     def _repr_html_(self) -> str:
         return type(self).card_in_notebook(self)

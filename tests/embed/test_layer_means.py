@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iconotext.encoders.relation_model import KIND, LayerMeans
+from iconotext.encoders.relation_model import MEANS_KIND, LayerMeans
 from iconotext.features import FeatureCache
 from iconotext.features.minilm import MiniLM
 
@@ -40,5 +40,5 @@ def test_the_cache_is_asked_first_and_gives_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr(MiniLM, "with_layers", lambda *given: pytest.fail("encoded again"))
     again = LayerMeans(cache)
     np.testing.assert_array_equal(again.encode([TEXTS[0], TEXTS[0], TEXTS[2]]), first)
-    assert KIND == "layer-means"
+    assert MEANS_KIND == "layer-means"
     cache.close()

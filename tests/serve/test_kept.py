@@ -12,8 +12,8 @@ from iconotext.decide.combine import weigh
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import gather_evidence
 from iconotext.evidence.habit import Habit
-from iconotext.serve import learn as module
-from iconotext.serve.learn import ABOUT, ARRAYS, keep, kept
+from iconotext.serve import kept as module
+from iconotext.serve.kept import ABOUT, ARRAYS, keep, kept
 from iconotext.types import Document, Image, Sentence
 from tests.links.texts import encode
 

@@ -190,7 +190,7 @@ def convert_corpus(
     Args:
         target: The file to write, or the folder for the released format.
         to: The format; None to choose by the name of the target.
-        links: Model that links the documents first: see ``corpus.linked``. None keeps the existing links.
+        links: Model that links the documents first: see ``linked_corpus``. None keeps the existing links.
         features: Image backbone with which to compute ``features.npy`` and ``id2row.json`` beside the target.
 
     Raises:

@@ -231,5 +231,5 @@ def _spread(seen: SeenImages, problems: tuple[str | None, ...]) -> ImageFeatures
 
 
 def _placeless(name: str) -> str:
-    """A name from ``features.fingerprint.folder_name`` without the folder; other names unchanged."""
+    """A name from ``features.model_folder.folder_name`` without the folder; other names unchanged."""
     return re.sub(r"^[^/]*@(?=[0-9a-f]{16}(?:/|$))", "@", name)

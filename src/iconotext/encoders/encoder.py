@@ -1,7 +1,7 @@
 """Encoders: turn sentences and images into vectors, and a document into its matrix of similarities.
 
 There are three kinds, with the same methods: a trained model (``embed.trained``), a dual encoder such as CLIP
-(``features.towers`` in the space of ``embed.space``), and the concept bridge, which needs no training
+(``features.huggingface`` in the space of ``encoders.space``), and the concept bridge, which needs no training
 (``embed.bridge``).
 """
 

@@ -1,6 +1,6 @@
 """Searches a library: the pictures that match a sentence or a picture best, with their relations to the sentence.
 
-The models are arguments here; ``library.searcher`` loads those that the library was made with.
+The models are arguments here; ``Searcher`` loads those that the library was made with.
 """
 
 from __future__ import annotations

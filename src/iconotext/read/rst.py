@@ -1,4 +1,4 @@
-"""reStructuredText → blocks, by docutils; what Sphinx adds to it is in ``sphinx.py``."""
+"""reStructuredText → blocks, by docutils, with the roles and directives that Sphinx adds."""
 
 from __future__ import annotations
 
