@@ -1,6 +1,6 @@
 """How well each kind of evidence finds the sentence that cites a figure, and the fit of all that is learned from them.
 
-    python benchmarks/evidence.py words            writes src/iconotext/links/word_counts.txt
+    python benchmarks/evidence.py words            writes src/iconotext/evidence/word_counts.txt
     python benchmarks/evidence.py fit              writes matcher.safetensors, habit.json and coefficients.json there
     python benchmarks/evidence.py report           the tables below
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "src" / "iconotext" / "links"
+EVIDENCE, DECIDE = (ROOT / "src" / "iconotext" / room for room in ("evidence", "decide"))
 FILES = ("cited/cited.jsonl", "textbook/cited.jsonl", "cited_text/openstax.jsonl")
 MOST = 40  # documents of a book that the weights are fitted on: books of fourteen sizes count nearly alike
 LEAST = 3  # sections that a word must stand in to be counted
@@ -149,19 +149,19 @@ def count_words(documents: Sequence[Document]) -> None:
     sections = [d for d in documents if "generator" not in d.meta]
     counts = Counter(word for d in sections for word in {w for s in d.sentences for w in stems(s.text)})
     lines = [f"{word} {count}" for word, count in sorted(counts.items()) if count >= LEAST]
-    write_text(TARGET / "word_counts.txt", "\n".join([str(len(sections)), *lines]) + "\n", force=True)
+    write_text(EVIDENCE / "word_counts.txt", "\n".join([str(len(sections)), *lines]) + "\n", force=True)
     print(f"{len(lines)} words of {len(sections)} sections")
 
 
 def fit(cited: Sequence[Cited], training: Sequence[Example], encode: Encode) -> None:
     matcher = fit_matcher(captions(cited, encode), encode([PROBE])[0])
     arrays = {name: getattr(matcher, name).astype(np.float16) for name in Matcher.__slots__ if name != "cosine"}
-    save_file(arrays, TARGET / "matcher.safetensors")
+    save_file(arrays, EVIDENCE / "matcher.safetensors")
     common = common_habit(training)
     shares = {place: round(float(share), 5) for place, share in zip(PLACES, common, strict=True)}
-    write_text(TARGET / "habit.json", json.dumps(shares, indent=1) + "\n", force=True)
+    write_text(EVIDENCE / "habit.json", json.dumps(shares, indent=1) + "\n", force=True)
     kept = {kind: entry for kind, entry in load_coefficients().items() if kind == "text"}
-    write_text(TARGET / "coefficients.json", dump_coefficients(fit_coefficients(training, common) | kept), force=True)
+    write_text(DECIDE / "coefficients.json", dump_coefficients(fit_coefficients(training, common) | kept), force=True)
     print(f"fitted on {len(cited)} documents")
 
 

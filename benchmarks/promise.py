@@ -1,6 +1,6 @@
 """Do promises hold? The calibration figures that ship, and the realised share of what is false.
 
-    python benchmarks/promise.py fit           writes src/iconotext/links/calibration.json, after evidence.py fit
+    python benchmarks/promise.py fit           writes src/iconotext/decide/calibration.json, after evidence.py fit
     python benchmarks/promise.py report        the right paragraph and the right sentence, in Markdown
     python benchmarks/promise.py entrap        the right document, in Markdown
     python benchmarks/promise.py shards        the same, by `iconotext scale link` and by `iconotext link`
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "src" / "iconotext" / "links" / "calibration.json"
+TARGET = ROOT / "src" / "iconotext" / "decide" / "calibration.json"
 ALPHAS = (0.05, 0.1, 0.2)
 RESAMPLINGS = 500
 SEEDS, MOST = 10, 40

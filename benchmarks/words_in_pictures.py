@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "src" / "iconotext" / "links" / "coefficients.json"
+TARGET = ROOT / "src" / "iconotext" / "decide" / "coefficients.json"
 RESAMPLINGS = 2000
 OTHERS: tuple[Evidence, ...] = ("picture", "caption", "layout")
 

@@ -124,7 +124,7 @@ def test_public_names():
 
 
 @pytest.mark.parametrize(
-    "statement", ["import iconotext", "import iconotext.cli.app", "import iconotext.linker, iconotext.run"]
+    "statement", ["import iconotext", "import iconotext.cli.app", "import iconotext.linker, iconotext.decide.combine"]
 )
 def test_start_up_stays_quick(statement):
     heavy = (

@@ -20,7 +20,7 @@ class Quote:
     Attributes:
         sentence: Its index in the document.
         text: The whole sentence.
-        start: Its beginning in the text of the document (``report.document_text``), in characters.
+        start: Its beginning in the text of the document (``report.flow.document_text``), in characters.
         end: Its end there.
         source_start: Its beginning in the Markdown or HTML file, in characters of the decoded file; None for other
             formats, or if it was not found.

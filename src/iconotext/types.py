@@ -20,7 +20,7 @@ Kind = Literal["paragraph", "heading", "item", "quote", "cell", "caption"]
 """The kind of block that a sentence is in: running text, heading, list item, quotation, table cell, caption."""
 
 Evidence = Literal["picture", "caption", "text", "layout", "reference"]
-"""The kinds of evidence for a link; see ``iconotext.links``."""
+"""The kinds of evidence for a link; see ``iconotext.evidence``."""
 
 Part = TypeVar("Part")
 

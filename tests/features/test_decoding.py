@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from iconotext.features.runtime import AHEAD, look_at
+from iconotext.features.decoding import AHEAD, look_at
 
 BROKEN = b"no picture"
 

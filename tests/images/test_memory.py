@@ -15,7 +15,7 @@ import pytest
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
-from iconotext.features.runtime import look_at
+from iconotext.features.decoding import look_at
 from iconotext.images import decode, inspect, raster
 from iconotext.images.raster import rows_to_rgb, within_memory
 from iconotext.types import Image

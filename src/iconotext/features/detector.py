@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import FeatureError, ImageError
+from iconotext.features.decoding import look_at
 from iconotext.features.hub import Foreign, check_weights, loading, pretrained, pretrained_model
 from iconotext.features.model_folder import revised_name
 from iconotext.features.regions import Regions, RegionSource
-from iconotext.features.runtime import best_device, look_at, looking
+from iconotext.features.runtime import best_device, looking
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Image
 

@@ -11,7 +11,8 @@ import numpy as np
 from PIL.Image import Resampling
 
 from iconotext.features.backbone import ImageBackbone
-from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, network_backbone, open_graph
+from iconotext.features.decoding import network_backbone
+from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph
 
 
 @cache

@@ -18,8 +18,9 @@ from PIL import Image as Pillow
 from iconotext.errors import FeatureError, IconotextError
 from iconotext.extras import require
 from iconotext.features.backbone import DualEncoder, TextBackbone
+from iconotext.features.decoding import network_backbone
 from iconotext.features.model_folder import revised_name
-from iconotext.features.runtime import best_device, network_backbone
+from iconotext.features.runtime import best_device
 from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from PIL import Image as Pillow
 from iconotext.errors import FeatureError
 from iconotext.extras import require
 from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
+from iconotext.features.decoding import network_backbone
 from iconotext.features.hub import SIDE, Foreign, check_finite, check_weights, loading, pretrained, pretrained_model
 from iconotext.features.model_folder import revised_name
-from iconotext.features.runtime import best_device, looking, network_backbone
+from iconotext.features.runtime import best_device, looking
 
 if TYPE_CHECKING:
     import torch
