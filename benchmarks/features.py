@@ -35,9 +35,9 @@ import torch
 
 from encoders import original_network
 from iconotext.features import FeatureCache, cached_image, cached_text, load_text_backbone
+from iconotext.features.decoding import CORE_BATCH
 from iconotext.features.efficientnet import SIDE, load_efficientnet, load_networks, prepare
 from iconotext.features.runtime import chosen_runtime
-from iconotext.features.decoding import CORE_BATCH
 from iconotext.images import decode
 from iconotext.system.threads import on_cores
 

@@ -58,8 +58,8 @@ from iconotext.encoders.encoder import Encoder, load_encoder
 from iconotext.encoders.relation_model import RelationModel
 from iconotext.features import imagenet_classes, load_image_backbone
 from iconotext.library.candidates import WITH_WORDS, Filters, asked_words
-from iconotext.library.commit import schema
 from iconotext.library.index import ABOVE, build_index, exact_nearest, recall
+from iconotext.library.rows import schema
 from iconotext.library.search import Query, search
 from iconotext.library.settings import Background, IndexSettings, LibrarySettings
 from iconotext.library.store import create_library, open_library

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from iconotext.serve import work
-from iconotext.serve.follow import FOLDER_PAUSE, PAUSE, SHARE, Followed, files_now
+from iconotext.serve.follow import FOLDER_PAUSE, PAUSE, SHARE
+from iconotext.serve.followed import Followed, files_now
 from iconotext.serve.store import Store
 
 

@@ -37,7 +37,8 @@ from torch.nn.functional import normalize
 
 from iconotext.objectives import hinge, sample_negatives
 from iconotext.similarity.assignment import Links, assignment_cells
-from iconotext.similarity.sets import LinkBound, axis_of, number_of_links, set_similarities
+from iconotext.similarity.cells import axis_of
+from iconotext.similarity.sets import LinkBound, number_of_links, set_similarities
 
 BATCHES = (11, 32, 64, 128)
 WAYS: Mapping[str, Mapping[str, Any]] = {

@@ -19,7 +19,8 @@ from iconotext.library.refinement import SETTINGS_FILE, read_refinement
 from iconotext.library.settings import read_settings
 from iconotext.read import read
 from iconotext.recipe import load_recipe
-from iconotext.scale.results import SETUP, find_result, has_no_links
+from iconotext.scale.manifest import SETUP
+from iconotext.scale.results import find_result, has_no_links
 from iconotext.system.strict_json import parse_json, parse_toml
 from iconotext.train.feature_shards import is_feature_folder
 from iconotext.train.prepared import META, open_prepared

@@ -120,7 +120,7 @@ def ended(pid):
 
 BUSY = """
 import os, threading, time
-from iconotext.system.worker import run_isolated
+from iconotext.worker import run_isolated
 print(run_isolated(os.getpid, 2**30, 600), flush=True)
 run_isolated(time.sleep, 2**30, 3600, 3600)
 """

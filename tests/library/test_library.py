@@ -16,10 +16,11 @@ from iconotext.errors import DocumentError, FeatureError, LibraryError, SettingE
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import kind_of
-from iconotext.library.changes import image_date
-from iconotext.library.commit import PLACES, held_ledger
+from iconotext.library.files import image_date
 from iconotext.library.items import Place, Said
+from iconotext.library.ledger import held_ledger
 from iconotext.library.models import DocumentLinker, default_pooled
+from iconotext.library.rows import PLACES
 from iconotext.library.search import Query, search
 from iconotext.library.store import Library, check_new, describe, open_library, quoted
 from iconotext.library.update import add_paths, remove_from_library

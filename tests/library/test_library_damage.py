@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from iconotext.library.damage import HINT, SUMS, check_sums
 
 from iconotext.errors import LibraryError
 from iconotext.library import damage
+from iconotext.library.damage import HINT, SUMS, check_sums
 from iconotext.library.store import LEDGER, open_library
 from tests.library.library_fakes import paint, update
 from tests.program import run

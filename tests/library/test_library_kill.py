@@ -31,7 +31,7 @@ from pathlib import Path
 from iconotext.library import add as library_add
 from iconotext.library import shards
 from iconotext.library.store import Library
-from iconotext.library.commit import Ledger
+from iconotext.library.ledger import Ledger
 from tests.library.library_fakes import Colours, EveryLink, update
 
 lib, photos, what, nth, waits = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5] == "waits"

@@ -14,8 +14,8 @@ import pytest
 
 from iconotext.errors import ImageError, LibraryError, StoreError
 from iconotext.library.candidates import make_filters
-from iconotext.library.commit import Ledger
 from iconotext.library.items import file_of, member_content
+from iconotext.library.ledger import Ledger
 from iconotext.library.models import DocumentLinker
 from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page

@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 
 import pytest
-from iconotext.read.pandoc.latex_source import join_files
 
 from iconotext import read
 from iconotext.errors import HostileDocumentError
@@ -14,6 +13,7 @@ from iconotext.read import ReadSettings
 from iconotext.read.pandoc import document as pandoc_document
 from iconotext.read.pandoc.convert import RefusedError
 from iconotext.read.pandoc.latex import refused_command, repaired, structural_repairs
+from iconotext.read.pandoc.latex_source import join_files
 from iconotext.read.pandoc.plain_latex import plain_html
 
 MAIN = r"""\documentclass{report}

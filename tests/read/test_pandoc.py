@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from iconotext.read.pandoc.latex_source import join_files
 from lxml import etree
 from lxml.html import HtmlElement
 
@@ -22,6 +21,7 @@ from iconotext.read import ReadSettings, find_documents
 from iconotext.read.pandoc import convert
 from iconotext.read.pandoc.convert import mend
 from iconotext.read.pandoc.document import check_bounds, included_files
+from iconotext.read.pandoc.latex_source import join_files
 from tests.read.pandoc_documents import DOCBOOK, JATS, LATEX, MEDIAWIKI, ORG, TYPST, pandoc
 
 READ = {

@@ -13,9 +13,10 @@ from fastapi import HTTPException
 from starlette.testclient import TestClient
 
 from iconotext.errors import DocumentError
-from iconotext.serve.app import Events, listen, make_app, open_data
+from iconotext.serve.app import listen, make_app, open_data
 from iconotext.serve.at_once import Reply
 from iconotext.serve.collections import sent_once
+from iconotext.serve.events import Events
 from iconotext.serve.guard import Access
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError

@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 
 from iconotext.cli.app import app as command
 from iconotext.serve import work
-from iconotext.serve.app import Events, make_app, open_data
+from iconotext.serve.app import make_app, open_data
+from iconotext.serve.events import Events
 from iconotext.serve.guard import Access
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import Pool

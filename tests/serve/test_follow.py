@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from iconotext.serve.follow import File, files_now
+from iconotext.serve.followed import File, files_now
 from tests.serve.conftest import TEXT, Running, png, wait_for
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from iconotext.library.changes import digest_of
+from iconotext.library.files import digest_of
 from tests import program
 from tests.serve.conftest import Running, png
 

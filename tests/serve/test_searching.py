@@ -10,7 +10,7 @@ from PIL import Image
 
 from iconotext.errors import ImageError
 from iconotext.images import decode
-from iconotext.library.changes import digest_of
+from iconotext.library.files import digest_of
 from iconotext.serve import searching
 from tests.library.library_fakes import paint, update
 

@@ -17,8 +17,8 @@ from starlette.requests import Request
 
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.serve import collections
-from iconotext.serve.app import Events
 from iconotext.serve.collections import received
+from iconotext.serve.events import Events
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import Pool
 from iconotext.serve.settings import ServeSettings

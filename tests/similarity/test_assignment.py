@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.similarity.assignment import matchings
-from iconotext.similarity.sets import axis_of
+from iconotext.similarity.cells import axis_of
 from tests.similarity import oracles
 
 

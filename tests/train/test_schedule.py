@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from iconotext.recipe import TrainingSettings
-from iconotext.train.loop import Plateau, learning_rate
+from iconotext.train.schedule import Plateau, learning_rate
 
 
 def seen(losses, nothing=10.0, **settings):

@@ -12,9 +12,10 @@ from iconotext.papers.published import published_tables
 from iconotext.papers.render import Bold, Footnote, Grid, Note, footnoted
 from iconotext.papers.tables import runner as module
 from iconotext.papers.tables import runs as job_module
+from iconotext.papers.tables.comparison import Comparison
+from iconotext.papers.tables.folder import model_folder
 from iconotext.papers.tables.rows import differing, find_table, table_rows
-from iconotext.papers.tables.runner import Comparison, reproduce
-from iconotext.papers.tables.runs import model_folder
+from iconotext.papers.tables.runner import reproduce
 from iconotext.recipe import Recipe
 from tests.papers.tables.test_hessel2019 import SMALL, Seen
 from tests.train.synthetic import write_synthetic
