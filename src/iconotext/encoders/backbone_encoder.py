@@ -15,7 +15,7 @@ from iconotext.encoders.bridge import CONCEPTS, ConceptBridge
 from iconotext.encoders.image_source import ImageSource, SeenImages, looking_with
 from iconotext.encoders.space import SharedSpace
 from iconotext.features import cached_text, share_space
-from iconotext.networks.rounded import unit_rows
+from iconotext.similarity.vectors import unit_rows
 from iconotext.types import Image
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from iconotext.encoders.space import at_once
 from iconotext.errors import FeatureError, SettingError, ShapeError
 from iconotext.features import minilm
 from iconotext.features.efficientnet import imagenet_classes
-from iconotext.networks.rounded import unit_rows
+from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
     from iconotext.encoders.space import Features

@@ -9,7 +9,7 @@ import numpy as np
 from torch import nn
 
 from iconotext.errors import ShapeError
-from iconotext.networks.rounded import unit_rows
+from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix

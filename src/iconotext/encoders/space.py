@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 import numpy as np
 
 from iconotext.features.backbone import TextBackbone
-from iconotext.networks.rounded import load_projection, unit_rows
+from iconotext.networks.rounded import load_projection
 from iconotext.recipe.encoders import ProjectionSettings
+from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,7 +14,7 @@ import numpy as np
 from iconotext.evidence.layout import block_ranks
 from iconotext.evidence.reference import looks
 from iconotext.evidence.words import file_words, number_of, of_texts, rareness, stems_in_order, text_words, tokens_of
-from iconotext.networks.rounded import unit_rows
+from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

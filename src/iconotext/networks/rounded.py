@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from iconotext.features.runtime import open_graph
+from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -101,12 +102,6 @@ def _gelu(x: FloatMatrix) -> FloatMatrix:
     inner *= x
     inner *= np.float32(0.5)
     return inner
-
-
-def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
-    """(n, dim) rows scaled to length 1; rows of zeros stay."""
-    lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 GRAPH = Path(__file__).with_name("product.onnx")

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import FeatureError
-from iconotext.features import FeatureCache, load_regions
-from iconotext.features import region_row
+from iconotext.features import FeatureCache, load_regions, region_row
 from iconotext.features.region_files import is_region_file, load_region_file
 from tests.features.regions.detected import (
     NAMES,

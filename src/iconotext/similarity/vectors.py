@@ -1,0 +1,24 @@
+"""Unit vectors: the dot product of two of them is their cosine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from iconotext.types import FloatMatrix
+
+    Arrays = Mapping[str, NDArray[Any]]
+from typing import TYPE_CHECKING, Any
+
+
+def unit_rows(vectors: FloatMatrix) -> FloatMatrix:
+    """(n, dim) rows scaled to length 1; rows of zeros stay."""
+    lengths = np.sqrt(np.square(vectors).sum(axis=1, keepdims=True))
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
