@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from iconotext.errors import CorpusError, ShapeError
+from iconotext.evaluate.metrics import auc, checked_scores, gold_matrix, image_hits, precision_at
+from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, bootstrap_intervals
+from iconotext.system.files import open_atomic
+from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,17 +24,6 @@ if TYPE_CHECKING:
 
     from iconotext.types import FloatMatrix
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, field
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from iconotext.evaluate.metrics import auc, checked_scores, gold_matrix, image_hits, precision_at
-from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, bootstrap_intervals
-from iconotext.system.files import open_atomic
-from iconotext.system.strict_json import parse_json
 
 METRICS = ("auc", "p@1", "p@5", "image@1")
 """Names of the metrics, in display order."""

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from iconotext.errors import SettingError
+from iconotext.errors import SettingError, ShapeError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.types import FloatMatrix
 
-
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
-
-from iconotext.errors import ShapeError
 
 REGIONS = 36
 """Regions per image: a 6 x 6 grid, row by row from the top left."""

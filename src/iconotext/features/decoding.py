@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import FeatureError, ImageError
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, Row, blank_features, filled
+from iconotext.features.runtime import on_gpu
 from iconotext.images import decode
 from iconotext.system.threads import in_threads, on_cores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image as Pillow
-from iconotext.features.runtime import on_gpu
+
 
 P = TypeVar("P")  # one picture, as the network needs it
 

@@ -14,6 +14,12 @@ from iconotext.features.backbone import ImageBackbone
 from iconotext.features.decoding import network_backbone
 from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from PIL import Image as Pillow
+
+    Network = Callable[[NDArray[Any]], NDArray[np.float32]]
+
 
 @cache
 def imagenet_classes() -> tuple[str, ...]:
@@ -21,12 +27,6 @@ def imagenet_classes() -> tuple[str, ...]:
     text = files("iconotext.features").joinpath("imagenet_classes.txt").read_text(encoding="utf-8")
     return tuple(text.splitlines())
 
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from PIL import Image as Pillow
-
-    Network = Callable[[NDArray[Any]], NDArray[np.float32]]
 
 FOLDER = encoder_folder("efficientnet-lite0")
 NAME = "efficientnet-lite0-6c206460"

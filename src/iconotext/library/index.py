@@ -10,24 +10,19 @@ of exact search are found. The recall on other queries is stored with the librar
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.library.settings import Background
-from iconotext.library.store import Library
+from iconotext.library.settings import Background, IndexSettings
+from iconotext.library.store import TOP, Library
 
 if TYPE_CHECKING:
     from iconotext.encoders.encoder import Encoder
     from iconotext.types import FloatMatrix
 
-
-import math
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from iconotext.library.settings import IndexSettings
-from iconotext.library.store import TOP
 
 SENTENCES = 160
 """Number of made-up sentences."""

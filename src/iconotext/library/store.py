@@ -12,34 +12,28 @@ meanwhile, even if the writer is killed. There is one writer at a time; the ledg
 
 from __future__ import annotations
 
+import math
+import os
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from datetime import timedelta
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from iconotext.library.damage import SUMS, TABLE
-from iconotext.library.items import Near
+from iconotext.errors import LibraryError
+from iconotext.extras import require
+from iconotext.library.damage import SUMS, TABLE, check_sums, not_written
+from iconotext.library.files import file_kind
+from iconotext.library.items import Compared, Item, Near, file_of
+from iconotext.library.rows import COMPARED, TOLD, compared_of, items_of, schema, table_of, told_of
+from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
-
-import math
-import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, TypeVar
-
-from iconotext.errors import LibraryError
-from iconotext.extras import require
-from iconotext.library.damage import check_sums, not_written
-from iconotext.library.files import file_kind
-from iconotext.library.items import Compared, Item, file_of
-from iconotext.library.rows import COMPARED, TOLD, compared_of, items_of, schema, table_of, told_of
-from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
 
 _END = b"LANC"
 """The last bytes of every LanceDB file."""

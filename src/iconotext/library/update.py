@@ -46,6 +46,14 @@ from iconotext.system.object_store import address_of, entry, is_remote, lasting
 from iconotext.system.threads import usable_cores
 from iconotext.types import Image
 
+if TYPE_CHECKING:
+    from iconotext.encoders.encoder import Encoder
+    from iconotext.encoders.relation_model import RelationModel
+    from iconotext.library.models import Asked, Link
+
+    Watch = Callable[[Iterator[Found], int], Iterable[Found]]
+
+
 BATCH = 256
 """Pictures between two commits; about as many are lost when a run is killed."""
 
@@ -122,14 +130,6 @@ def _has_text_name(file: Found, report: Report) -> bool:
         return True
     report.left_out.append((encodable(name), "its name is not UTF-8: rename it"))
     return False
-
-
-if TYPE_CHECKING:
-    from iconotext.encoders.encoder import Encoder
-    from iconotext.encoders.relation_model import RelationModel
-    from iconotext.library.models import Asked, Link
-
-    Watch = Callable[[Iterator[Found], int], Iterable[Found]]
 
 
 def add_paths(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from torch import Tensor, nn
+from torch.nn import functional
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,12 +15,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     Arrays = Mapping[str, NDArray[Any]]
-
-
-from typing import TYPE_CHECKING, Literal
-
-from torch import Tensor, nn
-from torch.nn import functional
 
 
 class Projection(nn.Module):

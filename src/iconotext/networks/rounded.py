@@ -8,6 +8,7 @@ place of a row among them; those of ``numpy.einsum`` add up each cell for itself
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from iconotext.features.runtime import open_graph
+from iconotext.recipe.encoders import ProjectionSettings
 from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
@@ -29,11 +31,6 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, NDArray[Any]]
 
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-from iconotext.recipe.encoders import ProjectionSettings
 
 _SLOPE = (2 / np.pi) ** 0.5
 

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from numpy.typing import NDArray
-
     from iconotext.types import FloatMatrix
-
-    Arrays = Mapping[str, NDArray[Any]]
-from typing import TYPE_CHECKING, Any
 
 
 def unit_rows(vectors: FloatMatrix) -> FloatMatrix:

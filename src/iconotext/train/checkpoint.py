@@ -14,6 +14,12 @@ from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_toml
 from iconotext.train.schedule import Plateau
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
+
+
 LOCK = ".lock"
 """File in the model's folder that one process at a time locks."""
 
@@ -63,11 +69,6 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
     return found
 
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    Weights = dict[str, Tensor]
 
 CHECKPOINT = "checkpoint.pt"
 

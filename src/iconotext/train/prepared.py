@@ -6,13 +6,25 @@ each; a batch reads only its own rows of the features, so that memory does not g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import json
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from iconotext.errors import CorpusError
+from iconotext.errors import CorpusError, FeatureError
 from iconotext.recipe import Recipe
+from iconotext.relations import in_order
+from iconotext.system.files import open_atomic, write_text
+from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,25 +35,6 @@ if TYPE_CHECKING:
     from iconotext.recipe import Recipe
 
     Rows = NDArray[np.int64]
-
-
-import json
-import tarfile
-import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
-from functools import cached_property
-from io import BytesIO
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
-
-from numpy.typing import NDArray
-
-from iconotext.errors import FeatureError
-from iconotext.relations import in_order
-from iconotext.system.files import open_atomic, write_text
-from iconotext.system.strict_json import parse_json
 
 
 class ArrayWriter(AbstractContextManager["ArrayWriter"]):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.errors import CorpusError
+from iconotext.evaluate.results import LABELS, Evaluation
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, legend_above, write_figure
+from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.papers.published import published_facts
-from iconotext.papers.render import Drawing, Grid, Section
+from iconotext.papers.render import Drawing, Grid, Section, difference
+from iconotext.papers.tables.results_grid import SHOWN, BySeed
+from iconotext.papers.tables.rows import Row
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
@@ -21,15 +25,6 @@ if TYPE_CHECKING:
     from iconotext.papers.tables.retrieval import Scores
     from iconotext.recipe import Recipe
 
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from iconotext.evaluate.results import LABELS, Evaluation
-from iconotext.papers.analyses.seeds import differences, over_seeds
-from iconotext.papers.render import difference
-from iconotext.papers.tables.results_grid import SHOWN, BySeed
-from iconotext.papers.tables.rows import Row
 
 SHARES_FIGURE, FIGURE_PNG = "shares.svg", "shares.png"
 
