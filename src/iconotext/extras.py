@@ -29,7 +29,7 @@ EXTRAS = {
 
 
 def has(extra: str) -> bool:
-    """Whether the packages of an extra are installed. Nothing is imported."""
+    """Return whether the packages of an extra are installed. Nothing is imported."""
     return all(find_spec(module) is not None for module in EXTRAS[extra])
 
 
@@ -50,7 +50,7 @@ def require(extra: str, *modules: str, purpose: str) -> None:
 
 
 def missing_package(error: ModuleNotFoundError) -> str | None:
-    """What to install if an import failed because an extra is missing; None if it failed for another reason."""
+    """Return what to install if an import failed because an extra is missing; None if it failed for another reason."""
     module = (error.name or "").partition(".")[0]
     return next((_message(extra, module, "this") for extra, brought in EXTRAS.items() if module in brought), None)
 

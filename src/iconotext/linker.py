@@ -304,7 +304,7 @@ class Linker:
         return self._bare(evidence=evidence).link_all(documents)
 
     def _bare(self, **chosen: object) -> Linker:
-        """A linker that only finds the best link of each image, without promises."""
+        """Return a linker that only finds the best link of each image, without promises."""
         update = {"max_false": None, "relations": "none", "explain": False, **BEST, **chosen}
         return Linker(self.encoder, self.settings.model_copy(update=update))
 

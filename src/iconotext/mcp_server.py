@@ -88,7 +88,7 @@ class Served:
         return Linker.load(self._model, self._linking)
 
     def inside(self, path: str) -> Path:
-        """The file or folder that a path names.
+        """Return the file or folder that a path names.
 
         Raises:
             OutsideError: The path is absolute, goes up, or follows a link.
@@ -151,12 +151,12 @@ class Served:
             )
 
     def name(self, path: Path) -> str:
-        """The name of a file in answers, relative to the folder."""
+        """Return the name of a file in answers, relative to the folder."""
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else str(path)
 
 
 def server(served: Served) -> MCPServer[Any]:
-    """The server with its tools; ``run("stdio")`` starts it."""
+    """Return the server with its tools; ``run("stdio")`` starts it."""
     made: MCPServer[Any] = MCPServer(
         "iconotext", version=__version__, instructions=INSTRUCTIONS, subscriptions=False, log_level="ERROR"
     )

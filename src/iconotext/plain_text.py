@@ -20,17 +20,17 @@ _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 
 
 def encodable(text: str) -> str:
-    """The text with every lone surrogate, which UTF-8 cannot encode, replaced by U+FFFD."""
+    """Return the text with every lone surrogate, which UTF-8 cannot encode, replaced by U+FFFD."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def readable(text: str) -> str:
-    """The text for display: encodable, without control characters and marks that reverse a line."""
+    """Return the text for display: encodable, without control characters and marks that reverse a line."""
     return _CONTROL.sub("", encodable(text))
 
 
 def shortened(text: str, length: int) -> str:
-    """The text cut to at most ``length`` characters, at the end of a word if possible."""
+    """Return the text cut to at most ``length`` characters, at the end of a word if possible."""
     if len(text) <= length:
         return text
     cut = text[: length - 1]
@@ -39,7 +39,7 @@ def shortened(text: str, length: int) -> str:
 
 
 def json_text(value: object) -> str:
-    """The value as one line of JSON that is safe to print on a terminal; letters are not escaped.
+    """Return the value as one line of JSON that is safe to print on a terminal; letters are not escaped.
 
     Characters that would act on a terminal are escaped, so that they can be read back; lone surrogates become U+FFFD.
     """
@@ -77,7 +77,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def there_are(near: str, known: Iterable[str]) -> str:
-    """The text of ``did_you_mean``, followed by all known names."""
+    """Return the text of ``did_you_mean``, followed by all known names."""
     return f"{f'{near} T' if near else '; t'}here are {', '.join(known)}"
 
 

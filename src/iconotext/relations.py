@@ -58,12 +58,12 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def short_name(name: str) -> str:
-    """The short name of a relation; the name itself if it is not one of the papers'."""
+    """Return the short name of a relation; the name itself if it is not one of the papers'."""
     return next((relation.short for relation in RELATIONS if relation.name == name), name)
 
 
 def relation_name(wanted: str, known: Sequence[str]) -> str:
-    """The name of a known relation, from its name or short name.
+    """Return the name of a known relation, from its name or short name.
 
     Raises:
         SettingError: Unknown; the message lists all known relations.
@@ -80,7 +80,7 @@ def relation_name(wanted: str, known: Sequence[str]) -> str:
 
 
 def find_relation(name: str) -> Relation:
-    """A relation by its name, its short name, or CITE's question, ignoring case.
+    """Return a relation by its name, its short name, or CITE's question, ignoring case.
 
     Raises:
         SettingError: Unknown; the message lists all relations.

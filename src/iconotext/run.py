@@ -295,7 +295,7 @@ def habits_of(
 
 
 def size_of(text: EncodedText | Failure) -> int:
-    """About how many bytes of memory an encoded text takes."""
+    """Return about how many bytes of memory an encoded text takes."""
     if isinstance(text, Failure):
         return 1000
     document = text.document
@@ -305,7 +305,7 @@ def size_of(text: EncodedText | Failure) -> int:
 
 
 def failure_of(document: Document, error: IconotextError) -> Failure:
-    """The failure for a document that cannot be linked, with its file or else its id as path."""
+    """Return the failure for a document that cannot be linked, with its file or else its id as path."""
     return Failure(Path(document.source or document.id), error)
 
 

@@ -300,11 +300,11 @@ class LinkedDocument:
         return type(self).page_in_notebook(self)
 
     def context(self, image: int | Image, words: int = CONTEXT_WORDS) -> Context:
-        """What the document says about one of its images, in at most ``words`` words; see ``report.context``."""
+        """Return what the document says about one of its images, in at most ``words`` words; see ``report.context``."""
         return type(self).make_context(self, image, words)
 
     def chunks(self, words: int = CHUNK_WORDS) -> list[Chunk]:
-        """The document in chunks of at most ``words`` words, with their images; see ``report.chunks``."""
+        """Return the document in chunks of at most ``words`` words, with their images; see ``report.chunks``."""
         return type(self).make_chunks(self, words)
 
 

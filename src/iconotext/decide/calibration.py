@@ -50,7 +50,7 @@ def kind_of(document: Document, image: int, evidence: Collection[str]) -> str:
 
 
 def calibration_of(linked: Iterable[tuple[str, LinkedDocument]], evidence: Collection[str]) -> Calibration:
-    """The calibration figures of documents with gold links; an image without a gold link belongs to no sentence.
+    """Return the calibration figures of documents with gold links; an image without a gold link belongs to no sentence.
 
     Args:
         linked: Class and document, each image linked to its best sentence, whatever the confidence.
@@ -75,7 +75,7 @@ def calibration_of(linked: Iterable[tuple[str, LinkedDocument]], evidence: Colle
 
 @cache
 def load_calibration() -> Calibration:
-    """The calibration figures in the package."""
+    """Return the calibration figures in the package."""
     text = files("iconotext.decide").joinpath("calibration.json").read_text(encoding="utf-8")
     return {
         kind: {name: [[Figure(*row) for row in rows] for rows in documents] for name, documents in classes.items()}

@@ -35,7 +35,7 @@ exp(-8) with captions alone, for each of 19 books and guides on the other 18, wi
 
 
 def top_k(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """The k most confident sentences of every image; ``SettingError`` if k is below 1."""
+    """Return the k most confident sentences of every image; ``SettingError`` if k is below 1."""
     if k < 1:
         raise SettingError(f"k is {k}, it must be 1 or more")
     order = np.argsort(-confidence, axis=0, kind="stable")[:k]
@@ -45,12 +45,12 @@ def top_k(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -
 
 
 def best(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """The most confident sentence of every image; ``k`` is not used."""
+    """Return the most confident sentence of every image; ``k`` is not used."""
     return top_k(confidence, k=1, min_confidence=min_confidence)
 
 
 def assignment(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """The one-to-one matching of images and sentences with the largest sum of confidences; ``k`` is not used.
+    """Return the one-to-one matching of images and sentences with the largest sum of confidences; ``k`` is not used.
 
     It has the largest expected number of right links.
     """
@@ -113,14 +113,14 @@ def _forward(
 
 
 def _stepped(mass: NDArray[np.float64], step_back: float) -> NDArray[np.float64]:
-    """(S,) the mass at and before each place, plus ``step_back`` times the mass behind it."""
+    """Return (S,) the mass at and before each place, plus ``step_back`` times the mass behind it."""
     until: NDArray[np.float64] = np.cumsum(mass)
     until += step_back * (until[-1] - until)
     return until
 
 
 def threshold(confidence: FloatMatrix, *, k: int = 3, min_confidence: float = 0.0) -> NDArray[np.bool_]:
-    """Every cell of at least ``min_confidence``; ``k`` is not used."""
+    """Return every cell of at least ``min_confidence``; ``k`` is not used."""
     return confidence >= min_confidence
 
 
@@ -135,7 +135,7 @@ SELECTIONS: Mapping[Selection, Callable[..., NDArray[np.bool_]]] = {
 
 
 def selection(name: str) -> Callable[..., NDArray[np.bool_]]:
-    """The selection of this name; ``SettingError`` if it is unknown."""
+    """Return the selection of this name; ``SettingError`` if it is unknown."""
     for known, function in SELECTIONS.items():
         if known == name:
             return function
@@ -251,7 +251,7 @@ def with_relations(
 
 
 def _texts(linked: LinkedDocument) -> list[str]:
-    """The sentence of each link; empty if the model does not know the document's language."""
+    """Return the sentence of each link; empty if the model does not know the document's language."""
     known = linked.document.language == LANGUAGE
     return [linked.document.sentences[link.sentence].text for link in linked.links] if known else []
 

@@ -103,19 +103,19 @@ class Combination:
 
 
 def subset_name(kinds: Collection[Evidence]) -> str:
-    """The name of a combination in ``coefficients.json``: 'caption+layout'."""
+    """Return the name of a combination in ``coefficients.json``: 'caption+layout'."""
     return "+".join(kind for kind in FITTED if kind in kinds)
 
 
 @cache
 def load_coefficients() -> Mapping[str, Coefficients]:
-    """The fitted weights in the package, by ``subset_name`` and the names in ``ADDED``."""
+    """Return the fitted weights in the package, by ``subset_name`` and the names in ``ADDED``."""
     text = files("iconotext.decide").joinpath("coefficients.json").read_text(encoding="utf-8")
     return {name: Coefficients(entry["null"], entry["weights"]) for name, entry in json.loads(text).items()}
 
 
 def kinds_of(evidence: DocumentEvidence) -> list[Evidence]:
-    """The kinds of evidence that a document has, in the order in which they are summed."""
+    """Return the kinds of evidence that a document has, in the order in which they are summed."""
     kinds: list[Evidence] = [kind for kind in (*FITTED, *ADDED) if evidence.features.get(kind)]
     return kinds if evidence.reference is None else [*kinds, "reference"]
 
@@ -209,7 +209,7 @@ def _by_subset(
 
 
 def _weighed(cells: Cells, several: Sequence[DocumentEvidence], kind: Evidence, entry: Coefficients) -> FloatMatrix:
-    """(cells,) the weighted sum of the features of a kind."""
+    """Return (cells,) the weighted sum of the features of a kind."""
     columns = [Columns.of(features) if (features := each.features.get(kind)) else None for each in several]
     return cells.summed(columns, entry.weights)
 
@@ -311,7 +311,7 @@ def places_by_evidence(
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> list[PlaceEvidence | None]:
-    """Where the images of each document stand by all evidence but layout; ``evidence`` may leave out kinds.
+    """Return where the images of each document stand by all evidence but layout; ``evidence`` may leave out kinds.
 
     Returns:
         The input for inferring a habit; None for a document without layout, sentences or usable images.
@@ -345,7 +345,7 @@ def layouts(
     habits: Sequence[Habit],
     place: Places | None = None,
 ) -> list[Columns]:
-    """The layout features of each document; ``has_places`` must be true for all.
+    """Return the layout features of each document; ``has_places`` must be true for all.
 
     Args:
         found: Where each document's images stand by other evidence.
@@ -358,12 +358,12 @@ def layouts(
 
 
 def has_places(document: Document) -> bool:
-    """Whether the document has a layout, sentences and images."""
+    """Return whether the document has a layout, sentences and images."""
     return bool(document.sentences and document.images) and document.has_layout
 
 
 def images_with_text(document: Document) -> NDArray[np.bool_]:
-    """(V,) whether the image has a caption, an alt text or a meaningful file name."""
+    """Return (V,) whether the image has a caption, an alt text or a meaningful file name."""
     return np.array([bool(texts_of(image)) for image in document.images], dtype=np.bool_)
 
 

@@ -70,7 +70,7 @@ class Bars(NamedTuple):
     def passed(
         self, collections: Sequence[str | None], own: NDArray[np.float64], decoy: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
-        """(n,) whether each image is kept; arguments as in ``Competition.add``."""
+        """Return (n,) whether each image is kept; arguments as in ``Competition.add``."""
         needed = [self.scores.get(name, self.scores[None]) for name in collections]
         kept: NDArray[np.bool_] = (own > decoy) & (ordered(own) >= np.array(needed, np.uint64))
         return kept
@@ -139,7 +139,7 @@ class Competition:
         return Bars(dict.fromkeys(names, NEVER), len(keys), 0)
 
     def _sorted(self, ranks: Mapping[str | None, int]) -> NDArray[np.uint64]:
-        """A sorted number for each image, with bits for the rank of its collection, its score, and who won."""
+        """Return a sorted number for each image, with bits for the rank of its collection, its score, and who won."""
         self._file.flush()
         if not self._file.tell():
             return np.empty(0, np.uint64)
@@ -153,7 +153,7 @@ class Competition:
 
 
 def _steps(keys: NDArray[np.uint64], collection: int, begin: int, end: int) -> Iterator[_Step]:
-    """The steps in which the images of a collection are dropped, in order."""
+    """Yield the steps in which the images of a collection are dropped, in order."""
     late = level = 0.5
     memory = min(MEMORY, 1 + (end - begin) / 5)
     part = max(1, math.ceil((end - begin) / STEPS))
@@ -166,7 +166,7 @@ def _steps(keys: NDArray[np.uint64], collection: int, begin: int, end: int) -> I
 
 
 def ordered(scores: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """(n,) integers below 2**32 with the same order as the scores, rounded to float32."""
+    """Return (n,) integers below 2**32 with the same order as the scores, rounded to float32."""
     bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32).astype(np.uint64)  # + 0 turns -0.0 into 0.0
     return np.where(bits >> 31, bits ^ 0xFFFFFFFF, bits | 0x80000000)
 
@@ -258,12 +258,12 @@ class DecoyPool:
 
 
 def _words(image: Image) -> frozenset[str]:
-    """Which texts an image has, of caption, alt text and what stands for a caption."""
+    """Return which texts an image has, of caption, alt text and what stands for a caption."""
     return frozenset(texts_of(image))
 
 
 def _looks(image: Image) -> tuple[object, ...]:
-    """Equal for copies of one image, such as a logo that is in every document."""
+    """Return a key that is equal for copies of one image, such as a logo that is in every document."""
     return image.caption, image.alt, image.source
 
 

@@ -78,7 +78,7 @@ def explained(linked: LinkedDocument, encoded: EncodedDocument) -> LinkedDocumen
 
 
 def trials(boxes: FloatMatrix, *, window: int = WINDOW) -> NDArray[np.bool_]:
-    """(T, R) bool: which of R regions are left out together in each trial; never all of them.
+    """Return (T, R) bool: which of R regions are left out together in each trial; never all of them.
 
     Args:
         boxes: (R, 4).
@@ -91,7 +91,7 @@ def trials(boxes: FloatMatrix, *, window: int = WINDOW) -> NDArray[np.bool_]:
 
 
 def grid_windows(side: int, window: int) -> NDArray[np.bool_]:
-    """(windows, side²) bool: all positions of a square of ``window``² cells in a grid of ``side``² cells."""
+    """Return (windows, side²) bool: all positions of a square of ``window``² cells in a grid of ``side``² cells."""
     top, left = np.divmod(np.arange(side * side), side)
     starts = [(y, x) for y in range(side - window + 1) for x in range(side - window + 1)]
     return np.array([(top >= y) & (top < y + window) & (left >= x) & (left < x + window) for y, x in starts])
@@ -147,7 +147,7 @@ def _region_weights(picture: Coverable, sentences: FloatMatrix) -> FloatMatrix:
 def _word_trials(
     sentences: Sequence[int], texts: Sequence[str], encode: Callable[[Sequence[str], Sequence[int]], FloatMatrix]
 ) -> Iterator[tuple[int, list[Span], FloatMatrix]]:
-    """For each sentence its number, its words, and (1 + words, D) vectors: whole, then without each word."""
+    """Yield for each sentence its number, its words, and (1 + words, D) vectors: whole, then without each word."""
     spans = {i: word_spans(texts[i])[:MOST_WORDS] for i in sentences}
     for some in _batches([(i, 1 + len(spans[i])) for i in sentences]):
         trials = [trial for i in some for trial in (texts[i], *(without(texts[i], [span]) for span in spans[i]))]

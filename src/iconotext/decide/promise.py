@@ -107,7 +107,7 @@ class Rule:
     required: Required
 
     def promises(self, tested: Sequence[Candidate]) -> Promises:
-        """The promises, with ``passed`` for these images, which may be a part of the run."""
+        """Return the promises, with ``passed`` for these images, which may be a part of the run."""
         rivals = [each for each in tested if each.decoy is not None]
         passed: dict[Claim, dict[str, frozenset[int]]]
         passed = {"document": _by_document(rivals, self.bars.passed(*_rivals(rivals)))}
@@ -134,7 +134,7 @@ def make_promises(
 def rule_of(
     batches: Iterable[Sequence[Candidate]], calibration: Calibration, max_false: float, required: Required = "sentence"
 ) -> Rule:
-    """The rule for a run whose images come in batches; arguments as in ``make_promises``.
+    """Return the rule for a run whose images come in batches; arguments as in ``make_promises``.
 
     Memory does not grow with the number of images: there are at most as many different p values as calibration figures,
     and the scores of images and decoys go into a temporary file.
@@ -204,7 +204,7 @@ def conformal_p_values(
 
 
 def largest_p_value(values: NDArray[np.float64], numbers: NDArray[np.int64], max_false: float) -> float:
-    """The largest p_(k) <= max_false k / n of n hypotheses (Benjamini-Hochberg); -1 if none is rejected.
+    """Return the largest p_(k) <= max_false k / n of n hypotheses (Benjamini-Hochberg); -1 if none is rejected.
 
     Args:
         values: (d,) different p values, ascending.
@@ -216,7 +216,7 @@ def largest_p_value(values: NDArray[np.float64], numbers: NDArray[np.int64], max
 
 
 def _least(classes: Mapping[str, Sequence[Sequence[Figure]]], claim: Claim, largest: float) -> float:
-    """The smallest score whose p value is at most ``largest``; infinite if there is none."""
+    """Return the smallest score whose p value is at most ``largest``; infinite if there is none."""
     figures = [figure for documents in classes.values() for some in documents for figure in some]
     # P values can fall only just above the score of a figure.
     above = np.nextafter([f.paragraph if claim == "paragraph" else f.sentence for f in figures], math.inf)
@@ -239,7 +239,7 @@ def _by_document(tested: Iterable[Candidate], passed: Iterable[bool]) -> dict[st
 def _rivals(
     tested: Sequence[Candidate],
 ) -> tuple[list[str | None], NDArray[np.float64], NDArray[np.float64]]:
-    """For images with decoys: collections, scores of the images, scores of the decoys."""
+    """Return for images with decoys: collections, scores of the images, scores of the decoys."""
     pairs = np.array([(each.own, each.decoy) for each in tested], np.float64).reshape(-1, 2)
     return [each.collection for each in tested], pairs[:, 0], pairs[:, 1]
 
@@ -258,7 +258,7 @@ def _document_promise(bars: Bars, images: int, max_false: float) -> Promise:
 
 
 def _usable(calibration: Calibration, max_false: float) -> Calibration:
-    """The kinds of which every class has enough documents for a promise."""
+    """Return the kinds of which every class has enough documents for a promise."""
     needed = math.ceil(1 / max_false - 1e-9) - 1  # with fewer documents no p value is small enough
     return {
         kind: classes for kind, classes in calibration.items() if classes and min(map(len, classes.values())) >= needed
@@ -266,7 +266,7 @@ def _usable(calibration: Calibration, max_false: float) -> Calibration:
 
 
 def _p_values(tested: Sequence[Candidate], usable: Calibration, claim: Claim) -> NDArray[np.float64]:
-    """(n,) p values; NaN for images that cannot be tested."""
+    """Return (n,) p values; NaN for images that cannot be tested."""
     rows: dict[str, list[tuple[int, float]]] = {}
     for n, (each, score) in enumerate(_scored(tested, claim)):
         if score is not None and each.kind in usable:

@@ -101,14 +101,14 @@ def _features(cells: Cells, ranks: Ints, own: _Words, texts: _Words) -> dict[str
 
 
 def _times(document: Ints, stems: Ints) -> Ints:
-    """How often each stem occurs in the images' texts of its document."""
+    """Return how often each stem occurs in the images' texts of its document."""
     _, same = np.unique(stems, return_inverse=True)
     _, place, times = np.unique(document * len(stems) + same, return_inverse=True, return_counts=True)
     return np.asarray(times[place], np.int64)
 
 
 def _once(pairs: Ints, image: Ints) -> tuple[Ints, Ints]:
-    """The pairs of each image without repetitions."""
+    """Return the pairs of each image without repetitions."""
     _, same = np.unique(pairs, return_inverse=True)
     _, first = np.unique(image * len(pairs) + same, return_index=True)
     return pairs[first], image[first]
@@ -227,7 +227,7 @@ class Matcher:
     cosine: tuple[float, float] | None = None
 
     def fitting(self, probe: FloatMatrix, centre: float | np.float32, spread: float | np.float32) -> Matcher:
-        """The matcher for an encoder.
+        """Return the matcher for an encoder.
 
         Args:
             probe: (d',) the encoder's vector of ``PROBE``.
@@ -238,7 +238,7 @@ class Matcher:
         return self if known else replace(self, cosine=(float(centre), float(spread)))
 
     def match(self, sentences: FloatMatrix, captions: FloatMatrix) -> FloatMatrix:
-        """(S, V) log-odds that a sentence, (S, d), goes with a caption, (V, d)."""
+        """Return (S, V) log-odds that a sentence, (S, d), goes with a caption, (V, d)."""
         cosines = sentences @ captions.T
         if self.cosine is not None:
             centre, spread = self.cosine
@@ -248,7 +248,7 @@ class Matcher:
         return np.asarray(self.scale[0] * cosines + self.scale[1] * learned, np.float32)
 
     def cites(self, sentences: FloatMatrix) -> FloatMatrix:
-        """(S,) how much each sentence, (S, d), is like sentences that cite; 0 for another encoder."""
+        """Return (S,) how much each sentence, (S, d), is like sentences that cite; 0 for another encoder."""
         if self.cosine is not None:
             return np.zeros(len(sentences), np.float32)
         return np.asarray(self.scale[2] * (sentences @ self.citing), np.float32)
@@ -260,7 +260,7 @@ WEIGHTS = ("captions", "sentences", "citing", "scale", "probe")
 
 @cache
 def load_matcher() -> Matcher:
-    """The matcher in the package."""
+    """Return the matcher in the package."""
     from safetensors.numpy import load_file
 
     with as_file(files("iconotext.evidence").joinpath("matcher.safetensors")) as path:
@@ -286,7 +286,7 @@ _FILE_LIKE = re.compile(r"^\S*$|\.(jpe?g|png|gif|webp|avif|svg)$|^[\d\W_]*$", re
 
 
 def texts_of(image: Image) -> dict[Field, str]:
-    """The texts of an image, by field; empty if it has none."""
+    """Return the texts of an image, by field; empty if it has none."""
     caption = (image.caption or "").strip()
     alt = (image.alt or "").strip()
     if alt and _FILE_LIKE.search(alt):  # editors put the file name there
@@ -405,7 +405,7 @@ def compared(
 def _vectors(
     documents: Sequence[Document], cells: Cells, texts: Sequence[str | None], readings: Sequence[Reading]
 ) -> Iterator[tuple[FloatMatrix, FloatMatrix, FloatMatrix]]:
-    """For each document the vectors of its sentences, its images' texts, and ``PROBE``."""
+    """Yield for each document the vectors of its sentences, its images' texts, and ``PROBE``."""
     firsts = cells.first_image.tolist()
     own = [texts[first : first + len(d.images)] for first, d in zip(firsts, documents, strict=True)]
     wanted: dict[Encode, dict[str, None]] = {}
@@ -427,7 +427,7 @@ def _vectors(
 
 
 def _scales(several: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
-    """(documents,) mean and standard deviation of the cosines among the sentences of each document.
+    """Return (documents,) mean and standard deviation of the cosines among the sentences of each document.
 
     With few sentences they are drawn towards MiniLM's typical values. For vectors of zeros they are 0 and 1.
     """
@@ -440,7 +440,7 @@ def _scales(several: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
     first, total = np.cumsum(sizes) - sizes, sizes * (sizes - 1) / 2 + _TYPICAL_WEIGHT
 
     def of_pairs(symmetric: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(documents,) the sums below the diagonals."""
+        """Return (documents,) the sums below the diagonals."""
         return np.asarray(np.add.reduceat(symmetric, begin) - np.add.reduceat(symmetric[diagonal], first)) / 2
 
     centre = (of_pairs(cosines) + _TYPICAL_WEIGHT * _TYPICAL_MEAN) / total
@@ -453,7 +453,7 @@ def _scales(several: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
 def _block_means(
     several: Sequence[FloatMatrix], cells: Cells, ranks: Ints
 ) -> tuple[Sequence[FloatMatrix], Sequence[Ints]]:
-    """For each document the unit mean vector of each block, and the block number of each sentence."""
+    """Return for each document the unit mean vector of each block, and the block number of each sentence."""
     own = np.split(ranks, cells.first_sentence[1:])
     begins = np.diff(ranks, prepend=-1) != 0
     begins[cells.first_sentence] = True

@@ -37,7 +37,7 @@ class Cells:
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> Cells:
-        """The cells of documents, each with at least one sentence and one image."""
+        """Return the cells of documents, each with at least one sentence and one image."""
         return cls(np.array([len(d.sentences) for d in documents]), np.array([len(d.images) for d in documents]))
 
     @cached_property
@@ -87,23 +87,23 @@ class Cells:
         return np.asarray(self.begin[image] + sentence - self.first_sentence[self.of_image[image]])
 
     def image_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """(images,) sums over the sentences."""
+        """Return (images,) sums over the sentences."""
         return np.asarray(np.bincount(self.image, values, len(self.of_image)), np.float64)
 
     def image_means(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """(images,) means over the sentences."""
+        """Return (images,) means over the sentences."""
         return self.image_sums(values) / self.sentences[self.of_image]
 
     def image_tops(self, values: NDArray[Any]) -> NDArray[Any]:
-        """(images,) maximum over the sentences."""
+        """Return (images,) maximum over the sentences."""
         return np.maximum.reduceat(values, self.begin)
 
     def sentence_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """(sentences,) sums over the images."""
+        """Return (sentences,) sums over the images."""
         return np.asarray(np.bincount(self.sentence, values, len(self.of_sentence)), np.float64)
 
     def sentence_tops(self, values: NDArray[Any]) -> NDArray[Any]:
-        """(sentences,) maximum over the images."""
+        """Return (sentences,) maximum over the images."""
         order, begin = self._by_sentence
         return np.maximum.reduceat(values[order], begin)
 
@@ -125,7 +125,7 @@ class Cells:
         return [Columns(names, stacked[:, part].reshape(-1, *shape)) for part, shape in self._parts]
 
     def joined(self, matrices: Sequence[FloatMatrix | None], dtype: type = np.float32) -> NDArray[Any]:
-        """(cells,) the inverse of ``matrices``; 0 for a document whose matrix is None."""
+        """Return (cells,) the inverse of ``matrices``; 0 for a document whose matrix is None."""
         if len(matrices) == 1 and matrices[0] is not None:
             return np.ascontiguousarray(matrices[0].T.ravel(), dtype)
         values: NDArray[Any] = np.zeros(len(self.image), dtype)
@@ -135,7 +135,7 @@ class Cells:
         return values
 
     def summed(self, several: Sequence[Columns | None], weights: Mapping[str, float]) -> FloatMatrix:
-        """(cells,) weighted sum of each document's features; 0 for a document whose features are None."""
+        """Return (cells,) weighted sum of each document's features; 0 for a document whose features are None."""
         total = np.zeros(len(self.image), np.float32)
         names, chosen = None, np.zeros(0, np.float32)
         for (part, _), columns in zip(self._parts, several, strict=True):
@@ -163,13 +163,13 @@ class Columns(Mapping[str, "FloatMatrix"]):
 
     @classmethod
     def of(cls, features: Mapping[str, FloatMatrix]) -> Columns:
-        """The same features out of a dict of (S, V) matrices."""
+        """Return the same features out of a dict of (S, V) matrices."""
         if isinstance(features, Columns):
             return features
         return cls(tuple(features), np.stack([matrix.T for matrix in features.values()]).astype(np.float32))
 
     def __getitem__(self, name: str) -> FloatMatrix:
-        """The (S, V) feature of this name; a view, no copy."""
+        """Return the (S, V) feature of this name; a view, no copy."""
         try:
             return np.asarray(self.block[self.names.index(name)].T, np.float32)
         except ValueError:
@@ -180,5 +180,5 @@ class Columns(Mapping[str, "FloatMatrix"]):
         return iter(self.names)
 
     def __len__(self) -> int:
-        """Number of features."""
+        """Return the number of features."""
         return len(self.names)

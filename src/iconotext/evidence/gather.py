@@ -60,14 +60,14 @@ class EncodedText:
         return captions + (0 if self.reference is None else self.reference.size)
 
     def reading(self, encoder: Encoder) -> Reading:
-        """The ``Reading`` that compares the document's sentences with captions."""
+        """Return the ``Reading`` that compares the document's sentences with captions."""
         text = encoder.text_backbone
         if is_foreign(self.document, text.language):
             return Reading(no_meaning)
         return Reading(self.encode or text.encode, self.vectors if encoder.reader is text else None)
 
     def note(self, encoder: Encoder, evidence: Collection[Evidence]) -> str | None:
-        """What to tell the user if the model does not know the document's language; None if it does."""
+        """Return what to tell the user if the model does not know the document's language; None if it does."""
         unread = is_foreign(self.document, encoder.text_backbone.language)
         return language_note(
             self.document,
@@ -108,7 +108,7 @@ class DocumentEvidence:
         return len(self.sound.sentences), len(self.sound.images)
 
     def only(self, kinds: Collection[Evidence]) -> DocumentEvidence:
-        """The same evidence without the other kinds."""
+        """Return the same evidence without the other kinds."""
         return replace(
             self,
             features={kind: columns for kind, columns in self.features.items() if kind in kinds},
@@ -148,7 +148,7 @@ def sound_images(document: Document) -> tuple[int, ...]:
 
 
 def only_images(document: Document, numbers: Sequence[int]) -> Document:
-    """The document with only the images of these numbers."""
+    """Return the document with only the images of these numbers."""
     if len(numbers) == len(document.images):
         return document
     return replace(document, images=tuple(document.images[j] for j in numbers))
@@ -249,7 +249,7 @@ def _of_those(
     documents: Sequence[Document],
     features: Callable[[Sequence[Document], Cells, Sequence[int]], dict[str, FloatMatrix]],
 ) -> list[Features]:
-    """For each document name to (S, V) features; empty if it is not chosen, or has no sentences or no images."""
+    """Return for each document name to (S, V) features; empty if it is not chosen, or has no sentences or no images."""
     every: list[Features] = [{} for _ in documents]
     numbers = [n for n, (d, own) in enumerate(zip(documents, chosen, strict=True)) if own and d.sentences and d.images]
     if numbers:

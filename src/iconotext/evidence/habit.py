@@ -140,7 +140,7 @@ def common_shares() -> NDArray[np.float64]:
 
 
 def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
-    """The evidence about the places of the images of documents.
+    """Return the evidence about the places of the images of documents.
 
     Args:
         place: ``places`` of the same documents.
@@ -156,7 +156,7 @@ def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
 
 
 def joined_places(several: Sequence[PlaceEvidence]) -> PlaceEvidence:
-    """The evidence of several documents, joined."""
+    """Return the evidence of several documents, joined."""
     likelihood, sentences = zip(*several, strict=True)
     return PlaceEvidence(np.concatenate(likelihood), np.concatenate(sentences))
 
@@ -252,7 +252,7 @@ def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[
 
 
 def _scaled(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows scaled to sum 1."""
+    """Return rows scaled to sum 1."""
     total = matrix.sum(axis=1, keepdims=True)
     scaled: NDArray[np.float64] = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
     return scaled

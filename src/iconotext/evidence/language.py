@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_foreign(document: Document, language: str | None) -> bool:
-    """Whether a document is in another language than an encoder knows; False for very short texts.
+    """Return whether a document is in another language than an encoder knows; False for very short texts.
 
     Args:
         document: Its ``language`` is declared or detected.
@@ -31,7 +31,7 @@ def no_meaning(texts: Sequence[str]) -> FloatMatrix:
 
 
 def language_note(document: Document, *, picture: bool, caption: bool) -> str | None:
-    """What to tell the user about a foreign document; None if both arguments are False.
+    """Return what to tell the user about a foreign document; None if both arguments are False.
 
     Args:
         document: Its ``language`` is named.

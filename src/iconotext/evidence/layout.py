@@ -62,7 +62,7 @@ class Places:
 
 
 def places(documents: Sequence[Document]) -> Places:
-    """Where the sentences and images stand; every document must have a layout and at least one sentence."""
+    """Return where the sentences and images stand; every document must have a layout and at least one sentence."""
     cells = Cells.of(documents)
     blocks = np.array([s.block for d in documents for s in d.sentences], dtype=np.int64)
     rank = block_ranks(documents)
@@ -80,7 +80,7 @@ def places(documents: Sequence[Document]) -> Places:
 
 
 def images_between(place: Places) -> Ints:
-    """(cells,) number of other images that stand between the sentence and the image."""
+    """Return (cells,) number of other images that stand between the sentence and the image."""
     cells = place.cells
     wide = int(max(place.position.max(initial=0), cells.sentences.max(initial=0))) + 1
     stand = np.sort(cells.of_image * wide + place.position)
@@ -110,7 +110,7 @@ _APART = 4 + 2 * np.searchsorted(_FURTHER, np.arange(18), side="right")  # from 
 
 
 def place_numbers(document: Document) -> Ints:
-    """(S, V) index into ``PLACES``: where each image stands, seen from each sentence; needs a layout."""
+    """Return (S, V) index into ``PLACES``: where each image stands, seen from each sentence; needs a layout."""
     place = places([document])
     return place.cells.matrices(place.numbers)[0]
 
@@ -140,7 +140,7 @@ def layout_features(documents: Sequence[Document], place: Places, habit: FloatMa
 
 
 def block_ranks(documents: Sequence[Document]) -> Ints:
-    """(sentences,) number of each sentence's block, from 0 without gaps in each document.
+    """Return (sentences,) number of each sentence's block, from 0 without gaps in each document.
 
     Without a layout every sentence is a block of its own.
     """
@@ -157,7 +157,7 @@ def block_ranks(documents: Sequence[Document]) -> Ints:
 
 
 def headings(documents: Sequence[Document]) -> NDArray[np.bool_]:
-    """(sentences,) whether each sentence is a heading.
+    """Return (sentences,) whether each sentence is a heading.
 
     Where the source does not mark headings: a short text alone in its block, without punctuation at its end.
     """

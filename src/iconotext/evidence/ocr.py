@@ -17,7 +17,7 @@ KEPT = frozenset(f"text.{name}" for name in ("cos", "own", "share"))
 
 
 def text_in(image: Image) -> str | None:
-    """The lines of text in an image, joined; None without any."""
+    """Return the lines of text in an image, joined; None without any."""
     return " ".join(line.text for line in image.lines or ()) or None
 
 

@@ -105,7 +105,7 @@ _COLON = re.compile(r"\s*(?:[:.|—–：]|-\s)(?!\d)\s*\S")
 
 @of_texts
 def own_labels(text: str) -> tuple[Label, ...]:
-    """The labels at the beginning of a caption; empty without any."""
+    """Return the labels at the beginning of a caption; empty without any."""
     start = _START.match(text.lstrip(_BEFORE_LABEL))
     if start is None:
         return ()
@@ -114,7 +114,7 @@ def own_labels(text: str) -> tuple[Label, ...]:
 
 
 def unlabelled(text: str) -> str:
-    """A caption without the labels at its beginning."""
+    """Return a caption without the labels at its beginning."""
     start = _START.match(text.lstrip(_BEFORE_LABEL))
     if start is None:
         return text
@@ -123,7 +123,7 @@ def unlabelled(text: str) -> str:
 
 
 def is_caption(text: str) -> bool:
-    """Whether a text begins like a caption: with a label and a colon, a point or a dash."""
+    """Return whether a text begins like a caption: with a label and a colon, a point or a dash."""
     start = _START.match(text.lstrip(" *_(["))
     if start is None:
         return False
@@ -150,7 +150,7 @@ def _cited(text: str) -> Iterator[Label]:
 
 
 def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
-    """The labels that follow the matched word, and the position where they end."""
+    """Return the labels that follow the matched word, and the position where they end."""
     word = start.group().strip()
     family = _EAST[start.group("east")] if start.group("east") else _family(start)
     if start.group("more"):
@@ -178,7 +178,7 @@ def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
 
 
 def _family(start: re.Match[str]) -> str:
-    """The family of the matched word."""
+    """Return the family of the matched word."""
     return next(family for family in _FAMILIES if start.group(family))
 
 
@@ -257,7 +257,7 @@ _DEICTIC_COMPILED = tuple((direction, re.compile(pattern, re.IGNORECASE)) for di
 
 
 def pointer(text: str) -> Pointer | None:
-    """The first deictic reference of a sentence, 'above' and 'below' before 'near'; None without any."""
+    """Return the first deictic reference of a sentence, 'above' and 'below' before 'near'; None without any."""
     if not _ANY.search(text.lower()):
         return None
     for direction, pattern in _DEICTIC_COMPILED:
@@ -310,7 +310,7 @@ _READS = (*_COMPILED, *_OF_WORDS, "letters", "length", "short", "lower", "mark")
 
 @of_texts
 def _reads(text: str) -> bytes:
-    """The features of one text as bytes of float32, in the order of ``_READS``."""
+    """Return the features of one text as bytes of float32, in the order of ``_READS``."""
     small, length = text.lower(), len(text.split())
     kinds = frozenset[str]().union(*map(_kinds, _CITING_WORD.findall(small)))
     says = (
@@ -327,7 +327,7 @@ def _reads(text: str) -> bytes:
 
 @of_words
 def _kinds(word: str) -> frozenset[str]:
-    """The names of the patterns in ``_WORDS`` that match a word."""
+    """Return the names of the patterns in ``_WORDS`` that match a word."""
     return frozenset(name for name, pattern in _OF_WORDS.items() if pattern.fullmatch(word))
 
 
@@ -345,7 +345,7 @@ _FAR = 1
 
 
 def reference_evidence(document: Document) -> FloatMatrix:
-    """How surely each sentence points at each image.
+    """Return how surely each sentence points at each image.
 
     Args:
         document: With S sentences and V images. Words like 'above' count only if it has a layout.
@@ -383,14 +383,14 @@ def reference_evidence(document: Document) -> FloatMatrix:
 
 @of_texts
 def _said(text: str) -> tuple[tuple[Label, ...], Pointer | None]:
-    """The labels that a sentence cites (none if it is a caption), and its deictic reference."""
+    """Return the labels that a sentence cites (none if it is a caption), and its deictic reference."""
     return () if is_caption(text) else cited_labels(text), pointer(text)
 
 
 def _images_labelled(
     document: Document, labels: list[tuple[Label, ...]], cited: Label, sentence: int, place: Callable[[], Places | None]
 ) -> list[int]:
-    """The numbers of the images that a cited label means.
+    """Return the numbers of the images that a cited label means.
 
     'Figure 3' means 3, 3a and 3b; 'Figure 3a' means 3a, or 3 if there is no 3a. If several different images carry the
     label, because each chapter counts from 1, the nearest is meant; without layout none is returned.
@@ -436,7 +436,7 @@ def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
 
 
 def _captioned(document: Document, sentence: int) -> list[int]:
-    """The numbers of the images whose caption contains a caption sentence."""
+    """Return the numbers of the images whose caption contains a caption sentence."""
     text, block = document.sentences[sentence].text, document.sentences[sentence].block
     return [
         j

@@ -91,7 +91,7 @@ def number_of(word: str) -> int:
 
 
 def tokens_of(text: str) -> tuple[str, ...]:
-    """Words and numbers of a text, in order, in lower case."""
+    """Return words and numbers of a text, in order, in lower case."""
     return tuple(_TOKEN.findall(text.lower()))
 
 
@@ -114,7 +114,7 @@ def rareness(word: str) -> float:
 
 @cache
 def _counts() -> tuple[int, dict[str, int]]:
-    """Number of sections, and stem to number of sections with it; stems of one or two sections are left out."""
+    """Return the number of sections, and stem to number of sections with it; stems of one or two sections are left out."""
     first, *lines = files("iconotext.evidence").joinpath("word_counts.txt").read_text(encoding="utf-8").splitlines()
     return int(first), {word: int(count) for word, count in (line.split() for line in lines)}
 
@@ -124,7 +124,7 @@ def _idf(size: int, holders: int) -> float:
 
 
 def file_words(source: str) -> str | None:
-    """The words of a file name; None if it has none.
+    """Return the words of a file name; None if it has none.
 
     Names from a camera or a hash ('IMG_2351.jpg', '8f1301ba977e.png', 'DSC00042', 'image3') have no words: a word has
     at least three letters, one of them a vowel, and no digits beside it.
@@ -166,7 +166,7 @@ _UNSPACED_SPAN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u0e00-\u0
 
 
 def word_spans(text: str) -> list[Span]:
-    """The positions of the words of a text, in order, without the punctuation around them.
+    """Return the positions of the words of a text, in order, without the punctuation around them.
 
     Scripts that put no space between words are cut into pairs of characters.
     """
@@ -174,7 +174,7 @@ def word_spans(text: str) -> list[Span]:
 
 
 def without(text: str, spans: Iterable[Span]) -> str:
-    """The text without the given spans, with white space collapsed."""
+    """Return the text without the given spans, with white space collapsed."""
     left, at = [], 0
     for begin, end in sorted(spans):
         left.append(text[at:begin])
@@ -183,7 +183,7 @@ def without(text: str, spans: Iterable[Span]) -> str:
 
 
 def _parts(text: str, begin: int, end: int) -> Iterator[Span]:
-    """The words of a run without white space: one, or more if parts are in a script without spaces."""
+    """Yield the words of a run without white space: one, or more if parts are in a script without spaces."""
     at = begin
     for stretch in _UNSPACED_SPAN.finditer(text, begin, end):
         yield from _trimmed(text, at, stretch.start())
@@ -193,7 +193,7 @@ def _parts(text: str, begin: int, end: int) -> Iterator[Span]:
 
 
 def _pairs(text: str, begin: int, end: int) -> Iterator[Span]:
-    """Pairs of characters; combining marks stay with their character."""
+    """Yield pairs of characters; combining marks stay with their character."""
     starts = [i for i in range(begin, end) if i == begin or not unicodedata.combining(text[i])][::2]
     yield from zip(starts, [*starts[1:], end], strict=True)
 

@@ -183,7 +183,7 @@ def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int,
 
 
 def is_harmless(problem: str) -> bool:
-    """Whether a ``problem`` is not worth mentioning: an icon, or a repeat."""
+    """Return whether a ``problem`` is not worth mentioning: an icon, or a repeat."""
     return problem.startswith((_ICON, _NAMED, _COPY, _REPEAT))
 
 
@@ -192,17 +192,17 @@ def _file_size(file: Path | bytes) -> int:
 
 
 def kind_of(problem: str) -> str:
-    """A harmless ``problem`` without what is special to one picture, to count pictures by it."""
+    """Return a harmless ``problem`` without what is special to one picture, to count pictures by it."""
     return re.split(r"[:(]", problem, maxsplit=1)[0].strip()
 
 
 def copy_problem(source: str) -> str:
-    """The ``problem`` of a copy of another picture, from ``copies``."""
+    """Return the ``problem`` of a copy of another picture, from ``copies``."""
     return f"{_COPY}: {source}"
 
 
 def copied_from(problem: str | None) -> str | None:
-    """The picture that a ``copy_problem`` names; None for another problem."""
+    """Return the picture that a ``copy_problem`` names; None for another problem."""
     prefix, colon, source = (problem or "").partition(": ")
     return source if colon and prefix == _COPY else None
 
@@ -261,13 +261,13 @@ def _stem(source: str) -> str:
 
 
 def _same_shape(one: Size, other: Size) -> bool:
-    """Whether sides have the same ratio, up to rounding of the smaller picture's sides."""
+    """Return whether sides have the same ratio, up to rounding of the smaller picture's sides."""
     (width, height), (wide, high) = one, other
     return abs(width * high - height * wide) <= max(wide, high)
 
 
 def _look_of(file: Path | bytes) -> NDArray[np.float32] | None:
-    """(16, 16, 3) mean colours of areas, 0 to 255; None if the picture cannot be decoded."""
+    """Return (16, 16, 3) mean colours of areas, 0 to 255; None if the picture cannot be decoded."""
     try:
         image = decode(file, at_least=8 * POINTS)
     except (ImageError, OSError):
@@ -293,7 +293,7 @@ def _look_at(file: Path | bytes | None, max_pixels: int = MAX_PIXELS) -> tuple[S
 
 
 def _icon_problem(source: str, size: Size | None, min_side: int) -> str | None:
-    """The ``problem`` of an icon, by its size or by its name; None for another picture."""
+    """Return the ``problem`` of an icon, by its size or by its name; None for another picture."""
     if size is None:
         return None
     if min(size) < min_side:
@@ -304,7 +304,7 @@ def _icon_problem(source: str, size: Size | None, min_side: int) -> str | None:
 
 
 def _identity(file: Path | bytes | None) -> Hashable:
-    """Equal for all names of one file with the same suffix (the format may depend on the suffix)."""
+    """Return a key that is equal for all names of one file with the same suffix (the format may depend on the suffix)."""
     if not isinstance(file, Path):
         return file
     try:
@@ -315,7 +315,7 @@ def _identity(file: Path | bytes | None) -> Hashable:
 
 
 def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
-    """Number of a file that repeats an earlier one to the number of that one."""
+    """Return the number of a file that repeats an earlier one to the number of that one."""
     distinct = dict.fromkeys(files.values())
     sizes = {file: _file_size(file) for file in distinct}
     shared = Counter(sizes.values())

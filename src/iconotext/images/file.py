@@ -43,7 +43,7 @@ Kind = Literal["SVG", "HEIF", "other", "plain"]
 
 
 def kind_of(head: bytes) -> Kind:
-    """How to decode a file.
+    """Return how to decode a file.
 
     ``plain`` is for Pillow, with the memory that the header shows; ``other`` too, but with any amount of memory.
     """
@@ -56,7 +56,7 @@ def kind_of(head: bytes) -> Kind:
 
 
 def raw_format(head: bytes, file: Path | bytes) -> str | None:
-    """The format of a raw camera file, by its suffix; None for anything else.
+    """Return the format of a raw camera file, by its suffix; None for anything else.
 
     The name is used too, since the bytes of some raw files look like TIFF.
     """
@@ -71,7 +71,7 @@ def raw_format(head: bytes, file: Path | bytes) -> str | None:
 
 
 def not_an_image(head: bytes) -> str:
-    """The message for a file that is not an image: what it is instead, and what to do."""
+    """Return the message for a file that is not an image: what it is instead, and what to do."""
     text = _text(head)
     if text.startswith((b"<!doctype html", b"<html")):
         return "a web page where a picture should be: open its address and save the picture itself"
@@ -104,7 +104,7 @@ _SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only raw camera files
 
 
 def image_kind(file: Path | bytes) -> Kind:
-    """How to decode a file.
+    """Return how to decode a file.
 
     Raises:
         ImageError: It cannot be read, is empty, larger than ``MAX_BYTES``, or a raw camera file.
@@ -160,7 +160,7 @@ def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixel
 def decode_pixels(
     file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int
 ) -> tuple[tuple[int, int], bytes]:
-    """The result of ``decode_image`` as size and bytes, 3 per pixel, to send it to another process."""
+    """Return the result of ``decode_image`` as size and bytes, 3 per pixel, to send it to another process."""
     image = decode_image(file, kind, at_least, max_pixels)
     return image.size, image.tobytes()
 

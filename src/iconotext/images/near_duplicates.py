@@ -42,7 +42,7 @@ WAVES = np.cos(np.pi / SIDE * np.outer(np.arange(1, 9), np.arange(SIDE) + 0.5)) 
 
 
 def perceptual_hash(image: Pillow.Image) -> int:
-    """The hash of an upright picture of mode RGB, of any size: 0 to 2**64 - 1.
+    """Return the hash of an upright picture of mode RGB, of any size: 0 to 2**64 - 1.
 
     The luminance, averaged over squares of 7 by 7 pixels, is sampled at 32 by 32 points, evenly spaced from the upper
     left corner, and transformed by a two-dimensional DCT. For each of the 8 by 8 lowest frequencies that are not
@@ -61,7 +61,7 @@ def perceptual_hash(image: Pillow.Image) -> int:
 
 
 def _places(length: int) -> NDArray[np.int64]:
-    """(32 * 7,) positions in a row or column: each point with its neighbours, clamped to the edge."""
+    """Return (32 * 7,) positions in a row or column: each point with its neighbours, clamped to the edge."""
     points = np.arange(SIDE) * length // SIDE
     places: NDArray[np.int64] = np.clip(points[:, None] + np.arange(-REACH, REACH + 1), 0, length - 1).ravel()
     return places
@@ -82,7 +82,7 @@ def near_duplicates(
     partner: NDArray[np.int64] | None = None,
     at_once: int = AT_ONCE,
 ) -> NDArray[np.int64]:
-    """For each hash the first other one that is near.
+    """Return for each hash the first other one that is near.
 
     Args:
         hashes: (n,); may be memory-mapped.
@@ -131,7 +131,7 @@ def _partners(
     distance: int,
     total: int,
 ) -> NDArray[np.int64]:
-    """(n,) the first near hash for each, among those that agree in the part; ``total`` if there is none."""
+    """Return (n,) the first near hash for each, among those that agree in the part; ``total`` if there is none."""
     shift, mask = part
     different, first, same_as = np.unique(hashes, return_index=True, return_inverse=True)
     nearest = np.full(len(different), total, np.int64)  # for each different hash, the first hash of another near one
@@ -146,7 +146,7 @@ def _partners(
 
 
 def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[np.int64]:
-    """(n,) for each picture the number of another one that looks the same, -1 if there is none."""
+    """Return (n,) for each picture the number of another one that looks the same, -1 if there is none."""
     numbers = np.flatnonzero(np.frombuffer(usable, np.uint8))
     other = near_duplicates(np.frombuffer(hashes, np.uint64)[numbers], distance)
     found = np.full(len(usable), -1, np.int64)

@@ -167,7 +167,7 @@ def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pi
 
 
 def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None) -> int:
-    """The integer by which the sides of an image are divided: 1 unless it is very large.
+    """Return the integer by which the sides of an image are divided: 1 unless it is very large.
 
     Args:
         full: Sides of the image in its file.
@@ -212,7 +212,7 @@ def _rgb(image: Pillow.Image) -> Pillow.Image:
 
 
 def _white_point(rows: Rows, bands: list[tuple[int, int]]) -> Callable[[np.ndarray[Any, Any]], Pillow.Image]:
-    """The conversion of grey with 16 or 32 bits, or floating point, to 8 bits.
+    """Return the conversion of grey with 16 or 32 bits, or floating point, to 8 bits.
 
     Pillow's own conversion clips at 255, which makes a 16-bit scan white. The white point is that of the smallest
     usual range the values fit (1 for floating point, 255, 65,535); values outside all of them are stretched.

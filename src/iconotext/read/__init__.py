@@ -189,7 +189,7 @@ def read_isolated(
 
 
 def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
-    """The result of a format's reader, without limits on memory and time."""
+    """Return the result of a format's reader, without limits on memory and time."""
     return list(reader_of(format_)(path, settings))
 
 
@@ -217,7 +217,7 @@ def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
 
 
 def _unforeseen(path: Path, error: Exception) -> Exception:
-    """The error for an exception that no reader expected. Tests replace this, so that it hides no bugs."""
+    """Return the error for an exception that no reader expected. Tests replace this, so that it hides no bugs."""
     kind = f"{type(error).__name__}: {error}".rstrip(": ")
     return DocumentError(
         f"{path}: damaged, or a bug of iconotext ({' '.join(kind.split())}): save it again, or report it"

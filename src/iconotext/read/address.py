@@ -55,7 +55,7 @@ class Addresses:
         self._known: dict[str, Path | bytes | str] = {}  # a text is the problem
 
     def open(self, address: str) -> Path | bytes:
-        """The image at an address, as ``open_address`` finds it.
+        """Return the image at an address, as ``open_address`` finds it.
 
         Raises:
             ImageError: It cannot be loaded, or the document has too many addresses.
@@ -77,7 +77,7 @@ class Addresses:
 
 
 def site_folder(document: Path, within: Path, settings: ReadSettings) -> Path:
-    """The topmost folder in which addresses that begin with ``/`` are looked up; a document cannot choose it.
+    """Return the topmost folder in which addresses that begin with ``/`` are looked up; a document cannot choose it.
 
     ``settings.root``, else the nearest folder above the document that has one of ``SITE_MARKERS``, if that is above
     ``within``, else ``within``. The user's own folder is no site, even if git keeps it.
@@ -102,7 +102,7 @@ def _home() -> Path | None:
 
 
 def open_address(address: str, document: Path, within: Path, settings: ReadSettings, site: Path) -> Path | bytes:
-    """The image at an address in a document.
+    """Return the image at an address in a document.
 
     Relative addresses start from the document's folder and must not leave ``within``. One that begins with ``/`` starts
     from ``settings.root``; else from the nearest parent folder of the document in which it exists, directly or in a
@@ -148,7 +148,7 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
 
 
 def _spellings(path: str) -> Iterator[str]:
-    """A path as it is written and without ``%20``, each also with its accents composed and decomposed."""
+    """Yield a path as it is written and without ``%20``, each also with its accents composed and decomposed."""
     for spelling in (path, unquote(path)):
         yield from (spelling, unicodedata.normalize("NFC", spelling), unicodedata.normalize("NFD", spelling))
 
@@ -158,7 +158,7 @@ def _path_part(address: str) -> str:
 
 
 def _double_slash_path(address: str, document: Path, settings: ReadSettings, site: Path) -> bool:
-    """Whether ``//images/a.jpg`` is a path on the site with one slash too many."""
+    """Return whether ``//images/a.jpg`` is a path on the site with one slash too many."""
     path = unquote(_path_part(address))
     return address.startswith("//") and _on_site(path, document, settings, site) is not None
 
@@ -175,7 +175,7 @@ def _on_site(path: str, document: Path, settings: ReadSettings, site: Path) -> P
 
 
 def _beside_content(path: str, document: Path, settings: ReadSettings, site: Path) -> Path | None:
-    """The file that Hugo would serve for a relative address on a page under ``content/``.
+    """Return the file that Hugo would serve for a relative address on a page under ``content/``.
 
     ``content/post/trip.md`` is served as ``/post/trip/``: its ``a.png`` is ``static/post/trip/a.png`` or, in some
     themes, ``static/a.png``.

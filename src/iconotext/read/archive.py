@@ -40,7 +40,7 @@ class Archive:
         self._folded = {name.casefold(): name for name in self._members}
 
     def find(self, name: str) -> str | None:
-        """The member for an address in the archive; case may differ, and ``%20`` is a space."""
+        """Return the member for an address in the archive; case may differ, and ``%20`` is a space."""
         for candidate in (name, unquote(name)):
             clean = _clean(candidate)
             found = clean if clean in self._members else self._folded.get(clean.casefold())
@@ -49,7 +49,7 @@ class Archive:
         return None
 
     def read(self, name: str) -> bytes:
-        """A member's bytes; they are cached.
+        """Return a member's bytes; they are cached.
 
         Raises:
             HostileDocumentError: It unpacks to more than is allowed.
@@ -65,14 +65,14 @@ class Archive:
         return list(self._members)
 
     def unpack(self, name: str) -> bytes:
-        """A member's bytes, without caching; errors as for ``read``."""
+        """Return a member's bytes, without caching; errors as for ``read``."""
         info = self._members.get(name)
         if info is None:
             raise DocumentError(f"broken: {name} is missing in it; save it again with the program that made it")
         return self._unpack(info)
 
     def xml(self, name: str) -> Element:
-        """The root element of an XML member; ``DocumentError`` as for ``read``, or if it is not well-formed."""
+        """Return the root element of an XML member; ``DocumentError`` as for ``read``, or if it is not well-formed."""
         return parse_xml(self.read(name), name)
 
     def _unpack(self, info: zipfile.ZipInfo) -> bytes:
@@ -155,7 +155,7 @@ def parse_xml(data: bytes, name: str) -> Element:
 
 
 def resolve(base: str, address: str) -> str:
-    """The member for a relative address in the member ``base``; ``..`` ends at the archive's root."""
+    """Return the member for a relative address in the member ``base``; ``..`` ends at the archive's root."""
     return _clean(posixpath.join("/" + posixpath.dirname(base), address.replace("\\", "/")))
 
 

@@ -93,7 +93,7 @@ class Texts:
             self.attributes[entry[2]] = self.filled(entry[4] or "").strip()[:MAX_VALUE]
 
     def filled(self, text: str) -> str:
-        """A text with the values of the attributes in it.
+        """Return a text with the values of the attributes in it.
 
         Raises:
             HostileDocumentError: They add more to the document than a real one ever has.
@@ -117,7 +117,7 @@ class Texts:
 
     @staticmethod
     def escaped(text: str) -> str:
-        """A text as a value in HTML."""
+        """Return a text as a value in HTML."""
         return escape(text)
 
     def picture(self, address: str, plain: list[str], named: dict[str, str]) -> str:
@@ -196,7 +196,7 @@ MAX_DEPTH = 30
 
 
 def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
-    """An AsciiDoc file, with the files that it includes, as one flow."""
+    """Return an AsciiDoc file, with the files that it includes, as one flow."""
     includes = Includes(path, settings)
     texts = Texts()
     lines = list(_lines(REMOVED_CHARACTERS.sub("", decode_text(path)), path, includes, texts))
@@ -209,7 +209,7 @@ def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]:
-    """The lines of a file with what it includes, without what conditions leave out.
+    """Return the lines of a file with what it includes, without what conditions leave out.
 
     Attributes that conditions and names of files need are read on the way; ``_Blocks`` reads them again in their order.
     """
@@ -259,7 +259,7 @@ def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, found
 
 
 def _without_header(lines: list[str]) -> list[str]:
-    """The lines without those on authors and versions, which stand right below the title."""
+    """Return the lines without those on authors and versions, which stand right below the title."""
     start = next((n for n, line in enumerate(lines) if line and not line.startswith("//")), 0)
     if not lines or not lines[start].startswith("= "):
         return lines
@@ -305,7 +305,7 @@ class _Blocks:
         return found
 
     def prepares(self, line: str) -> bool:
-        """Whether a line is no block, but says something of the next one, or nothing at all."""
+        """Return whether a line is no block, but says something of the next one, or nothing at all."""
         if line.startswith("//") or line in ("+", "'''", "<<<") or MACRO.fullmatch(line):
             return True
         if entry := ENTRY.fullmatch(line):
@@ -404,7 +404,7 @@ class _Blocks:
         return f"{title}<{tag}>{self.marks()}{self.texts.html(ADMONITION.sub('', text, count=1))}</{tag}>", end
 
     def end_of_text(self, lines: list[str], at: int) -> int:
-        """The line after a paragraph or an item: an empty one, or one that begins something else."""
+        """Return the line after a paragraph or an item: an empty one, or one that begins something else."""
         at += 1
         while at < len(lines) and (line := lines[at]):
             if DELIMITER.fullmatch(line) or line == "+" or ANCHOR.fullmatch(line) or IMAGE.fullmatch(line):

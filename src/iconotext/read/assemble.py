@@ -72,7 +72,7 @@ def _spans(block: Block, language: str) -> list[tuple[int, int]]:
 
 
 def _targets(block: Block, spans: list[tuple[int, int]]) -> list[dict[str, None]]:
-    """The targets of each sentence's links, without repetitions."""
+    """Return the targets of each sentence's links, without repetitions."""
     found: list[dict[str, None]] = [{} for _ in spans]
     for start, end, name in block.targets:
         for number in range(max(bisect_left(spans, start, key=STARTS) - 1, 0), len(spans)):
@@ -116,5 +116,5 @@ def _image(found: FlowImage, addresses: Addresses, *, block: int, position: int)
 
 
 def shown_address(source: str) -> str:
-    """An address for output: a ``data:`` address is cut after its type."""
+    """Return an address for output: a ``data:`` address is cut after its type."""
     return source if source[:5].lower() != "data:" else source[: min(len(source), 40)].split(",")[0] + ",..."

@@ -189,7 +189,7 @@ def _has_label(block: Block) -> bool:
 
 
 def _uncaptioned(block: Block) -> FlowImage | None:
-    """The last image of a block, if the block ends with it and it has no caption yet."""
+    """Return the last image of a block, if the block ends with it and it has no caption yet."""
     if not block.images:
         return None
     offset, image = block.images[-1]

@@ -54,7 +54,7 @@ class Cell:
     code: str = ""
 
     def texts(self, *names: str) -> list[str]:
-        """The texts of the first of some options that is there."""
+        """Return the texts of the first of some options that is there."""
         value = next((self.options[name] for name in names if name in self.options), None)
         values = value if isinstance(value, list) else [value]
         return [each.strip() for each in values if isinstance(each, str) and each.strip()]
@@ -67,7 +67,7 @@ class Cell:
 
 
 def parse_cell(head: str, code: str) -> Cell | None:
-    """A cell of code; None where the head of a fenced block is that of no cell.
+    """Return a cell of code; None where the head of a fenced block is that of no cell.
 
     Args:
         head: What stands between the braces: ``r overview, fig.cap="..."``.
@@ -119,7 +119,7 @@ def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
 
 
 def shown_files(code: str) -> list[str]:
-    """The files that code shows as pictures, in its order."""
+    """Return the files that code shows as pictures, in its order."""
     code = COMMENT.sub("", code)
     found: list[str] = []
     for call in SHOWN.finditer(code):
@@ -133,13 +133,13 @@ def shown_files(code: str) -> list[str]:
 
 
 def _rendered(stem: str, label: str) -> list[str]:
-    """Where Quarto and knitr put the picture that a cell makes."""
+    """Return where Quarto and knitr put the picture that a cell makes."""
     folders = [f"{stem}_files/figure-{kind}" for kind in ("html", "gfm", "markdown_github", "commonmark")]
     return [f"{folder}/{label}{end}" for folder in folders for end in ("-1.png", "-output-1.png")] if label else []
 
 
 def _value(text: str) -> str | list[str]:
-    """A value of R: a text, several texts, or anything else as it is written."""
+    """Return a value of R: a text, several texts, or anything else as it is written."""
     texts = [(a or b).replace("\\\\", "\\").replace('\\"', '"') for a, b in TEXT.findall(text)]
     if text.startswith("c("):
         return texts

@@ -113,7 +113,7 @@ class OpenParagraph:
 
 
 def body_blocks(body: Element, archive: Archive, targets: dict[str, str], styles: dict[str, Style]) -> list[Block]:
-    """The blocks of the body of a Word file.
+    """Return the blocks of the body of a Word file.
 
     Args:
         targets: Relation id to its target.
@@ -214,7 +214,7 @@ class _Walk:
         self.writer.blocks[first:] = ordered
 
     def inside(self, box: Element, kind: Kind) -> list[Block]:
-        """The blocks of a text box."""
+        """Return the blocks of a text box."""
         writer, fields = self.writer, self.fields
         self.writer, self.fields = BlockWriter(), Fields()
         self.container(box, kind)

@@ -53,7 +53,7 @@ class Package:
 
 
 def read_epub(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A book, as one flow or as one per chapter (``settings.epub``).
+    """Return a book, as one flow or as one per chapter (``settings.epub``).
 
     Chapters without text and images are left out.
     """
@@ -156,7 +156,7 @@ def _labels(archive: Archive, opf: str, item: Element | None) -> dict[str, str]:
 
 
 def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
-    """One chapter, named by its file; None where there is neither text nor an image in it."""
+    """Return one chapter, named by its file; None where there is neither text nor an image in it."""
     try:
         tree = parse_html(mark_html(decode_bytes(archive.read(name), name, html=True)))
     except DocumentError as error:
@@ -215,7 +215,7 @@ def _unwrap_drawings(tree: Element) -> None:
 
 
 def _target(archive: Archive, chapter: str, href: str) -> str | None:
-    """What a link points at: ``chapter.xhtml#fig1`` gives ``OEBPS/chapter.xhtml#fig1``."""
+    """Return what a link points at: ``chapter.xhtml#fig1`` gives ``OEBPS/chapter.xhtml#fig1``."""
     address, _, fragment = href.partition("#")
     if not fragment or ELSEWHERE.match(address):
         return None
@@ -224,7 +224,7 @@ def _target(archive: Archive, chapter: str, href: str) -> str | None:
 
 
 def _image(archive: Archive, package: Package, chapter: str, image: FlowImage) -> FlowImage:
-    """The image with its bytes, if it lies in the book."""
+    """Return the image with its bytes, if it lies in the book."""
     if image.problem is not None:
         return image
     problem = None
@@ -248,5 +248,5 @@ def _image(archive: Archive, package: Package, chapter: str, image: FlowImage) -
 
 
 def _slug(text: str) -> str:
-    """A title as part of a name: letters and digits, everything else a hyphen."""
+    """Return a title as part of a name: letters and digits, everything else a hyphen."""
     return re.sub(r"[\W_]+", "-", text.casefold()).strip("-")[:60].rstrip("-")

@@ -121,7 +121,7 @@ def no_documents(
 
 
 def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:
-    """Whether ``settings.include`` and ``settings.exclude`` exclude a file below a named folder."""
+    """Return whether ``settings.include`` and ``settings.exclude`` exclude a file below a named folder."""
     name = file.relative_to(root).as_posix()
     exclude, include = _patterns(settings.exclude), _patterns(settings.include)
     return exclude.match_file(name) or bool(settings.include and not include.match_file(name))
@@ -186,7 +186,7 @@ def _reason_to_skip(path: Path) -> str | None:
 
 
 def _more_tags_than_text(html: bytes) -> bool:
-    """Whether there is more text inside ``{{ }}``, ``{% %}`` and ``{# #}`` than text that readers see."""
+    """Return whether there is more text inside ``{{ }}``, ``{% %}`` and ``{# #}`` than text that readers see."""
     tags, text, inside = 0, [], b""  # inside: of a tag ("{"), of a script or style ("<")
     for piece in _CODE.split(html):
         kind = piece[:1] if _CODE.fullmatch(piece) else b""
@@ -204,7 +204,7 @@ def _more_tags_than_text(html: bytes) -> bool:
 
 
 def unique_names(paths: Sequence[Path]) -> list[str]:
-    """A name for every file: its stem, with as many folders and, if necessary, the suffix as make it unique."""
+    """Return a name for every file: its stem, with as many folders and, if necessary, the suffix as make it unique."""
     names = [path.stem for path in paths]
     for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         names = _longer(names, ["/".join((*p.parts[-depth:-1], p.stem)).lstrip("/") for p in paths])

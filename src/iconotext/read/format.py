@@ -64,14 +64,14 @@ FORMATS = (
 
 
 def lacks_extra(suffix: str) -> bool:
-    """Whether files with this suffix could be read if the extra ``formats`` were installed."""
+    """Return whether files with this suffix could be read if the extra ``formats`` were installed."""
     from iconotext.read.pandoc.convert import NAMES
 
     return SUFFIXES.get(suffix) in NAMES and not has("formats")
 
 
 def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
-    """The format of a document, by its suffix or its first bytes, and its size in bytes.
+    """Return the format of a document, by its suffix or its first bytes, and its size in bytes.
 
     Raises:
         DocumentError: The file is missing, empty, not a regular file, too large, or of an unknown format.
@@ -117,7 +117,7 @@ def _format_of_bytes(head: bytes) -> str | None:
 
 
 def reader_of(format_: str) -> Reader:
-    """The reader of a format; imported only when a document needs it.
+    """Return the reader of a format; imported only when a document needs it.
 
     A reader raises ``HostileDocumentError`` if a limit is exceeded, ``DocumentError`` if the file is of another format,
     damaged, or encrypted, and ``MissingPackageError`` if a package is not installed.

@@ -92,18 +92,18 @@ def parse_html(text: str) -> Element:
 
 
 def _attributes(tag: str) -> int:
-    """The approximate number of attributes of a tag."""
+    """Return the approximate number of attributes of a tag."""
     names = VALUE.sub("= ", tag).replace("/", " ")
     return len(names.split())
 
 
 def same_page(href: str) -> str | None:
-    """The identifier of a link's target in the same page: ``#fig-3`` gives ``fig-3``."""
+    """Return the identifier of a link's target in the same page: ``#fig-3`` gives ``fig-3``."""
     return href[1:] if len(href) > 1 and href.startswith("#") else None
 
 
 def html_blocks(root: Element, *, to_target: ToTarget = same_page, anchor_prefix: str = "") -> list[Block]:
-    """The blocks of an element in reading order.
+    """Return the blocks of an element in reading order.
 
     Args:
         root: The element; parts that are not to be read must have been removed.
@@ -114,13 +114,13 @@ def html_blocks(root: Element, *, to_target: ToTarget = same_page, anchor_prefix
 
 
 def read_html(path: Path, settings: ReadSettings) -> list[Flow]:
-    """The main text of an HTML file, as one flow."""
+    """Return the main text of an HTML file, as one flow."""
     del settings  # nothing of it concerns HTML
     return [_page(path, keep_main_text)]
 
 
 def read_whole_page(path: Path) -> Flow:
-    """All of an HTML file, with menus and footers."""
+    """Return all of an HTML file, with menus and footers."""
     return _page(path, lambda tree: tree)
 
 
@@ -282,14 +282,14 @@ class _Walk:
         return tuple(self.anchor_prefix + identifier for identifier in dict.fromkeys(found))
 
     def holds_more(self, element: Element) -> bool:
-        """Whether an element contains more than one image; computed once for each element."""
+        """Return whether an element contains more than one image; computed once for each element."""
         if element not in self.crowded:
             self.crowded[element] = any(True for _ in islice(element.iter("img"), 1, None))
         return self.crowded[element]
 
 
 def is_decorative(element: Element) -> bool:
-    """Whether the markup says that a picture is decoration."""
+    """Return whether the markup says that a picture is decoration."""
     role = (element.get("role") or "").lower().split()
     return bool({"presentation", "none"} & {*role[:1]}) or (element.get("aria-hidden") or "").lower() == "true"
 
@@ -334,7 +334,7 @@ def image_sources(element: Element) -> tuple[str, ...]:
 
 
 def _candidates(srcset: str) -> Iterator[tuple[float, str]]:
-    """(size, address) of each candidate of a ``srcset``; a width in pixels, or a density times 1000."""
+    """Yield (size, address) of each candidate of a ``srcset``; a width in pixels, or a density times 1000."""
     for match in CANDIDATE.finditer(srcset):
         number = SIZE.match(match[2] or "")
         size = float(number[1]) if number else 1.0

@@ -61,7 +61,7 @@ class Extent:
 
 
 def measure(root: Element) -> dict[Element, Extent]:
-    """The extents of an element and of all elements in it, innermost first."""
+    """Return the extents of an element and of all elements in it, innermost first."""
     extents: dict[Element, Extent] = {}
     for element in reversed(list(root.iter(etree.Element))):
         extent = Extent()
@@ -106,7 +106,7 @@ MAX_COMPARED = 5_000
 
 
 def keep_main_text(root: Element) -> Element:
-    """The element with the article, without the boilerplate of the page.
+    """Return the element with the article, without the boilerplate of the page.
 
     It is the element that the page itself marks (``<main>``, a single ``<article>``), else the smallest one with what
     trafilatura considers the main text. A page on which nothing looks like an article is kept whole.
@@ -185,7 +185,7 @@ def _named_article(body: Element, extents: dict[Element, Extent]) -> Element | N
 
 
 def _found_article(root: Element, body: Element, extents: dict[Element, Extent]) -> Element:
-    """The smallest element with nearly all of the paragraphs that trafilatura keeps."""
+    """Return the smallest element with nearly all of the paragraphs that trafilatura keeps."""
     if not any(True for _ in body.iter("div", "section", "table")):
         return body  # nothing but paragraphs: the page is the article
     from lxml.etree import strip_attributes
@@ -216,7 +216,7 @@ def _found_article(root: Element, body: Element, extents: dict[Element, Extent])
 
 
 def _is_link_list(extent: Extent) -> bool:
-    """Whether an element is little more than short links: previous and next, tags, share buttons."""
+    """Return whether an element is little more than short links: previous and next, tags, share buttons."""
     if extent.images:
         return False
     return extent.links >= 2 and extent.linked > 0.8 * max(extent.length, 1) and extent.linked / extent.links < 30

@@ -82,7 +82,7 @@ def expand_site_tags(text: str) -> EditedText:
 
 
 def _code(text: str) -> Iterator[tuple[int, int]]:
-    """What stands between ``{% highlight %}`` or ``{% comment %}`` and its end, the tags included."""
+    """Yield what stands between ``{% highlight %}`` or ``{% comment %}`` and its end, the tags included."""
     opened: dict[str, int] = {}  # where the first tag of each kind that is still open begins
     for tag in CODE_TAG.finditer(text):
         if not tag[1]:
@@ -159,7 +159,7 @@ MAX_FRONT_MATTER = 64 * 2**10
 
 
 def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A Markdown file, as one flow."""
+    """Return a Markdown file, as one flow."""
     del settings  # nothing of it concerns Markdown
     whole = decode_text(path)
     text, front = split_front_matter(whole)
@@ -245,7 +245,7 @@ def _name_what_stands_before(label: Any) -> None:
 
 
 def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
-    """Text without its YAML (``---``) or TOML (``+++``) head, and the single values that the head gives by name.
+    """Return text without its YAML (``---``) or TOML (``+++``) head, and the single values that the head gives by name.
 
     Raises:
         HostileDocumentError: The head is longer than any real one.

@@ -41,7 +41,7 @@ OPTION = re.compile(r"^#\|[ \t]*([\w-]{1,40}):[ \t]*(\S[^\n]{0,2000})$", re.MULT
 
 
 def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A notebook, as one flow. Code, and what it printed, is left out; nothing is run."""
+    """Return a notebook, as one flow. Code, and what it printed, is left out; nothing is run."""
     del settings  # nothing of it concerns notebooks
     try:
         notebook = parse_json(decode_text(path))
@@ -73,7 +73,7 @@ def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _cells(notebook: Any) -> list[dict[str, Any]]:
-    """The cells, also of version 3, where they stood in a work sheet, and their code in ``input``."""
+    """Return the cells, also of version 3, where they stood in a work sheet, and their code in ``input``."""
     if isinstance(notebook, dict):
         sheets = notebook.get("worksheets")
         cells = _dictionary(sheets[0]).get("cells") if isinstance(sheets, list) and sheets else notebook.get("cells")
@@ -88,7 +88,7 @@ def _tags(cell: dict[str, Any]) -> set[str]:
 
 
 def _text(value: Any) -> str:
-    """A text, which may come as a list of its lines."""
+    """Return a text, which may come as a list of its lines."""
     if isinstance(value, list):
         return "".join(part for part in value if isinstance(part, str))
     return value if isinstance(value, str) else ""
@@ -99,7 +99,7 @@ def _dictionary(value: Any) -> dict[str, Any]:
 
 
 def _glued(cells: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The outputs that code keeps for another place of the notebook, where ``{glue:figure}`` names them."""
+    """Return the outputs that code keeps for another place of the notebook, where ``{glue:figure}`` names them."""
     found: dict[str, dict[str, Any]] = {}
     for cell in cells:
         outputs = cell.get("outputs")
@@ -127,7 +127,7 @@ def _with_pictures(block: Block, cell: dict[str, Any], glued: dict[str, dict[str
 
 
 def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
-    """The pictures among the outputs of a code cell, and the text that it made as Markdown."""
+    """Yield the pictures among the outputs of a code cell, and the text that it made as Markdown."""
     about = _about(cell)
     outputs = cell.get("outputs")
     for place, output in enumerate(outputs if isinstance(outputs, list) else (), 1):
@@ -148,7 +148,7 @@ def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
 
 
 def _about(cell: dict[str, Any]) -> FlowImage:
-    """What a code cell says of its pictures: comments as Quarto reads them, metadata as MyST does."""
+    """Return what a code cell says of its pictures: comments as Quarto reads them, metadata as MyST does."""
     options = {key: value.strip().strip("\"'") for key, value in OPTION.findall(_text(cell.get("source")))}
     metadata = _dictionary(cell.get("metadata"))
     shown = _dictionary(metadata.get("mystnb")) or _dictionary(metadata.get("render"))
@@ -163,7 +163,7 @@ def _about(cell: dict[str, Any]) -> FlowImage:
 
 
 def _picture(image: FlowImage, data: dict[str, Any]) -> FlowImage:
-    """An image with its bytes, of the best kind that there is."""
+    """Return an image with its bytes, of the best kind that there is."""
     kind = next((kind for kind in PICTURES if _text(data.get(kind))), None)
     if kind is None:
         return replace(image, problem="the notebook names it and does not hold it")

@@ -113,7 +113,7 @@ class _Walk:
         self.boxes, self.pending = outer, []
 
     def style(self, element: Element) -> tuple[str, bool]:
-        """The named style of a paragraph or a span, spaces and all written out, and whether it is in italics."""
+        """Return the named style of a paragraph or a span, spaces and all written out, and whether it is in italics."""
         name = attribute(element, "style-name") or ""
         parent, italic = self.styles.get(name, (name, False))
         return parent.replace("_20_", " "), italic or parent == "Emphasis"
@@ -151,7 +151,7 @@ class _Walk:
             self.notes += self.inside(body, "item")
 
     def inside(self, element: Element, kind: Kind) -> list[Block]:
-        """The blocks of a note or of a box, which stand apart from the open paragraph."""
+        """Return the blocks of a note or of a box, which stand apart from the open paragraph."""
         kept = self.writer, self.pending, self.boxes
         self.writer, self.pending, self.boxes = BlockWriter(), [], []
         self.container(element, kind)
@@ -176,7 +176,7 @@ class _Walk:
             self.writer.image(self.image(shown[0], alt))
 
     def image(self, address: str, alt: str | None) -> FlowImage:
-        """An image with its bytes, or what is wrong with it."""
+        """Return an image with its bytes, or what is wrong with it."""
         found = member_image(address or "picture", self.archive)
         if found.problem == MISSING and (":" in address or address.startswith("../")):
             return FlowImage((address.removeprefix("../"),), alt)

@@ -34,7 +34,7 @@ def relations_of(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
 
 
 def title_of(archive: Archive) -> str | None:
-    """The title in the properties of an Office file, None where it has none."""
+    """Return the title in the properties of an Office file, None where it has none."""
     found = archive.find("docProps/core.xml")
     if found is None:
         return None

@@ -52,7 +52,7 @@ class EditedText:
             self.steps.append(step)
 
     def original(self, offset: int) -> int:
-        """The original position of a character; for one in a replaced range, the beginning of that range."""
+        """Return the original position of a character; for one in a replaced range, the beginning of that range."""
         for step in reversed(self.steps):
             at = bisect_right(step, offset, key=NEW) - 1
             if at >= 0:
@@ -79,7 +79,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 
 def mark_html(text: str) -> str:
-    """The text with a mark in every picture."""
+    """Return the text with a mark in every picture."""
     return _PICTURE.sub(lambda m: f'{m[0]} {MARK}="{m.start()}"' if m["tag"] else m[0], text)
 
 
@@ -133,7 +133,7 @@ def _mark_tokens(state: StateCore) -> None:
 
 
 def _pieces(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
-    """The tokens that may have pictures, with their lines: a table cell has the lines of its row."""
+    """Yield the tokens that may have pictures, with their lines: a table cell has the lines of its row."""
     lines: Any = None
     for token in tokens:
         lines = token.map or lines

@@ -135,7 +135,7 @@ def _shapes(tree: Element) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str | None:
-    """What a shape holds the place of; None where it holds none."""
+    """Return what a shape holds the place of; None where it holds none."""
     for part in shape:
         found = child(part, "nvPr", "ph")
         if found is not None:

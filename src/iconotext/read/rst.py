@@ -114,7 +114,7 @@ class _Bounds(Transform):
 
 
 def _substituted(document: nodes.document) -> int:
-    """Number of the substitutions that docutils will make, those within others each time."""
+    """Return the number of the substitutions that docutils will make, those within others each time."""
     sizes: dict[str, int] = {}
 
     def size(element: nodes.Element) -> int:
@@ -139,7 +139,7 @@ class BoundedParser(Parser):
         super().__init__(inliner=_bounded_inliner())
 
     def get_transforms(self) -> list[Any]:
-        """Those of docutils, and our limits."""
+        """Return the transforms of docutils and our limits."""
         return [*super().get_transforms(), _Bounds]
 
 
@@ -157,7 +157,7 @@ class _Lenient(Directive):
     option_spec: ClassVar[Any] = _Options(name=directives.unchanged)
 
     def frame(self, first: Sequence[nodes.Node] = ()) -> list[nodes.Node]:
-        """What is in the directive, in a frame that has its name."""
+        """Return what is in the directive, in a frame that has its name."""
         frame = nodes.container("", *first)
         self.add_name(frame)
         self.state.nested_parse(self.content, self.content_offset, frame)
@@ -259,7 +259,7 @@ KNOWN: dict[str, type[Directive]] = {
 
 
 def on_a_page(expression: str) -> bool:
-    """Whether ``.. only:: EXPRESSION`` holds for a page; an expression that cannot be read holds."""
+    """Return whether ``.. only:: EXPRESSION`` holds for a page; an expression that cannot be read holds."""
     try:
         tree = ast.parse(expression.strip()[:1_000], mode="eval").body
         return _holds(tree)
@@ -278,7 +278,7 @@ def _holds(tree: ast.expr) -> bool:
 
 
 def part_of(text: str, options: dict[str, Any]) -> str:
-    """The part of an included text that the options of the directive choose."""
+    """Return the part of an included text that the options of the directive choose."""
     lines = text.splitlines()
     try:
         start = int(options.get("start-line") or 0)
@@ -329,7 +329,7 @@ def register_names(text: str) -> None:
 def _role(
     name: str, rawtext: str, text: str, lineno: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[Any], list[Any]]:
-    """Text for any role; a reference, yet without its text, for those that name a label."""
+    """Return text for any role; a reference, yet without its text, for those that name a label."""
     del lineno, inliner, options, content
     text = nodes.unescape(text)
     titled = TITLED.fullmatch(text)
@@ -343,7 +343,7 @@ def _role(
 
 
 def reference_text(role: str, title: str) -> str:
-    """What a reference shows, as ``cross_references`` wants it; "" for the caption or title of what it names."""
+    """Return what a reference shows, as ``cross_references`` wants it; "" for the caption or title of what it names."""
     if role != "numref":
         return title
     return title.replace("{number}", "%s").replace("{name}", "") or "Fig. %s"
@@ -374,7 +374,7 @@ SKIPPED = frozenset(
 
 
 def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A reStructuredText file, with what Sphinx knows beside it, as one flow."""
+    """Return a reStructuredText file, with what Sphinx knows beside it, as one flow."""
     from docutils.core import publish_doctree
 
     text = REMOVED_CHARACTERS.sub("", decode_text(path)).expandtabs(8)

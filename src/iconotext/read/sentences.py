@@ -72,7 +72,7 @@ def document_language(declared: str | None, text: str) -> str:
 
 
 def _identify(text: str) -> str:
-    """The language of ISO 639-1 that is surely that of a text; ``en`` if none is.
+    """Return the language of ISO 639-1 that is surely that of a text; ``en`` if none is.
 
     The identifier knows 40 more, such as Nigerian Pidgin, and takes titles and names in plain English for them.
     """
@@ -131,7 +131,7 @@ def _split(text: str, language: str) -> list[tuple[int, int]]:
 
 
 def is_label(text: str) -> bool:
-    """Whether a text is the label of a figure or table alone, such as "Fig. 268."."""
+    """Return whether a text is the label of a figure or table alone, such as "Fig. 268."."""
     return len(text) <= LONGEST_LABEL and LABEL_ALONE.fullmatch(text) is not None
 
 
@@ -160,7 +160,7 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
 
 
 def _numbers_joined(text: str, spans: list[tuple[int, int]], abbreviated: re.Pattern[str]) -> str:
-    """The first sentence, with its number where the splitter took that for the next sentence."""
+    """Return the first sentence, with its number where the splitter took that for the next sentence."""
     first = text[slice(*spans[0])]
     both = len(spans) > 1 and abbreviated.search(first)
     return text[spans[0][0] : spans[1][1]] if both else first

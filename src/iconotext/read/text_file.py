@@ -30,12 +30,12 @@ LEGACY = "cp1252 cp1251 koi8_r cp1253 cp1255 cp1256 shift_jis euc_jp gb18030 big
 
 
 def decode_text(path: Path, *, html: bool = False) -> str:
-    """Text of a file; see ``decode_bytes``."""
+    """Return the text of a file; see ``decode_bytes``."""
     return decode_bytes(path.read_bytes(), str(path), html=html)
 
 
 def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
-    """Text in the encoding that ``text_encoding`` tells.
+    """Return a text in the encoding that ``text_encoding`` tells.
 
     Raises:
         DocumentError: There is no text in it in any encoding; the message begins with ``name``.
@@ -45,7 +45,7 @@ def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
 
 
 def text_encoding(data: bytes, name: str, *, html: bool = False) -> str:
-    """The encoding by the byte order mark, what the HTML declares, UTF-8, else a detected one.
+    """Return the encoding by the byte order mark, what the HTML declares, UTF-8, else a detected one.
 
     Raises:
         DocumentError: There is no text in it in any encoding; the message begins with ``name``.
@@ -98,7 +98,7 @@ class Includes:
         self.unread: list[str] = []
 
     def text(self, name: str, including: Path) -> tuple[Path, str] | None:
-        """The file of a name and its text; None if it was included before, or cannot be read (see ``unread``).
+        """Return the file of a name and its text; None if it was included before, or cannot be read (see ``unread``).
 
         Args:
             name: As in the document, relative to the folder of the including file; a name that begins with ``/`` is

@@ -35,7 +35,7 @@ _SHARES = frozenset(("confidence", "score"))
 
 
 def row(found: Context | Chunk) -> dict[str, Any]:
-    """A context or chunk as JSON data; numbers have six significant digits."""
+    """Return a context or chunk as JSON data; numbers have six significant digits."""
     plain: dict[str, Any] = _plain(found)
     return plain
 
@@ -100,7 +100,7 @@ def write_excerpts(
 
 
 def columns(kind: type) -> pa.StructType:
-    """The columns for the fields of a class."""
+    """Return the columns for the fields of a class."""
     import pyarrow as pa
 
     def type_of(name: str) -> pa.DataType:
@@ -207,7 +207,7 @@ def _batches(
 
 
 def _row(document: Document, found: Context | Chunk) -> tuple[dict[str, Any], int]:
-    """A row, and the number of bytes of its pictures."""
+    """Return a row, and the number of bytes of its pictures."""
     made = _plain_row(row(found))
     numbers = [found.image] if isinstance(found, Context) else [each.image for each in found.images]
     pictures = [_picture(document.images[number]) for number in numbers]
@@ -263,7 +263,7 @@ def _type(type_: pa.DataType) -> pa.DataType:
 
 
 def _feature(name: str, type_: pa.DataType) -> dict[str, Any]:
-    """A column in the form of a card's metadata."""
+    """Return a column in the form of a card's metadata."""
     import pyarrow as pa
 
     if pa.types.is_list(type_):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plain_number(value: float) -> float | None:
-    """A number rounded to six significant digits; None if it is not finite."""
+    """Return a number rounded to six significant digits; None if it is not finite."""
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
@@ -129,7 +129,7 @@ class FailedOut(_Part):
 
 
 def json_object(linked: LinkedDocument) -> dict[str, Any]:
-    """A linked document as JSON data, see ``LinkedOut``."""
+    """Return a linked document as JSON data, see ``LinkedOut``."""
     document = linked.document
     found = LinkedOut(
         id=document.id,
@@ -157,7 +157,7 @@ def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
 
 
 def json_lines(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
-    """The objects of ``json_array``, one per line, with newlines; only one is in memory."""
+    """Yield the objects of ``json_array``, one per line, with newlines; only one is in memory."""
     for result in results:
         yield json_text(_any_object(result)) + "\n"
 
@@ -169,5 +169,5 @@ def _any_object(result: LinkedDocument | Failure) -> dict[str, Any]:
 
 
 def promise_object(promise: Promise) -> dict[str, Any]:
-    """A promise in the form of ``json_object``."""
+    """Return a promise in the form of ``json_object``."""
     return PromiseOut.model_validate(promise).model_dump()

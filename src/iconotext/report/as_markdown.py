@@ -25,7 +25,7 @@ Related = Mapping[tuple[int, int], Sequence[str]]
 
 
 def markdown(linked: LinkedDocument, folder: Path) -> str:
-    """The document as CommonMark; nothing in it can act as Markdown or HTML of its own.
+    """Return the document as CommonMark; nothing in it can act as Markdown or HTML of its own.
 
     Heading levels are not known any more: the title is level 1, every other heading level 2.
 
@@ -56,7 +56,7 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
 
 
 def markdown_pages(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
-    """The ``markdown`` of every document, for one file in that folder, separated by rules."""
+    """Yield the ``markdown`` of every document, for one file in that folder, separated by rules."""
     rule = ""
     for linked in documents:
         yield rule + markdown(linked, folder)
@@ -64,12 +64,12 @@ def markdown_pages(documents: Iterable[LinkedDocument], folder: Path) -> Iterato
 
 
 def block_text(text: str) -> str:
-    """Text that is plain text in any kind of Markdown: one line, without markup, HTML or links."""
+    """Return text that is plain text in any kind of Markdown: one line, without markup, HTML or links."""
     return _BLOCK_START.sub(_literal, inline_text(text))
 
 
 def inline_text(text: str) -> str:
-    """The same for text within a line, such as a table cell."""
+    """Return the same for text within a line, such as a table cell."""
     line = " ".join(readable(text).split())
     line = _INLINE.sub(_literal, line)
     # In most Markdown an address becomes a link; an invisible entity inside prevents that.
@@ -116,7 +116,7 @@ def _embedding(image: Image, source: Path | None, folder: Path) -> str:
 
 
 def _seen_from(folder: Path, image: Image, source: Path | None) -> str:
-    """The address of an image for a file in the folder; unchanged if that is the document's own folder."""
+    """Return the address of an image for a file in the folder; unchanged if that is the document's own folder."""
     beside = source is not None and os.path.realpath(source.parent) == os.path.realpath(folder)
     if not isinstance(image.file, Path) or (beside and not image.source.startswith("/")):
         return image.source

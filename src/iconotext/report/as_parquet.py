@@ -51,7 +51,7 @@ ROWS_AT_ONCE = 50_000
 
 
 def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
-    """The rows of a document: for each image, in order, its links, the strongest first.
+    """Yield the rows of a document: for each image, in order, its links, the strongest first.
 
     An image without links has a row without sentence, and a document without images a row without image, so that every
     document and every image is in the table.
@@ -144,7 +144,7 @@ def _column(name: str, batch: Sequence[dict[str, Any]]) -> list[Any]:
 
 
 def to_pandas(found: LinkedDocument | Iterable[Context | Chunk]) -> pd.DataFrame:
-    """A pandas table; integers that may be missing are ``Int32`` or ``Int64``.
+    """Return a pandas table; integers that may be missing are ``Int32`` or ``Int64``.
 
     Args:
         found: A linked document, for the rows of ``report.as_parquet``, one per link; or contexts or chunks, for the

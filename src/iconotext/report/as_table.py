@@ -57,7 +57,7 @@ def count(linked: LinkedDocument) -> Counts:
 
 
 def overview(counts: Sequence[Counts]) -> Table:
-    """A table with a line of counts for each document, and the totals."""
+    """Return a table with a line of counts for each document, and the totals."""
     from rich.table import Table
     from rich.text import Text
 
@@ -76,7 +76,7 @@ def overview(counts: Sequence[Counts]) -> Table:
 
 
 def table(linked: LinkedDocument) -> Table:
-    """A table of every image with its strongest sentence and its confidence as a bar, and the totals.
+    """Return a table of every image with its strongest sentence and its confidence as a bar, and the totals.
 
     The words that carry an explained link are bold and underlined. Text of the document is in ``rich.text.Text``, so
     that markup and control sequences in it have no effect.
@@ -106,7 +106,7 @@ def table(linked: LinkedDocument) -> Table:
 
 
 def _sentence(text: str, explanation: Explanation | None) -> Text:
-    """A sentence, shortened if long, with the words that carry its link highlighted."""
+    """Return a sentence, shortened if long, with the words that carry its link highlighted."""
     from rich.text import Text
 
     shown = shortened(readable(text), LONGEST)
@@ -119,7 +119,7 @@ def _sentence(text: str, explanation: Explanation | None) -> Text:
 
 
 def bar(confidence: float) -> Text:
-    """A confidence, 0 to 1, as a bar and a number, coloured by how reliable it is."""
+    """Return a confidence, 0 to 1, as a bar and a number, coloured by how reliable it is."""
     from rich.text import Text
 
     length = round(max(0.0, min(1.0, confidence)) * BAR) if confidence == confidence else 0

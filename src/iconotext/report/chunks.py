@@ -55,7 +55,7 @@ def chunks(linked: LinkedDocument, words: int = CHUNK_WORDS) -> list[Chunk]:
 
 
 def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: int) -> list[int]:
-    """The index of the first sentence of each chunk.
+    """Return the index of the first sentence of each chunk.
 
     Args:
         words: Maximum length of a chunk.
@@ -89,7 +89,7 @@ Home = tuple[str, float | None]
 
 
 def _homes(linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Sequence[int]) -> dict[int, Home]:
-    """Number of each chunk of an image, one or two, to the reason."""
+    """Return the number of each chunk of an image, one or two, to the reason."""
     shares: dict[int, float] = {}
     for link in excerpts.links.get(image, ()):
         number = bisect_right(starts, link.sentence) - 1
@@ -105,7 +105,7 @@ def _homes(linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Seque
 
 
 def _neighbour(document: Document, image: Image) -> int:
-    """The sentence before an image; the sentence after it, if the image begins that sentence's block."""
+    """Return the sentence before an image; the sentence after it, if the image begins that sentence's block."""
     after = image.position or 0
     blocks = [sentence.block for sentence in document.sentences[max(after - 1, 0) : after + 1]]
     begins = image.block is not None and after < len(document.sentences) and blocks[-1] == image.block != blocks[0]

@@ -53,7 +53,7 @@ class Excerpts:
         self._by_cell = {(link.sentence, link.image): link for link in linked.links}
 
     def quote(self, sentence: int, image: int) -> Excerpt:
-        """A sentence, quoted for an image."""
+        """Return a sentence, quoted for an image."""
         link = self._by_cell.get((sentence, image))
         source_start, source_end = self.source[sentence] or (None, None)
         return Excerpt(
@@ -69,7 +69,7 @@ class Excerpts:
 
 
 def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WORDS) -> Context:
-    """What the document says about one of its images; see ``contexts``.
+    """Return what the document says about one of its images; see ``contexts``.
 
     Args:
         image: The image, or its index.
@@ -85,7 +85,7 @@ def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WOR
 
 
 def contexts(linked: LinkedDocument, words: int = CONTEXT_WORDS) -> list[Context]:
-    """What the document says about each of its images.
+    """Return what the document says about each of its images.
 
     The linked sentences come first, by confidence, then those that are next likely to belong to the image (``FAR``), as
     long as they fit: only whole sentences are included. Headings and captions are not used, since a context has them
@@ -133,12 +133,12 @@ def _context(linked: LinkedDocument, excerpts: Excerpts, number: int, words: int
 
 
 def image_file(image: Image) -> str | None:
-    """The path of an image's file; None if it has none."""
+    """Return the path of an image's file; None if it has none."""
     return str(image.file) if isinstance(image.file, Path) else None
 
 
 def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> tuple[str, list[int]]:
-    """How sentences were ranked for an image (``Context.by``), and their numbers, most likely first."""
+    """Return how sentences were ranked for an image (``Context.by``), and their numbers, most likely first."""
     score = linked.similarity[:, image].astype(np.float64)
     running, position = excerpts.running, linked.document.images[image].position
     linked_with = sorted(excerpts.links.get(image, ()), key=lambda link: (-link.confidence, -link.score, link.sentence))
@@ -155,7 +155,7 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
 
 
 def fitting(ranked: Sequence[int], lengths: Sequence[int], words: int, *, together: bool = False) -> list[int]:
-    """The first sentences, in order of preference, that fit into ``words`` words; returned in reading order.
+    """Return the first sentences, in order of preference, that fit into ``words`` words; returned in reading order.
 
     With ``together``, stop at the first one that does not fit, so that the nearest sentences are contiguous.
     """
@@ -187,7 +187,7 @@ LONGER_SIDE = 360
 
 
 def context_card(context: Context) -> str:
-    """The picture, if it has a file, with headings, text, caption and confidence beside it.
+    """Return the picture, if it has a file, with headings, text, caption and confidence beside it.
 
     All text is escaped, and the picture is included in the HTML, so nothing is loaded.
     """

@@ -98,7 +98,7 @@ def _embed(file: Path | bytes | None, longer_side: int, *, small: bool) -> Embed
 
 
 def _smallest(image: Pixels, lossy: str, lossless: str) -> tuple[bytes, str]:
-    """The smaller encoding of an image, and its type."""
+    """Return the smaller encoding of an image, and its type."""
     photograph = _encoded(image, lossy, quality=QUALITY[lossy], optimize=True)
     colours = image.getcolors(FLAT_COLOURS)
     if colours is None or max(count for count, _ in colours) < LEAST_GROUND * image.width * image.height:

@@ -37,7 +37,7 @@ _LABELLED = {relation.name: relation for relation in RELATIONS if relation.name 
 
 
 def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[Relation, float]]]:
-    """(sentence, image) of each link to its shown relations with probabilities, the most likely first."""
+    """Return (sentence, image) of each link to its shown relations with probabilities, the most likely first."""
     probabilities = {(link.sentence, link.image): link.relations or {} for link in links}
     least = {}
     for name, typical in TYPICAL.items():
@@ -101,7 +101,7 @@ def carrying_words(explanation: Explanation | None) -> list[tuple[int, int]]:
 
 
 def carried_by(text: str, explanation: Explanation | None) -> str:
-    """The words that carry a link, separated by commas; "" if there are none."""
+    """Return the words that carry a link, separated by commas; "" if there are none."""
     words = [text[begin:end] for begin, end in carrying_words(explanation)]
     return ", ".join(dict.fromkeys(words))
 
@@ -133,7 +133,7 @@ def explanation_data(linked: LinkedDocument) -> dict[str, Any]:
 
 
 def _words(text: str, explanation: Explanation) -> list[list[float]]:
-    """The words, with positions in the shown text as JavaScript counts them."""
+    """Return the words, with positions in the shown text as JavaScript counts them."""
     strong = set(carrying_words(explanation))
     return [
         [_units(text[:begin]), _units(text[:end]), _short(weight), int((begin, end) in strong)]

@@ -36,7 +36,7 @@ def document_text(document: Document) -> tuple[str, list[Span]]:
 
 
 def sentences_within(spans: Iterable[Span | None], start: int, end: int) -> set[int]:
-    """The sentences of which a range of the text covers more than half, or the sentence around the range."""
+    """Return the sentences of which a range of the text covers more than half, or the sentence around the range."""
     return {
         number
         for number, span in enumerate(spans)
@@ -47,12 +47,12 @@ def sentences_within(spans: Iterable[Span | None], start: int, end: int) -> set[
 
 
 def count_words(text: str) -> int:
-    """The number of words of a text; in scripts without spaces, of characters."""
+    """Return the number of words of a text; in scripts without spaces, of characters."""
     return sum(1 for _ in _WORD.finditer(text))
 
 
 def heading_paths(document: Document) -> list[tuple[str, ...]]:
-    """For each sentence the headings above it, highest first; for a heading, including itself."""
+    """Return for each sentence the headings above it, highest first; for a heading, including itself."""
     paths: list[tuple[str, ...]] = []
     open_: list[tuple[int, str]] = []
     for sentence in document.sentences:
@@ -73,7 +73,7 @@ def _level(heading: Sentence, title: str | None, *, first: bool) -> int:
 
 
 def common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The common beginning of heading paths."""
+    """Return the common beginning of heading paths."""
     if not paths:
         return ()
     least, most = min(paths), max(paths)
@@ -110,12 +110,12 @@ def blocks(sentences: Sequence[Sentence]) -> list[Block]:
 
 
 def space_after(text: str) -> str:
-    """The separator between a sentence and the next one in its block."""
+    """Return the separator between a sentence and the next one in its block."""
     return "" if text.endswith(tuple(_FULL_WIDTH_ENDS)) else " "
 
 
 def links_by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
-    """The links of every image that has any, strongest first."""
+    """Return the links of every image that has any, strongest first."""
     found: dict[int, list[Link]] = {}
     for link in linked.links:
         found.setdefault(link.image, []).append(link)
@@ -123,7 +123,7 @@ def links_by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
 
 
 def is_guess(link: Link) -> bool:
-    """Whether the strongest link of an image is too improbable to move the image to its sentence."""
+    """Return whether the strongest link of an image is too improbable to move the image to its sentence."""
     return link.confidence < SURE
 
 
@@ -160,5 +160,5 @@ def unlinked_reason(linked: LinkedDocument, image: Image) -> str:
 
 
 def title(document: Document) -> str:
-    """The title of the document, else the name of its file, else its id."""
+    """Return the title of the document, else the name of its file, else its id."""
     return document.title or (document.source.stem if document.source else document.id)

@@ -25,7 +25,7 @@ PACKAGE = "iconotext.report"
 def filled(
     package: str, template: str, *, title: str, styles: Sequence[str], scripts: Sequence[str] = (), **context: object
 ) -> str:
-    """A page.
+    """Return a page.
 
     Args:
         package: In whose folder ``templates`` the files lie.
@@ -42,23 +42,23 @@ def filled(
 
 @cache
 def asset(package: str, name: str) -> str:
-    """A file from the folder ``templates`` of a package, with the line ends that the browser hashes."""
+    """Return a file from the folder ``templates`` of a package, with the line ends that the browser hashes."""
     text = (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
     return text.replace("\r\n", "\n")
 
 
 def policy_hash(text: str) -> str:
-    """What a content security policy calls a style or script that stands in the page."""
+    """Return what a content security policy calls a style or script that stands in the page."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def policy_of(page: str) -> str:
-    """The content security policy that a page names in its head, for a server to send along."""
+    """Return the content security policy that a page names in its head, for a server to send along."""
     return page.split('<meta http-equiv="Content-Security-Policy" content="', 1)[1].split('"', 1)[0]
 
 
 def breakable(name: str) -> Markup:
-    """A name of a file, which may go on in the next line after each of its signs."""
+    """Return a name of a file, which may go on in the next line after each of its signs."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"([_/.-]+)", r"\1<wbr>", str(escape(name))))
@@ -66,7 +66,7 @@ def breakable(name: str) -> Markup:
 
 @cache
 def environment(*packages: str) -> jinja2.Environment:
-    """The templates of some packages; a name that one uses and is not given is an error."""
+    """Return the templates of some packages; a name that one uses and is not given is an error."""
     import jinja2
 
     return jinja2.Environment(
@@ -86,7 +86,7 @@ _SEAL = re.compile(rb'<meta name="iconotext-sha256" content="([0-9a-f]{64})">\n'
 
 
 def sealed(page: str) -> str:
-    """The page with a digest in its head of everything else in it."""
+    """Return the page with a digest in its head of everything else in it."""
     digest = hashlib.sha256(page.encode()).hexdigest()
     head, generator, rest = page.partition(_GENERATOR)
     return f'{head}{generator}<meta name="iconotext-sha256" content="{digest}">\n{rest}'

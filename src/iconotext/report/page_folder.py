@@ -69,7 +69,7 @@ class Places:
         self._home = os.path.realpath(folder)
 
     def address(self, file: Path | str) -> str:
-        """The address of a file."""
+        """Return the address of a file."""
         try:
             relative = os.path.relpath(os.path.abspath(file), self._home)
         except ValueError:  # on another drive
@@ -77,18 +77,18 @@ class Places:
         return quote(os.fsencode(relative.replace(os.sep, "/")))
 
     def file(self, address: str) -> Path:
-        """The file at an address."""
+        """Return the file at an address."""
         return Path(os.path.normpath(os.path.join(self._home, os.fsdecode(unquote_to_bytes(address)))))
 
     def are_unchanged(self, digests: dict[str, str]) -> bool:
-        """Whether all files still have their digests."""
+        """Return whether all files still have their digests."""
         return all(_file_digest(self.file(address)) == digest for address, digest in digests.items())
 
 
 def origin_of(
     document: Document, file: Path, part: str, *, number: int, parts: int, setup: str, places: Places
 ) -> Origin:
-    """The origin of a document's page; arguments as the attributes of ``Origin``."""
+    """Return the origin of a document's page; arguments as the attributes of ``Origin``."""
     source = places.address(os.path.realpath(file))
     files: dict[str, str] = {source: _file_digest(file)}
     digests: list[str | None] = []
@@ -125,7 +125,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # not on Windows
 
 
 def _inline(image: Embedded | None) -> Embedded | None:
-    """The image if it is embedded in the record; an index must not load anything else."""
+    """Return the image if it is embedded in the record; an index must not load anything else."""
     if image is not None and image.uri is not None and not _INLINE.fullmatch(image.uri):
         raise ValueError("not an image within the record")
     return image
@@ -392,7 +392,7 @@ class PageFolder:
         return removed
 
     def _is_unchanged(self, known: Mapping[str, Record]) -> bool:
-        """Whether the files show that all pages of a document's file are up to date."""
+        """Return whether the files show that all pages of a document's file are up to date."""
         return bool(known) and all(
             not self._force
             and (self.folder / record.page).is_file()
@@ -404,7 +404,7 @@ class PageFolder:
         )
 
     def _has_page_for(self, old: Record, origin: Origin) -> bool:
-        """Whether the existing page is up to date for a document that was read."""
+        """Return whether the existing page is up to date for a document that was read."""
         same = (old.origin.setup, old.origin.content) == (origin.setup, origin.content)
         return same and not self._force and (self.folder / old.page).is_file()
 
@@ -421,7 +421,7 @@ class PageFolder:
         return not os.path.lexists(place) or any(map(place.is_relative_to, walked))
 
     def _new_name(self, identifier: str, file: Path, part: str) -> str:
-        """A name for a new page: the document's id, with folders of its file if necessary."""
+        """Return a name for a new page: the document's id, with folders of its file if necessary."""
         folders = Path(os.path.realpath(file)).parent.parts[1:]
         longer = ["/".join((*folders[-depth:], file.stem + part)) for depth in range(1, len(folders) + 1)]
         return f"{page_name(identifier, self._taken, *longer)}.html"
@@ -461,7 +461,7 @@ LONGEST = 60
 
 
 def page_name(identifier: str, taken: set[str], *longer: str) -> str:
-    """A file name without suffix, valid on every file system and unused; it is added to ``taken``.
+    """Return a file name without suffix, valid on every file system and unused; it is added to ``taken``.
 
     Names that differ only in case count as the same, as on some file systems.
 
@@ -507,7 +507,7 @@ def index_page(records: Sequence[Record]) -> str:
 
 
 def card_image(linked: LinkedDocument) -> Embedded | None:
-    """The image with the strongest link, reduced; None without links."""
+    """Return the image with the strongest link, reduced; None without links."""
     if not linked.links:
         return None
     best = linked.links[0].image

@@ -22,20 +22,20 @@ class Problem:
     why: str
 
     def __str__(self) -> str:
-        """One line for a terminal."""
+        """Return one line for a terminal."""
         said = (self.path, self.why) if self.what == "document" else (self.path, self.what, self.why)
         return " ".join(": ".join(map(readable, said)).split())
 
 
 def problem_table(problems: Iterable[Problem]) -> str:
-    """The table, with a line of column names; no cell can be taken for a formula by a spreadsheet."""
+    """Return the table, with a line of column names; no cell can be taken for a formula by a spreadsheet."""
     return _HEAD + "".join(
         "\t".join(cell(" ".join(text.split())) for text in astuple(problem)) + "\n" for problem in problems
     )
 
 
 def is_problem_table(path: Path) -> bool:
-    """Whether a file is such a table."""
+    """Return whether a file is such a table."""
     try:
         with path.open("rb") as file:
             return file.read(len(_HEAD)) == _HEAD.encode()
@@ -52,7 +52,7 @@ _WRONG: dict[Claim, tuple[str, str]] = {
 
 
 def promise_lines(promises: Iterable[Promise], pictures: int | None = None) -> list[str]:
-    """A line for each claim: what is promised for how many pictures, or why nothing is.
+    """Return a line for each claim: what is promised for how many pictures, or why nothing is.
 
     Args:
         pictures: Number in the document that the lines stand in; lines about more say "of all documents".

@@ -123,7 +123,7 @@ def reading_page(
     changed: bool = False,
     correct: str | None = None,
 ) -> str:
-    """The reading view of a document, as an HTML page.
+    """Return the reading view of a document, as an HTML page.
 
     Args:
         linked: The document; the files of its images are read. For an image that cannot be read the page says why.
@@ -220,12 +220,12 @@ def shown_images(document: Document) -> list[int]:
 
 
 def embed_shown(document: Document) -> dict[int, Embedded]:
-    """The images of ``shown_images``, as small as a page of many needs them."""
+    """Return the images of ``shown_images``, as small as a page of many needs them."""
     return embed(document.images, shown_images(document), longer_side=PAGE_SIDE, small=True)
 
 
 def notebook_frame(linked: LinkedDocument) -> str:
-    """The reading view for a notebook, in a frame that isolates it from the notebook."""
+    """Return the reading view for a notebook, in a frame that isolates it from the notebook."""
     return (
         f'<iframe srcdoc="{escape(reading_page(linked))}" sandbox="allow-scripts" title="Linked document" '
         'style="width: 100%; height: 40em; border: 1px solid #8888"></iframe>'
@@ -242,7 +242,7 @@ def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> No
 
 
 def _is_title(linked: LinkedDocument, block: Block) -> bool:
-    """Whether a block is the document's title, which is shown only once."""
+    """Return whether a block is the document's title, which is shown only once."""
     texts = [linked.document.sentences[i].text for i in block.sentences]
     return block.kind == "heading" and " ".join(texts) == linked.document.title
 
@@ -388,5 +388,5 @@ def _weights(link: Link, kinds: Sequence[Evidence]) -> list[float]:
 
 
 def _finite(value: float) -> float:
-    """A number with four digits, enough for drawing; 0 if it is not finite."""
+    """Return a number with four digits, enough for drawing; 0 if it is not finite."""
     return float(f"{value:.4g}") if abs(value) < float("inf") else 0.0

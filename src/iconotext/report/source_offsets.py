@@ -48,7 +48,7 @@ def source_spans(document: Document) -> list[tuple[int, int] | None]:
 
 
 def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None]] | None:
-    """The text in which other programs count a document's characters, and each sentence's position in it.
+    """Return the text in which other programs count a document's characters, and each sentence's position in it.
 
     It is the decoded Markdown file, or the text content of an HTML page's ``body``, as in browsers.
 
@@ -67,7 +67,7 @@ def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None
 
 
 def _source(document: Document) -> tuple[str, str] | None:
-    """The decoded file of a document and its format; None if sentences cannot be found in it."""
+    """Return the decoded file of a document and its format; None if sentences cannot be found in it."""
     path = document.source
     kind = SUFFIXES.get(path.suffix.lower()) if path is not None else None
     if path is None or kind not in _TOKENS or "address" in document.meta:
@@ -93,7 +93,7 @@ def _found(document: Document, source: str, kind: str) -> list[tuple[int, int] |
 
 
 def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[tuple[int, int]]]:
-    """The words of a file, with spaces around each, and the position in the file of each of these characters.
+    """Return the words of a file, with spaces around each, and the position in the file of each of these characters.
 
     Args:
         shown: Reference in the file to the text that is shown for it.

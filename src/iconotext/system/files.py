@@ -178,7 +178,7 @@ def check_overwrite(path: Path, force: bool) -> None:
 
 
 def write_error(path: Path | str, error: BaseException) -> OutputError:
-    """The error to raise if something cannot be written."""
+    """Return the error to raise if something cannot be written."""
     said = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
     if is_full_disk(error):
         return FullDiskError(f"{said}; free some space there, then give the same command again")
@@ -186,7 +186,7 @@ def write_error(path: Path | str, error: BaseException) -> OutputError:
 
 
 def is_full_disk(error: BaseException) -> bool:
-    """Whether an error, or one of its causes, means a full disk."""
+    """Return whether an error, or one of its causes, means a full disk."""
     return _full_disk_error(error) is not None
 
 

@@ -52,45 +52,45 @@ class Entry:
 
 
 def is_remote(address: str) -> bool:
-    """Whether an address is in a store."""
+    """Return whether an address is in a store."""
     return _SCHEME.match(address) is not None
 
 
 def address_of(path: Path) -> str:
-    """The inverse of ``Path(address)``, which leaves one slash of a store's ``//``."""
+    """Return the inverse of ``Path(address)``, which leaves one slash of a store's ``//``."""
     return re.sub(r"^([A-Za-z][A-Za-z0-9+.-]+:/)(?=[^/])", r"\1/", str(path))
 
 
 def lasting(path: Path) -> Path:
-    """An absolute path, unchanged for a store."""
+    """Return an absolute path, unchanged for a store."""
     return path if is_remote(address_of(path)) else path.resolve()
 
 
 def joined(folder: str, name: str) -> str:
-    """The address of a name in a folder."""
+    """Return the address of a name in a folder."""
     return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else os.path.join(folder, name)
 
 
 def lies_in(address: str, folder: str) -> bool:
-    """Whether an address is in a folder, or in a folder below."""
+    """Return whether an address is in a folder, or in a folder below."""
     if not is_remote(address) and not is_remote(folder):
         address, folder = os.path.abspath(address), os.path.abspath(folder)
     return address.rstrip("/").startswith(joined(folder, ""))
 
 
 def absolute(address: str) -> str:
-    """An absolute address."""
+    """Return an absolute address."""
     return address if is_remote(address) else os.path.abspath(address)
 
 
 def split_address(address: str) -> tuple[str, str]:
-    """The folder of an address, and the name in it."""
+    """Return the folder of an address, and the name in it."""
     folder, name = address.rsplit("/", 1) if is_remote(address) else os.path.split(address)
     return folder, name
 
 
 def entry(address: str) -> Entry | None:
-    """The file or object at an address; None if there is none."""
+    """Return the file or object at an address; None if there is none."""
     if not is_remote(address):
         try:
             status = os.stat(address)
@@ -102,14 +102,14 @@ def entry(address: str) -> Entry | None:
 
 
 def is_folder(address: str) -> bool:
-    """Whether an address is a non-empty folder of a store."""
+    """Return whether an address is a non-empty folder of a store."""
     from pyarrow.fs import FileType
 
     return bool(_asked(address, lambda store, path: store.get_file_info(path).type == FileType.Directory))
 
 
 def entries(folder: str) -> list[Entry]:
-    """All files in a folder and below, sorted by address, without hidden ones."""
+    """Return all files in a folder and below, sorted by address, without hidden ones."""
     if not is_remote(folder):
         found = []
         for place, inner, names in os.walk(folder):
@@ -132,7 +132,7 @@ def entries(folder: str) -> list[Entry]:
 
 
 def read_bytes(address: str, most: int | None = None) -> bytes | None:
-    """The contents of a file or object, or its first ``most`` bytes; None if it does not exist."""
+    """Return the contents of a file or object, or its first ``most`` bytes; None if it does not exist."""
     if not is_remote(address):
         try:
             with open(address, "rb") as file:
@@ -254,7 +254,7 @@ def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
 
 
 def located(address: str) -> tuple[Any, str]:
-    """The pyarrow file system of an address, and the path in it; errors are of type ``OSError``."""
+    """Return the pyarrow file system of an address, and the path in it; errors are of type ``OSError``."""
     from pyarrow.fs import LocalFileSystem
 
     scheme, _, path = address.partition("://")

@@ -43,7 +43,7 @@ class Spool(Sequence[T]):
             raise
 
     def __enter__(self) -> Self:
-        """The spool itself."""
+        """Return the spool itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -44,7 +44,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def dump_json(value: object) -> str:
-    """The value as one line of JSON, which can be encoded in UTF-8.
+    """Return the value as one line of JSON, which can be encoded in UTF-8.
 
     Raises:
         ValueError: A value has no form in JSON.

@@ -94,7 +94,7 @@ def _folder() -> str | None:
 
 
 def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
-    """The worker's answer; None if it ended instead of answering."""
+    """Return the worker's answer; None if it ended instead of answering."""
     asked = pickle.dumps(question, protocol=pickle.HIGHEST_PROTOCOL)
     worker = _running_worker()
     timer = threading.Timer(seconds, worker.process.kill)

@@ -74,7 +74,7 @@ def _without_gap(text: str | None, after: str | None) -> str | None:
 
 
 def _title(tree: Element) -> str | None:
-    """The title; authors and dates, which stand below it and are no text, are removed."""
+    """Return the title; authors and dates, which stand below it and are no text, are removed."""
     header = tree.find(".//header[@id='title-block-header']")
     if header is None:
         return None
@@ -313,13 +313,13 @@ def _too_much(seconds: int) -> HostileDocumentError:
 
 
 def _reason(message: str) -> str:
-    """What pandoc says in the end, in one line of at most 200 characters."""
+    """Return what pandoc says in the end, in one line of at most 200 characters."""
     lines = [line.strip() for line in message.splitlines() if line.strip(" ^") and "CallStack" not in line]
     return " ".join(lines)[:200] or "it gives no reason"
 
 
 def _left_out(messages: Sequence[str]) -> tuple[str, ...]:
-    """What a user should know of pandoc's messages, each once, the first ones of many."""
+    """Return what a user should know of pandoc's messages, each once, the first ones of many."""
     found: dict[str, None] = {}
     for message in messages:
         line = " ".join(message.split())

@@ -76,7 +76,7 @@ GRAPHICS_PATH = re.compile(r"\\graphicspath\s{0,9}\{((?:\s{0,9}\{[^{}]{0,400}\})
 
 
 def prepared(text: str, format_: str) -> str:
-    """A text in the words of its format that pandoc knows. Lines may get other numbers."""
+    """Return a text in the words of its format that pandoc knows. Lines may get other numbers."""
     change = CHANGES.get(format_)
     return text if change is None else change(text)
 
@@ -103,7 +103,7 @@ def _org(text: str) -> str:
 
 
 def _mediawiki(text: str) -> str:
-    """A gallery, which pandoc takes for a link, becomes its pictures."""
+    """Return a gallery, which pandoc takes for a link, becomes its pictures."""
     lines, gallery = [], False
     for line in text.split("\n"):
         if "gallery" in line and ("<gallery" in line or "</gallery" in line):
@@ -150,7 +150,7 @@ def graphics_folders(text: str) -> tuple[str, ...]:
 
 
 def included_files(text: str, format_: str, document: Path, settings: ReadSettings) -> list[str]:
-    """Names of the files that a document takes in and those that they take in, relative to its folder.
+    """Return the names of the files that a document takes in and those that they take in, relative to its folder.
 
     They lie in that folder or below: pandoc's sandbox knows no others.
     """
@@ -246,21 +246,21 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
 
 
 def _place(source: Source, found: re.Match[str]) -> str:
-    """A place as pandoc names it, as the place in its file."""
+    """Return a place as pandoc names it, as the place in its file."""
     file, number = source.places[min(max(int(found["line"]) - 1, 1), len(source.places)) - 1]
     there = f"{file} line {number}" if file else f"line {number} column {found['column']}"
     return found[0].replace(f"line {found['line']} column {found['column']}", there)
 
 
 def _first(told: list[str]) -> list[str]:
-    """The first of many lines, and the number of the others."""
+    """Return the first of many lines, and the number of the others."""
     return told if len(told) <= MAX_TOLD else [*told[:MAX_TOLD], f"{len(told) - MAX_TOLD} more places were repaired"]
 
 
 def _flow(
     html: str, format_: str, unread: Iterable[str], *, media: Path | None = None, folders: tuple[str, ...] = ()
 ) -> Flow:
-    """The document of a page that pandoc made.
+    """Return the document of a page that pandoc made.
 
     Args:
         media: Where the pictures lie that were inside the document.
@@ -276,7 +276,7 @@ def _flow(
 
 
 def _image(image: FlowImage, media: Path | None, folders: tuple[str, ...]) -> FlowImage:
-    """An image with its bytes where it lies in the document, else with all addresses that it may mean."""
+    """Return an image with its bytes where it lies in the document, else with all addresses that it may mean."""
     address = image.sources[0]
     if media is not None and Path(address).is_relative_to(media):
         name = Path(address).relative_to(media)

@@ -68,7 +68,7 @@ class Repair:
 
 
 def structural_repairs(text: str) -> list[Repair]:
-    """What is opened and never closed, or closed and never opened, each with the change that mends it.
+    """Return what is opened and never closed, or closed and never opened, each with the change that mends it.
 
     Braces, formulas, environments and verbatim text are followed, and definitions that lack a part are taken out.
     """
@@ -251,7 +251,7 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
 
 
 def _arguments_end(text: str, at: int) -> int:
-    """Where the arguments of a command end that stand behind it, in brackets and braces."""
+    """Return where the arguments of a command end that stand behind it, in brackets and braces."""
     while opening := re.compile(r"(?:\s|%[^\n]{0,400}\n){0,20}([\[{])").match(text, at):
         depth, place = 0, opening.end() - 1
         for found in re.compile(r"\\.|%[^\n]*|[\[\]{}]", re.DOTALL).finditer(text, place, place + REACH):
@@ -272,7 +272,7 @@ def _taken_out(text: str, start: int, end: int) -> Repair:
 
 
 def repaired(text: str, repairs: list[Repair]) -> str:
-    """A text with changes made to it, whose number of lines stays."""
+    """Return a text with changes made to it, whose number of lines stays."""
     parts: list[str] = []
     end = 0
     for repair in sorted(repairs, key=lambda each: each.start):
@@ -284,7 +284,7 @@ def repaired(text: str, repairs: list[Repair]) -> str:
 
 
 def blamed(text: str, at: int) -> tuple[int, str]:
-    """The number of the line of a position, and what stands there, shortened."""
+    """Return the number of the line of a position, and what stands there, shortened."""
     line = text.count("\n", 0, at) + 1
     return line, shortened(" ".join(text[at : _line_end(text, at)].split()), SHOWN)
 

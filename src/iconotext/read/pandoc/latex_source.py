@@ -28,12 +28,12 @@ class Source:
     unread: tuple[str, ...] = ()
 
     def place(self, line: int) -> str:
-        """The file and line of a line of the text, from 1, in words."""
+        """Return the file and line of a line of the text, from 1, in words."""
         return _words(*self.places[min(max(line, 1), len(self.places)) - 1])
 
 
 def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bool = True) -> Source:
-    """A document with the files that it takes in, each where it is named, without lines that are comments.
+    """Return a document with the files that it takes in, each where it is named, without lines that are comments.
 
     Args:
         take_in: Whether files may be taken in at all. They lie in the document's folder or below.

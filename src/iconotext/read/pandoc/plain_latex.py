@@ -87,7 +87,7 @@ MAX_DEPTH = 20
 
 
 def plain_html(text: str) -> str:
-    """The HTML of a LaTeX document, whatever is wrong with it."""
+    """Return the HTML of a LaTeX document, whatever is wrong with it."""
     titled = re.search(r"\\title\s{0,9}(?:\[[^\]]{0,400}\])?\s{0,9}(?=\{)", text)
     body = BODY.search(text)
     writer = _Writer()
@@ -114,13 +114,13 @@ def _group(text: str, at: int) -> tuple[str, int]:
 
 
 def _options(text: str, at: int) -> int:
-    """Where the options in brackets end that begin at a position, if any do."""
+    """Return where the options in brackets end that begin at a position, if any do."""
     found = re.compile(r"\s{0,9}\[(?:[^\]{}]|\{[^{}]{0,1000}\}){0,1000}\]").match(text, at)
     return found.end() if found else at
 
 
 def _inline(text: str, depth: int = 0) -> str:
-    """The HTML of text within a paragraph."""
+    """Return the HTML of text within a paragraph."""
     writer = _Writer(depth + 1)
     if depth < MAX_DEPTH:
         writer.read(text)
@@ -148,7 +148,7 @@ class _Writer:
         self.heading: int | None = None  # number of the block that the next label belongs to
 
     def inline(self) -> list[str]:
-        """All of it as one stretch of text."""
+        """Return all content as one stretch of text."""
         return [*self.blocks, *self.images, *self.paragraph]
 
     def read(self, text: str) -> None:

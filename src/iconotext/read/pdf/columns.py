@@ -33,7 +33,7 @@ class Column:
 
 
 def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
-    """The lines and images of a page, divided into columns, in reading order."""
+    """Return the lines and images of a page, divided into columns, in reading order."""
     gutter = _gutter(items) if depth < 3 else None
     if gutter is None:
         return _rows(items)
@@ -58,7 +58,7 @@ def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
 
 
 def _is_between(item: Line | PageImage, items: list[Line | PageImage], gutter: float) -> bool:
-    """Whether a line on the left is a heading over both columns: then the right column has a gap beside it."""
+    """Return whether a line on the left is a heading over both columns: then the right column has a gap beside it."""
     sizes = [other.size for other in items if isinstance(other, Line)]
     if not isinstance(item, Line) or item.box[2] > gutter or item.size < 1.3 * statistics.median(sizes):
         return False
@@ -86,7 +86,7 @@ def _merged(found: list[Column]) -> list[Column]:
 
 
 def _gutter(items: list[Line | PageImage]) -> float | None:
-    """The position of the gap between two columns; None for one column, or a table that looks like two."""
+    """Return the position of the gap between two columns; None for one column, or a table that looks like two."""
     if sum(map(_weight, items)) < 8 or len(items) > MAX_ITEMS:
         return None
     low, high = min(item.box[0] for item in items), max(item.box[2] for item in items)
@@ -123,7 +123,7 @@ def _gutter(items: list[Line | PageImage]) -> float | None:
 
 
 def _weight(item: Line | PageImage) -> float:
-    """The number of lines that an item counts as in the search for columns."""
+    """Return the number of lines that an item counts as in the search for columns."""
     return 1.0 if isinstance(item, Line) else min(max((item.box[3] - item.box[1]) / 12, 1.0), 15.0)
 
 
@@ -133,13 +133,13 @@ def _share_within(item: Line | PageImage, top: float, bottom: float) -> float:
 
 
 def _fills(items: list[Line | PageImage], left: float, right: float) -> bool:
-    """Whether enough items have the width of a column of running text; lists and headings in it are narrower."""
+    """Return whether enough items have the width of a column of running text; lists and headings in it are narrower."""
     widths = sorted(item.box[2] - item.box[0] for item in items)
     return widths[-1 - len(widths) // 4] > 0.7 * (right - left)
 
 
 def _rows(items: list[Line | PageImage]) -> list[Column]:
-    """One column from top to bottom; the tables in it are read cell by cell."""
+    """Return one column from top to bottom; the tables in it are read cell by cell."""
     ordered = sorted(items, key=lambda item: (item.box[1], item.box[0]))
     rows: list[list[Line | PageImage]] = []
     for item in ordered:
@@ -171,7 +171,7 @@ def _rows(items: list[Line | PageImage]) -> list[Column]:
 
 
 def _table_end(rows: list[list[Line | PageImage]], start: int) -> int:
-    """Number of the row after a table that begins at ``start``; ``start`` itself if there is no table."""
+    """Return the number of the row after a table that begins at ``start``; ``start`` itself if there is no table."""
     end, single = start, 0
     for number in range(start, len(rows)):
         if any(isinstance(item, PageImage) for item in rows[number]):

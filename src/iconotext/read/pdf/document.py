@@ -33,7 +33,7 @@ FILE_NAME = re.compile(
 
 
 def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A PDF, as one flow. Running headers and footers, page numbers and text along the edges are left out."""
+    """Return a PDF, as one flow. Running headers and footers, page numbers and text along the edges are left out."""
     with _open_pdf(path) as document:
         pages = list(_pages(document, path, settings))
         title, language = _title(document), language_code(_language(document))
@@ -41,7 +41,7 @@ def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _without_text(pages: list[Page]) -> tuple[str, ...]:
-    """The line about characters that are drawn, but of which the file does not say which they are."""
+    """Return the line about characters that are drawn, but of which the file does not say which they are."""
     lost = sum(page.lost for page in pages)
     if not lost:
         return ()
@@ -95,13 +95,13 @@ def _pages(document: Handle, path: Path, settings: ReadSettings) -> Iterator[Pag
 
 
 def _title(document: Handle) -> str | None:
-    """The declared title, unless it is a file name, as many programs write it."""
+    """Return the declared title, unless it is a file name, as many programs write it."""
     title = " ".join(str(document.get_metadata_dict(skip_empty=True).get("Title", "")).split())
     return None if not title or FILE_NAME.search(title) else title
 
 
 def _language(document: Handle) -> str:
-    """The declared language; "" for none."""
+    """Return the declared language; "" for none."""
     needed = raw.FPDFCatalog_GetLanguage(document, None, 0)
     if needed < 4 or needed > 200:
         return ""

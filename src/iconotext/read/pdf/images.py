@@ -101,7 +101,7 @@ class ImageDecoder:
 
 
 def read_images(page: Handle, number: int, transform: Transform, decoder: ImageDecoder) -> list[PageImage]:
-    """The images of a page, in the order of the file; strips of one image are joined.
+    """Return the images of a page, in the order of the file; strips of one image are joined.
 
     Args:
         transform: From the page's coordinates to the shown page.
@@ -164,7 +164,7 @@ class _PageImages:
                     yield from self.images(handle, composed(own, transform), depth + 1)
 
     def place(self, image: Handle, transform: Transform) -> Box | None:
-        """The position of an image on the page; None if it is not visible."""
+        """Return the position of an image on the page; None if it is not visible."""
         try:
             left, top, right, bottom = transformed_box(transform, *image.get_bounds())
         except pdfium.PdfiumError:
@@ -180,7 +180,7 @@ class _PageImages:
         return PageImage(image, box, hash(file) if file is not None else None)
 
     def region(self, box: Box, scale: float) -> tuple[bytes | None, str | None]:
-        """A part of the page, as shown."""
+        """Return a part of the page, as shown."""
         left, top, right, bottom = box
         scale = min(scale, math.sqrt(MAX_DRAWN / max((right - left) * (bottom - top), 1.0)), 8.0)
         try:
@@ -191,7 +191,7 @@ class _PageImages:
 
 
 def _identity(image: Handle, transform: Transform) -> Hashable:
-    """Equal for images with the same data that are turned and stretched alike; only masks may still differ."""
+    """Return a key that is equal for images with the same data that are turned and stretched alike; only masks may still differ."""
     data = memoryview(image.get_data())
     filters, colours = image.get_filters(), image.get_metadata()
     own = image.get_matrix().get()
@@ -201,18 +201,18 @@ def _identity(image: Handle, transform: Transform) -> Hashable:
 
 
 def _direction(matrix: Transform) -> tuple[float, ...]:
-    """The four factors of a transform without its size."""
+    """Return the four factors of a transform without its size."""
     longest = max(map(abs, matrix[:4])) or 1.0
     return tuple(round(factor / longest, 3) for factor in matrix[:4])
 
 
 def _look(image: Handle) -> Any:
-    """A small rendering of an image, upright, with its mask."""
+    """Return a small rendering of an image, upright, with its mask."""
     return _rendered(image, pdfium.PdfMatrix(LOOK_SIDE, 0, 0, LOOK_SIDE, 0, 0)).to_numpy()
 
 
 def _as_drawn(image: Handle) -> Handle:
-    """An image as the page shows it, its sides about as long as in the file, of at most ``MAX_DRAWN`` pixels."""
+    """Return an image as the page shows it, its sides about as long as in the file, of at most ``MAX_DRAWN`` pixels."""
     across, down = image.get_px_size()
     left, bottom, right, top = image.get_bounds()
     width, height = right - left, top - bottom
@@ -232,7 +232,7 @@ def _rendered(image: Handle, matrix: Handle) -> Handle:
 
 
 def _is_plain_jpeg(image: Handle, transform: Transform) -> bool:
-    """Whether the file holds a JPEG that is shown upright, in grey or RGB."""
+    """Return whether the file holds a JPEG that is shown upright, in grey or RGB."""
     if image.get_filters(skip_simple=True) != ["DCTDecode"]:
         return False
     a, b, c, d, _, _ = composed(image.get_matrix().get(), transform)
@@ -243,7 +243,7 @@ def _is_plain_jpeg(image: Handle, transform: Transform) -> bool:
 
 
 def _without_exif(jpeg: bytes) -> bytes:
-    """A JPEG without EXIF data: the page determines its rotation, and EXIF would rotate it again."""
+    """Return a JPEG without EXIF data: the page determines its rotation, and EXIF would rotate it again."""
     at, kept = 2, [jpeg[:2]]
     while at + 4 <= len(jpeg) and jpeg[at] == 0xFF and jpeg[at + 1] not in (0xDA, 0xD9):
         end = at + 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
@@ -254,7 +254,7 @@ def _without_exif(jpeg: bytes) -> bytes:
 
 
 def _has_mask(look: Any) -> bool:
-    """Whether parts of an image are transparent, judged by a small rendering."""
+    """Return whether parts of an image are transparent, judged by a small rendering."""
     if look.shape[2:] != (4,):
         return False
     # The outermost pixels are only partly covered, whatever the image.

@@ -125,7 +125,7 @@ class Figure:
 
 
 def lay_out(pages: Sequence[Page]) -> list[Block]:
-    """The blocks of a document, in reading order."""
+    """Return the blocks of a document, in reading order."""
     remove_running_lines(pages)
     remove_code(pages)
     mark_repeats(pages)
@@ -162,7 +162,7 @@ def mark_links(pages: Sequence[Page]) -> None:
 
 
 def _led_to(place: Place, pages: dict[int, Page]) -> PageImage | None:
-    """The image that a link leads to: the one whose top, or whose caption, is at the place."""
+    """Return the image that a link leads to: the one whose top, or whose caption, is at the place."""
     page = pages.get(place.page)
     if page is None or place.height is None or not page.images:
         return None
@@ -228,7 +228,7 @@ def _find_captions(parts: list[Text | Figure], body: float) -> None:
 
 
 def _is_set_as_caption(text: Text, figure: Figure, body: float, left: float) -> bool:
-    """Whether a text right below an image is set like a caption, not like running text."""
+    """Return whether a text right below an image is set like a caption, not like running text."""
     box, image = _text_box(text), _figure_box(figure)
     size = text.lines[0].size
     if not -0.5 * size < box[1] - image[3] < 0.8 * size or text.kind != "paragraph":
@@ -302,7 +302,7 @@ def _goes_on(text: Text, part: Text, joined: list[Text | Figure]) -> bool:
 
 
 def _caption_goes_on(caption: Text, part: Text) -> bool:
-    """Whether a caption goes on in the next column or page."""
+    """Return whether a caption goes on in the next column or page."""
     last, first = caption.lines[-1], part.lines[0]
     elsewhere = caption.page != part.page or first.box[1] < last.box[1]
     like = abs(last.size - first.size) < 0.06 * last.size and last.italic == first.italic

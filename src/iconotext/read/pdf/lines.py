@@ -35,20 +35,20 @@ def page_transform(page: Handle) -> Transform:
 
 
 def transformed_point(transform: Transform, x: float, y: float) -> tuple[float, float]:
-    """Where a point of the page's own space is shown."""
+    """Return where a point of the page's own space is shown."""
     a, b, c, d, e, f = transform
     return a * x + c * y + e, b * x + d * y + f
 
 
 def transformed_box(transform: Transform, left: float, bottom: float, right: float, top: float) -> Box:
-    """Where a box of the page's own space is shown."""
+    """Return where a box of the page's own space is shown."""
     corners = [transformed_point(transform, x, y) for x in (left, right) for y in (bottom, top)]
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
     return min(xs), min(ys), max(xs), max(ys)
 
 
 def composed(first: Transform, then: Transform) -> Transform:
-    """The transform that applies ``first`` and after it ``then``."""
+    """Return the transform that applies ``first`` and after it ``then``."""
     a, b, c, d, e, f = first
     return (
         then[0] * a + then[2] * b,
@@ -60,20 +60,20 @@ def composed(first: Transform, then: Transform) -> Transform:
 
 
 def bounding_box(boxes: Sequence[Box]) -> Box:
-    """The smallest box around boxes."""
+    """Return the smallest box around boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
 def distance(one: Box, other: Box) -> float:
-    """How far apart two boxes are, across and down together; 0 where they touch."""
+    """Return how far apart two boxes are, across and down together; 0 where they touch."""
     across = max(one[0] - other[2], other[0] - one[2], 0.0)
     down = max(one[1] - other[3], other[1] - one[3], 0.0)
     return across + down
 
 
 def overlap(one: Box, other: Box) -> float:
-    """How much two boxes overlap from left to right; negative where there is a gap."""
+    """Return how much two boxes overlap from left to right; negative where there is a gap."""
     return min(one[2], other[2]) - max(one[0], other[0])
 
 
@@ -159,7 +159,7 @@ class _OpenLine:
         self.size = 0.0
 
     def takes(self, box: Box, base: float) -> bool:
-        """Whether a character at this place goes on with the line."""
+        """Return whether a character at this place goes on with the line."""
         left, top, right, bottom = box
         overlap = min(self.bottom, bottom) - max(self.top, top)
         low = min(self.bottom - self.top, bottom - top)
@@ -188,7 +188,7 @@ class _OpenLine:
 
 
 def read_lines(text: Handle, transform: Transform, width: float, height: float) -> tuple[list[Line], int]:
-    """Lines of a page, in the order of the file, and the number of characters in them that have no text."""
+    """Return lines of a page, in the order of the file, and the number of characters in them that have no text."""
     count = min(raw.FPDFText_CountChars(text), MAX_CHARACTERS)
     rectangle, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
     x, y = ctypes.c_double(), ctypes.c_double()
@@ -235,7 +235,7 @@ def read_lines(text: Handle, transform: Transform, width: float, height: float) 
 
 
 def _is_unknown(text: Handle, index: int) -> bool:
-    """Whether a PDF draws a character but does not say which one it is."""
+    """Return whether a PDF draws a character but does not say which one it is."""
     unmapped: int = raw.FPDFText_HasUnicodeMapError(text, index)
     return unmapped == 1 and bool(raw.FPDFText_IsGenerated(text, index) != 1)
 
@@ -262,13 +262,13 @@ def _spell_out(words: list[Word]) -> int:
 
 
 def _by_code(sign: re.Match[str]) -> str:
-    """What the code of a character says that has no text, if it is a sign: bullets often have none."""
+    """Return what the code of a character says that has no text, if it is a sign: bullets often have none."""
     code = ord(sign[0]) - UNKNOWN
     return chr(code) if code >= 0xA0 else ""
 
 
 def _upright(x: float, y: float, transform: Transform) -> bool:
-    """Whether text that runs along (x, y) in the page's own space is shown running to the right."""
+    """Return whether text that runs along (x, y) in the page's own space is shown running to the right."""
     right, down = transform[0] * x + transform[2] * y, transform[1] * x + transform[3] * y
     return right > 0 and abs(down) < 0.1 * right
 

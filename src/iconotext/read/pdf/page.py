@@ -79,7 +79,7 @@ def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tup
 
 
 def _destination_height(destination: Handle) -> float | None:
-    """How high the place is in the space of its page, from below; None for a whole page."""
+    """Return how high the place is in the space of its page, from below; None for a whole page."""
     has = [ctypes.c_int() for _ in range(3)]
     values = [ctypes.c_float() for _ in range(3)]
     found = raw.FPDFDest_GetLocationInPage(destination, *has, *values)

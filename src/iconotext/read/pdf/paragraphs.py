@@ -67,7 +67,7 @@ def body_size(pages: Iterable[Page]) -> float:
 
 
 def line_pitch(page: Page) -> float | None:
-    """The usual distance of two baselines of running text on a page, in units of the letters' size.
+    """Return the usual distance of two baselines of running text on a page, in units of the letters' size.
 
     It counts where a line is full and goes on in the next one, since the distance of whole paragraphs may be anything.
     None if there are too few such lines.
@@ -100,22 +100,22 @@ class Limits:
         self.right = max((line.box[2] for line in self.lines), default=0.0)
 
     def of(self, line: Line) -> float:
-        """The right edge of what is set like this line: captions and quotations have a margin of their own."""
+        """Return the right edge of what is set like this line: captions and quotations have a margin of their own."""
         alike = [n.box[2] for n in self.lines if abs(n.box[0] - line.box[0]) < 3 and abs(n.size - line.size) < 0.5]
         return min(max(alike) if len(alike) > 1 else self.right, self.beside(line))
 
     def beside(self, line: Line) -> float:
-        """Where the image begins around which the line runs; infinity for none."""
+        """Return where the image begins around which the line runs; infinity for none."""
         boxes = (box for box in self.images if box[1] < line.base < box[3] and box[0] > line.box[0] + line.size)
         return min((box[0] for box in boxes), default=float("inf"))
 
     def is_broken_off(self, line: Line) -> bool:
-        """Whether a line ends so early that it is the author who ended it."""
+        """Return whether a line ends so early that it is the author who ended it."""
         return line.box[2] < self.left + 0.6 * (min(self.right, self.beside(line)) - self.left)
 
 
 def begins(text: Text, line: Line, limits: Limits, pitch: float, *, table: bool) -> bool:
-    """Whether a line begins a new paragraph after those of ``text``."""
+    """Return whether a line begins a new paragraph after those of ``text``."""
     last, first = text.lines[-1], text.lines[0]
     em = max(line.size, 1.0)
     step = line.base - last.base
@@ -148,7 +148,7 @@ def begins(text: Text, line: Line, limits: Limits, pitch: float, *, table: bool)
 
 
 def opens(text: str) -> bool:
-    """Whether a text begins like a sentence, not like the middle of one."""
+    """Return whether a text begins like a sentence, not like the middle of one."""
     return text[:1].isupper() or text[:1] in tuple('"“‘«„¿¡')
 
 
@@ -157,12 +157,12 @@ def _centred(above: Line, below: Line) -> bool:
 
 
 def _from_right(above: Line, below: Line) -> bool:
-    """Whether two lines are flush at the right only, as right-to-left text is set."""
+    """Return whether two lines are flush at the right only, as right-to-left text is set."""
     return abs(above.box[2] - below.box[2]) < 2 and bool(re.search("[\u0590-\u08ff]", below.text))
 
 
 def ends_early(line: Line, following: Line, right: float, *, spare: float = 0.5) -> bool:
-    """Whether the next line's first word would have found room in this one, with some ems to spare."""
+    """Return whether the next line's first word would have found room in this one, with some ems to spare."""
     first = following.words[0]
     return line.box[2] + 0.35 * line.size + (first.right - first.left) < right - spare * line.size
 
@@ -192,7 +192,7 @@ def classify(text: Text, body: float, page: Page, *, table: bool, followed: bool
 
 
 def vocabulary(pages: Iterable[Page]) -> frozenset[str]:
-    """Words that stand in the document unbroken."""
+    """Return words that stand in the document unbroken."""
     found: set[str] = set()
     for page in pages:
         for line in page.lines:
@@ -201,14 +201,14 @@ def vocabulary(pages: Iterable[Page]) -> frozenset[str]:
 
 
 def hyphenates(pages: Iterable[Page]) -> bool:
-    """Whether lines end with a hyphen more often than compounds alone would make them."""
+    """Return whether lines end with a hyphen more often than compounds alone would make them."""
     endings = [line.words[-1].text for page in pages for line in page.lines]
     broken = sum(len(word) > 2 and word[-1] in "-‐" for word in endings)
     return broken > 2 and broken > 0.02 * len(endings)
 
 
 def text_block(text: Text, words: Words) -> Block:
-    """Text of a paragraph, words that end a line with a hyphen put together."""
+    """Return the text of a paragraph, words that end a line with a hyphen put together."""
     parts: list[str] = []
     targets: list[tuple[int, int, str]] = []
     length = 0

@@ -37,7 +37,7 @@ SPECIAL = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is on the public internet; ``ValueError`` if it is not an IP address."""
+    """Return whether an IP address is on the public internet; ``ValueError`` if it is not an IP address."""
     ip = ip_address(address.split("%")[0])
     return (isinstance(ip, IPv4Address) or ip in HOSTS) and not any(ip in block for block in SPECIAL)
 
@@ -70,7 +70,7 @@ class Answer:
 
 
 def fetch(address: str) -> bytes:
-    """The bytes at an ``http`` or ``https`` address.
+    """Return the bytes at an ``http`` or ``https`` address.
 
     Every host on the way is looked up once, all its addresses must be public, and the connection goes to the address
     that was checked, so that a name that resolves differently the second time has no effect.
@@ -90,7 +90,7 @@ def fetch(address: str) -> bytes:
 
 
 def redirected(address: str, answer: Answer) -> str:
-    """The target of a redirect; ``ImageError`` if it is not an address."""
+    """Return the target of a redirect; ``ImageError`` if it is not an address."""
     try:
         return urljoin(address, answer.headers.get("Location") or "")
     except ValueError as error:
@@ -98,7 +98,7 @@ def redirected(address: str, answer: Answer) -> str:
 
 
 def public_address(host: str, port: int) -> str:
-    """The first address of a host, if all its addresses are public.
+    """Return the first address of a host, if all its addresses are public.
 
     Raises:
         UnreachableError: The name is unknown.
@@ -122,7 +122,7 @@ def get(
     accept: str = "image/*",
     lookup: Lookup | None = None,
 ) -> Answer:
-    """A single request, without following redirects.
+    """Return a single request, without following redirects.
 
     Args:
         address: ``http`` or ``https``.

@@ -46,7 +46,7 @@ class Origin:
 
 
 def is_address(text: object) -> bool:
-    """Whether a document is given as an address on the web."""
+    """Return whether a document is given as an address on the web."""
     return isinstance(text, str) and ADDRESS.match(text) is not None
 
 
@@ -112,7 +112,7 @@ def _absolute(sources: Iterable[str], origin: Origin) -> Iterable[str]:
 
 
 def _html(body: bytes, parameters: str, address: str) -> tuple[bytes, str]:
-    """A page with the encoding that its server declared, if any, and the base of its relative addresses."""
+    """Return a page with the encoding that its server declared, if any, and the base of its relative addresses."""
     declared = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", parameters, re.IGNORECASE)
     if declared and not body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):  # before the page's own
         body = f'<meta charset="{declared[1]}">'.encode() + body

@@ -34,7 +34,7 @@ MAX_LINES = 20_000
 
 
 def parse_robots(body: bytes, agent: str) -> Protego:
-    """The rules of a robots.txt for one robot and for all.
+    """Return the rules of a robots.txt for one robot and for all.
 
     All other robots get the same name: Protego keeps a group's rules for each robot that it names, so a file with
     thousands of names would make it keep millions of rules.
@@ -49,7 +49,7 @@ def parse_robots(body: bytes, agent: str) -> Protego:
 
 
 def _text(body: bytes) -> str:
-    """The whole lines within the first ``MAX_READ`` bytes.
+    """Return the whole lines within the first ``MAX_READ`` bytes.
 
     A line that is cut off is dropped, since the beginning of a path matches more than the path.
     """
@@ -140,7 +140,7 @@ class PoliteFetcher:
         self._lock = threading.Lock()
 
     def fetch(self, address: str) -> bytes:
-        """The bytes of an image.
+        """Return the bytes of an image.
 
         Raises:
             UnreachableError: No answer, or a busy server, after all tries; the image may be available later.
@@ -153,7 +153,7 @@ class PoliteFetcher:
         return answer.body
 
     def follow(self, address: str, *, accept: str = "image/*") -> tuple[str, Answer]:
-        """The content at an address, and its address after all redirects.
+        """Return the content at an address, and its address after all redirects.
 
         Raises:
             ImageError: As for ``fetch``, except for the content type.
@@ -175,7 +175,7 @@ class PoliteFetcher:
         raise ImageError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
     def _request(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
-        """The answer to a request, after several tries if necessary."""
+        """Return the answer to a request, after several tries if necessary."""
         politeness, host = self._politeness, _host(address)
         interval = max(politeness.interval, delay)
         if interval > politeness.patience:
@@ -205,7 +205,7 @@ class PoliteFetcher:
         raise AssertionError("the last try returns or raises")
 
     def _rules(self, address: str) -> Protego:
-        """The robots.txt for an address's site; requested only once, even if that fails."""
+        """Return the robots.txt for an address's site; requested only once, even if that fails."""
         site = _site(address)
         with self._lock:
             lock = self._site_locks.setdefault(site, threading.Lock())
