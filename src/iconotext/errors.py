@@ -6,14 +6,14 @@
     │   └── HostileDocumentError   a limit on size, nesting or unpacking was passed
     ├── ImageError           an image cannot be read; never stops a document
     │   ├── OutsideError           its address leads out of the allowed folder
-    │   └── UnreachableError       a server did not answer, or would not just now
+    │   └── UnreachableError       a server did not answer, or was busy
     ├── CorpusError            a corpus file breaks the format
     ├── MissingPackageError    a package is missing that comes with an extra
     ├── FeatureError           a backbone is missing or does not fit its use
     ├── ShapeError             arrays do not fit each other
-    ├── TrainingError          training cannot go on; what it reached so far is kept
-    │   └── CollapseError          it died before it had learned anything
-    ├── StudyError             a study of people's preferences cannot be made, read or go on so
+    ├── TrainingError          training cannot go on; its last state is saved
+    │   └── CollapseError          the model collapsed before it had learned anything
+    ├── StudyError             a study of people's preferences cannot be made or read, or a vote cannot be taken
     ├── LibraryError           an image library cannot be made, read or written
     ├── SettingError           a setting has an unknown name or a wrong value
     ├── StoreError             an object store refuses, or does not answer
@@ -93,7 +93,7 @@ class OutputError(IconotextError):
 
 
 class FullDiskError(OutputError):
-    """The disk is full, or may not take more; what was there before is whole."""
+    """The disk is full, or may not take more; files that existed before are intact."""
 
 
 class StoreError(IconotextError):

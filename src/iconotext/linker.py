@@ -1,4 +1,10 @@
-"""The whole pipeline on one screen: document → features → unit vectors → similarity → links."""
+"""The linker: it links the images of documents to their sentences, with one model and one group of settings.
+
+``Linker.load`` loads a model, ``Linker.link`` links one document, and ``Linker.link_all`` links many. A document
+becomes
+features, unit vectors, similarities and then links; ``run`` does this work for many documents at a time. With
+``max_false`` in the settings the linker first makes promises about all documents (``decide.promise``).
+"""
 
 from __future__ import annotations
 
@@ -46,7 +52,7 @@ class Linker:
     """Links the images of documents to their sentences.
 
     Attributes:
-        encoder: What compares pictures with sentences; see ``iconotext.encoders.encoder``.
+        encoder: The model that compares pictures with sentences; see ``iconotext.encoders.encoder``.
         settings: See ``LinkSettings``.
     """
 
@@ -148,7 +154,7 @@ class Linker:
     ) -> dict[str, Habit]:
         """Infer where the authors of each collection put images, without labels, from its first documents.
 
-        Captions, references, and what people said about some images are used; no image is encoded.
+        The method uses captions, references and the given human judgments. It encodes no image.
 
         Args:
             documents: Iterated once, at most ``HABIT_DOCUMENTS``; those that cannot be read are skipped.
@@ -223,7 +229,8 @@ class Linker:
         """Link many documents, one after the other; one that cannot be linked gives a ``Failure``.
 
         The texts of the first ``HABIT_DOCUMENTS`` are read before the first document is linked, to infer the habits of
-        all; what does not fit into memory is kept in a file. Documents are encoded in batches, see ``links.windows``.
+        all; a temporary file holds the part that does not fit into memory. Documents are encoded in batches, see
+        ``run``.
 
         Args:
             documents: Documents, their files, or the output of ``read_all``.
@@ -288,7 +295,7 @@ class Linker:
             return self._promises(spool)
 
     def candidates(self, documents: Iterable[Document | Failure], pool: DecoyPool) -> Iterator[Candidate]:
-        """Yield what promises are made from, for each image; iterates ``documents`` twice; decoys are from ``pool``."""
+        """Yield the image data for promises; it iterates ``documents`` twice and draws decoys from ``pool``."""
         from iconotext.decide.promise import candidates
 
         return candidates(documents, pool, self._best_of_all, self.settings.evidence)

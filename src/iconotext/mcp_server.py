@@ -64,7 +64,7 @@ Top = Annotated[int, Field(ge=1, le=MOST, description="How many pictures at most
 
 
 class Served:
-    """The served folder, with everything needed to answer questions about it.
+    """The served folder, with its model and the libraries that were searched.
 
     Args:
         root: The folder.
@@ -88,7 +88,7 @@ class Served:
         return Linker.load(self._model, self._linking)
 
     def inside(self, path: str) -> Path:
-        """Return the file or folder that a path names.
+        """Return the file or folder at a path in the served folder.
 
         Raises:
             OutsideError: The path is absolute, goes up, or follows a link.
@@ -156,7 +156,7 @@ class Served:
 
 
 def server(served: Served) -> MCPServer[Any]:
-    """Return the server with its tools; ``run("stdio")`` starts it."""
+    """Make the server with its tools; ``run("stdio")`` starts it."""
     made: MCPServer[Any] = MCPServer(
         "iconotext", version=__version__, instructions=INSTRUCTIONS, subscriptions=False, log_level="ERROR"
     )

@@ -1,4 +1,8 @@
-"""Makes text safe to write, without characters that files, browsers, terminals or spreadsheets act on."""
+"""Text that is safe to show: without characters that files, browsers, terminals or spreadsheets act on; and numbers.
+
+``readable`` cleans a text for display, ``json_text`` makes one line of JSON, and ``counted``, ``data_size`` and
+``percent`` write numbers.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,7 @@ def json_text(value: object) -> str:
 
 
 def json_list(values: Iterable[object]) -> Iterator[str]:
-    """Pieces of JSON for a list, one line per value; ends with a newline."""
+    """Yield pieces of JSON for a list, one line per value; it ends with a newline."""
     separator = "[\n"
     for each in values:
         yield separator + json_text(each)
@@ -57,12 +61,12 @@ def json_list(values: Iterable[object]) -> Iterator[str]:
 
 
 def counted(number: int, thing: str) -> str:
-    """``1 document``, ``2,000 documents``."""
+    """Return a number with its noun: ``1 document``, ``2,000 documents``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def data_size(size: int) -> str:
-    """``300 bytes``, ``293 KiB``, ``1.5 GiB``: a number of bytes in the largest unit of which it has one."""
+    """Return a number of bytes in its largest unit of at least one: ``300 bytes``, ``293 KiB``, ``1.5 GiB``."""
     if size < 2**10:
         return counted(size, "byte")
     power = min((size.bit_length() - 1) // 10, 4)
@@ -71,7 +75,7 @@ def data_size(size: int) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean epochs?``, with the known name that is most similar to a mistyped one; empty without any."""
+    """Return ``; did you mean epochs?`` with the known name most similar to a mistyped one; empty without any."""
     near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -82,11 +86,11 @@ def there_are(near: str, known: Iterable[str]) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share or a confidence, 0 to 1, in percent; 0 % and 100 % only if exact.
+    """Return a share or a confidence, 0 to 1, in percent; 0 % and 100 % only if exact.
 
     Args:
         share: The number.
-        digits: After the decimal point.
+        digits: Number of digits after the decimal point.
     """
     if not math.isfinite(share):
         return "?"
@@ -99,6 +103,9 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def cell(text: str) -> str:
-    """The text for a table in a file: readable, with a leading ``'`` if a spreadsheet would take it for a formula."""
+    """Return the text for a cell of a table in a file.
+
+    It is readable, with a leading ``'`` if a spreadsheet would take it for a formula.
+    """
     shown = readable(text)
     return f"'{shown}" if shown.startswith(_FORMULA) else shown

@@ -15,9 +15,9 @@ class Relation:
 
     Attributes:
         name: As in corpora, results and tables.
-        short: What users may type for it.
+        short: The name that users may type.
         source: The data set whose annotators judged it.
-        meaning: What it says about a text and an image; follows "the image and the text:".
+        meaning: Its meaning, as a clause after "the image and the text:".
         question: Number of its question in CITE; None for Clue.
     """
 
@@ -63,10 +63,14 @@ def short_name(name: str) -> str:
 
 
 def relation_name(wanted: str, known: Sequence[str]) -> str:
-    """Return the name of a known relation, from its name or short name.
+    """Return the full name of a relation, given its name, its short name or its question in CITE, ignoring case.
+
+    Args:
+        wanted: The name to look for.
+        known: The full names to choose from.
 
     Raises:
-        SettingError: Unknown; the message lists all known relations.
+        SettingError: No relation in ``known`` has this name; the message lists all of them.
     """
     spoken = wanted.strip().casefold()
     for name in known:
@@ -80,10 +84,10 @@ def relation_name(wanted: str, known: Sequence[str]) -> str:
 
 
 def find_relation(name: str) -> Relation:
-    """Return a relation by its name, its short name, or CITE's question, ignoring case.
+    """Return a published relation, given its name, its short name or its question in CITE, ignoring case.
 
     Raises:
-        SettingError: Unknown; the message lists all relations.
+        SettingError: No relation has this name; the message lists all relations.
     """
     wanted = name.strip().casefold()
     for relation in RELATIONS:

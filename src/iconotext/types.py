@@ -1,4 +1,4 @@
-"""The data that stages pass on: documents with sentences and images, and the links between them."""
+"""The data types that all stages share: documents with sentences and images, links, explanations and promises."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Document:
 
     @property
     def place(self) -> str | None:
-        """Where it comes from, for people: its address on the web, its file, or None."""
+        """The origin of the document, for readers: its address on the web, its file, or None."""
         return self.meta.get("address") or (None if self.source is None else str(self.source))
 
     @property
@@ -236,7 +236,7 @@ class Promise:
     """A promise about the links of all documents that were linked together; see ``iconotext.decide.promise``.
 
     Attributes:
-        claim: What is claimed of each image that passed.
+        claim: The claim about each image that passed.
         max_false: The claim is wrong for at most this share of the images that passed, in expectation.
         tested: Number of images for which it was tested.
         kept: Number of images that passed.
@@ -300,11 +300,11 @@ class LinkedDocument:
         return type(self).page_in_notebook(self)
 
     def context(self, image: int | Image, words: int = CONTEXT_WORDS) -> Context:
-        """Return what the document says about one of its images, in at most ``words`` words; see ``report.context``."""
+        """Make the context of one image: the sentences about it, of at most ``words`` words; see ``report.context``."""
         return type(self).make_context(self, image, words)
 
     def chunks(self, words: int = CHUNK_WORDS) -> list[Chunk]:
-        """Return the document in chunks of at most ``words`` words, with their images; see ``report.chunks``."""
+        """Divide the document into chunks of at most ``words`` words, with their images; see ``report.chunks``."""
         return type(self).make_chunks(self, words)
 
 

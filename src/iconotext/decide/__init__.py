@@ -1,1 +1,5 @@
-"""From evidence to links: weights, probabilities, the links that are shown, and promises about them."""
+"""The decision about links: from evidence to weights, probabilities, selected links, and promises about them.
+
+Begin with ``combine.weigh`` (evidence to probabilities), ``choose.choose_links`` (probabilities to links) and
+``promise.make_promises`` (a bound on the share of wrong links).
+"""

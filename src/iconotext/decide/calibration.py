@@ -1,7 +1,8 @@
-"""Calibration figures: figures whose right sentences are known, with the confidence of the link that was found.
+"""Calibration figures: figures whose right sentences are known, with the confidence of their best link.
 
-The table in the package comes from documents whose authors cite their figures. Each document was linked with weights
-fitted without its publisher. The table holds numbers only: no text, no picture, no document name.
+``calibration_of`` computes them from documents with gold links; ``load_calibration`` reads the table in the package.
+That table comes from documents whose authors cite their figures. Each document was linked with weights fitted without
+its publisher. The table holds numbers only: no text, no picture, no document name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Figure(NamedTuple):
-    """A figure whose right sentences are known, and the link that was found for it.
+    """A figure whose right sentences are known, with its best link.
 
     Attributes:
         sentence: The link's confidence.
@@ -39,7 +40,10 @@ Calibration = Mapping[str, Mapping[str, list[list[Figure]]]]
 
 
 def kind_of(document: Document, image: int, evidence: Collection[str]) -> str:
-    """The kind of an image; figures are compared only within a kind: language, texts of the image, layout, evidence."""
+    """Return the kind of an image, by language, texts of the image, layout and evidence.
+
+    Images are compared only with calibration figures of the same kind.
+    """
     fields = texts_of(document.images[image])
     words = "caption" if "caption" in fields else "alternative text or file name" if fields else "no words"
     layout = "layout" if document.has_layout else "no layout"

@@ -1,4 +1,7 @@
-"""Selections: choose which cells of a matrix become links.
+"""The choice of links from confidences, and the relations of the chosen links.
+
+``choose_links`` makes the links of a document, by one of the selections in ``SELECTIONS``; ``with_relations`` adds the
+probabilities of coherence relations to them.
 
 Every selection takes the confidences, (S, V) float, and returns an (S, V) bool matrix. Cells below ``min_confidence``
 never become links, so an image may stay without one. Ties go to the first sentence, then the first image.
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 _NEVER = 1e-9  # smallest weight of "no sentence" for an image: an impossible order must not divide by 0
-
 
 Selection = Literal["top-k", "best", "order", "assignment", "threshold"]
 
@@ -100,7 +102,7 @@ def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatM
 def _forward(
     own: NDArray[np.float64], none: NDArray[np.float64], step_back: float
 ) -> tuple[list[NDArray[np.float64]], float]:
-    """Forward pass: the mass at each sentence before every image, scaled to sum 1, and the log of the total mass."""
+    """Run the forward pass; return the mass before every image, scaled to sum 1, and the log of the total mass."""
     reached, total = [], 0.0
     before = np.zeros(len(own))
     before[0] = 1.0
@@ -251,7 +253,7 @@ def with_relations(
 
 
 def _texts(linked: LinkedDocument) -> list[str]:
-    """Return the sentence of each link; empty if the model does not know the document's language."""
+    """Return the sentence of each link; an empty list if the model does not know the document's language."""
     known = linked.document.language == LANGUAGE
     return [linked.document.sentences[link.sentence].text for link in linked.links] if known else []
 
@@ -259,7 +261,10 @@ def _texts(linked: LinkedDocument) -> list[str]:
 def _pictures(
     several: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
 ) -> tuple[dict[tuple[int, int], int], FloatMatrix]:
-    """(number of document, image) to row; and the images' (rows + 1, R) log-odds, whose last row is 0, for no image."""
+    """Return rows by (number of document, image), and the images' (rows + 1, R) log-odds.
+
+    The last row of the log-odds is 0; it stands for links whose image has no features.
+    """
     found = {
         (number, image): pooled[image]
         for number, (linked, pooled) in enumerate(several)

@@ -1,4 +1,7 @@
-"""Combines several kinds of evidence into one probability.
+"""The combination of all kinds of evidence into one probability for each pair of sentence and image.
+
+``weigh`` combines the evidence of documents and their authors' habits; ``combine`` does so without habits, and
+``load_coefficients`` reads the fitted weights.
 
 For every image the model chooses among the sentences and a null option, 'none of them':
 
@@ -158,7 +161,7 @@ def _check(each: DocumentEvidence) -> None:
 
 
 def _combined(several: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
-    """``combine`` for documents that all have sentences and images."""
+    """Combine the evidence of documents that all have sentences and images."""
     cells = Cells(*np.array([each.shape for each in several]).T)
     odds, null = _fitted(cells, several, coefficients)
     for kind in ADDED:
@@ -187,7 +190,7 @@ def _combined(several: Sequence[DocumentEvidence], coefficients: Mapping[str, Co
 def _fitted(
     cells: Cells, several: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]
 ) -> tuple[dict[Evidence, FloatMatrix], FloatMatrix]:
-    """By fitted kind (cells,) what it adds to the log-odds; and (images,) the log-odds of the null option."""
+    """Return each fitted kind's (cells,) summand of the log-odds, and (images,) the log-odds of the null option."""
     null = np.full(len(cells.of_image), _NOTHING, np.float32)
     odds: dict[Evidence, FloatMatrix] = {kind: np.zeros(len(cells.image), np.float32) for kind in FITTED}
     for chosen, kinds in _by_subset(cells, several):
@@ -201,7 +204,7 @@ def _fitted(
 def _by_subset(
     cells: Cells, several: Sequence[DocumentEvidence]
 ) -> list[tuple[NDArray[np.bool_], tuple[Evidence, ...]]]:
-    """Groups of images that are judged by the same weights: (images,) mask, and the kinds of the weights."""
+    """Group the images by the weights that apply: for each group an (images,) mask, and the kinds of the weights."""
     caption, layout = (np.array([bool(each.features.get(kind)) for each in several])[cells.of_image] for kind in FITTED)
     caption &= np.concatenate([images_with_text(each.sound) for each in several])
     groups = ((caption & layout, FITTED), (caption & ~layout, FITTED[:1]), (layout & ~caption, FITTED[1:]))
@@ -215,7 +218,6 @@ def _weighed(cells: Cells, several: Sequence[DocumentEvidence], kind: Evidence, 
 
 
 def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
-    """Log-odds for reference strengths."""
     weight = np.zeros(reference.shape, dtype=np.float32)
     for strength in sorted(REFERENCE_WEIGHTS):
         weight[reference >= np.float32(strength)] = REFERENCE_WEIGHTS[strength]
@@ -223,14 +225,14 @@ def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
 
 
 def _against_mean(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
-    """Log-odds of each cell against its image's mean odds; exactly 0 where all log-odds of an image are 0."""
+    """Return the log-odds of each cell against its image's mean odds; exactly 0 for an image whose log-odds are all 0."""
     top = cells.image_tops(log_odds)
     mean = np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
     return np.asarray(log_odds - (top + mean)[cells.image], np.float32)
 
 
 def _share(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
-    """exp(x) / (1 + sum of exp over the image), without overflow; the 1 is the null option."""
+    """Return exp(x) / (1 + sum of exp over the image), without overflow; the 1 is the null option."""
     top = np.maximum(cells.image_tops(log_odds), 0.0)
     mass = np.exp(log_odds - top[cells.image])
     return np.asarray(mass / (cells.image_sums(mass) + np.exp(-top))[cells.image], np.float32)
@@ -311,7 +313,12 @@ def places_by_evidence(
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> list[PlaceEvidence | None]:
-    """Return where the images of each document stand by all evidence but layout; ``evidence`` may leave out kinds.
+    """Return the likely places of the images of each document, by all evidence but layout.
+
+    Args:
+        several: The evidence of each document.
+        evidence: The kinds to use; it may leave out kinds.
+        coefficients: Default: the fitted weights in the package.
 
     Returns:
         The input for inferring a habit; None for a document without layout, sentences or usable images.

@@ -1,4 +1,6 @@
-"""The competition of images with their decoys: which score an image needs, in its collection, to be kept.
+"""The competition of images with decoys: it sets the score that an image of a collection needs in order to be kept.
+
+``DecoyPool`` draws the decoys, and ``Competition`` collects the scores and computes the thresholds (``bars``).
 
 A foreign image (one of another document) wins against its decoy as often as it loses. So the decoys that win above a
 threshold tell how many images win there by chance. Collections differ: where chapters are alike, foreign images score
@@ -8,11 +10,11 @@ higher than own images do elsewhere. So each collection has its own threshold, a
         drop the image with the smallest score from the collection where decoys have won most often lately
 
 The score of a pair is the larger one of image and decoy. "Lately" is an exponential moving average over the dropped
-pairs: it starts at one half, and each dropped pair has a weight of one tenth, or more in a small collection. So what is
-dropped next depends only on who won among the dropped pairs, never on who won among the remaining ones. A remaining
-foreign image is therefore still as likely to have won as to have lost, and the expected share of foreign images among
-all kept ones, over all collections together, is at most ``max_false``: see Lei and Fithian 2018 (arXiv 1609.06035), and
-Ren and Candès 2023 (arXiv 2001.07835). Nothing is promised for a single collection.
+pairs: it starts at one half, and each dropped pair has a weight of one tenth, or more in a small collection. So the
+order in which images are dropped depends only on the winners of dropped pairs, never on those of remaining pairs. A
+remaining foreign image is therefore still as likely to have won as to have lost, and the expected share of foreign
+images among all kept ones, over all collections together, is at most ``max_false``: see Lei and Fithian 2018 (arXiv
+1609.06035), and Ren and Candès 2023 (arXiv 2001.07835). Nothing is promised for a single collection.
 """
 
 from __future__ import annotations
@@ -87,6 +89,7 @@ class Competition:
     """Any number of images and their decoys, with 8 bytes for each pair in a temporary file."""
 
     def __init__(self) -> None:
+        """Open the temporary file."""
         self._file = TemporaryFile(prefix="iconotext-")  # noqa: SIM115  # closed with this
         self._numbers: dict[str | None, int] = {}
         self._sizes = Counter[str | None]()
@@ -153,7 +156,6 @@ class Competition:
 
 
 def _steps(keys: NDArray[np.uint64], collection: int, begin: int, end: int) -> Iterator[_Step]:
-    """Yield the steps in which the images of a collection are dropped, in order."""
     late = level = 0.5
     memory = min(MEMORY, 1 + (end - begin) / 5)
     part = max(1, math.ceil((end - begin) / STEPS))
@@ -223,7 +225,7 @@ class DecoyPool:
         heapq.heappush(self._heap, _Decoy(rank, document, number, self._seen, _words(kept), collection, kept))
 
     def __iter__(self) -> Iterator[tuple[str, str, int, Image]]:
-        """For each image in the pool: document id, collection, number in the document, image; smallest digest first."""
+        """Yield document id, collection, number in the document, and image of each decoy; smallest digest first."""
         for decoy in sorted(self._heap, reverse=True):
             yield decoy.document, decoy.collection, decoy.number, decoy.image
 
@@ -258,7 +260,7 @@ class DecoyPool:
 
 
 def _words(image: Image) -> frozenset[str]:
-    """Return which texts an image has, of caption, alt text and what stands for a caption."""
+    """Return the kinds of texts that an image has: caption, alternative text, file name, or a substitute for a caption."""
     return frozenset(texts_of(image))
 
 

@@ -1,4 +1,6 @@
-"""Explains a link: the words and image regions without which sentence and picture would be less similar.
+"""Explanations of links: the words and image regions that carry the similarity of sentence and picture.
+
+``explained`` adds them to a linked document; ``explain_links`` computes them from vectors.
 
 Each part is left out in turn; its weight is how far the similarity falls (leave one out, or occlusion: Zeiler and
 Fergus 2014 for pictures, Li, Monroe and Jurafsky 2016 for words). This works for every model, and the weights have the
@@ -110,10 +112,12 @@ def explain_links(
     ``AT_ONCE`` texts (or all trials of one sentence).
 
     Args:
+        links: The links to explain.
+        texts: The sentences of the document.
         image_vectors: Number of each linked image to its (D,) vector in the space of the sentences.
         sentence_vectors: From n texts, and the number of the sentence that each stands for, to (n, D) vectors; the dot
             product with an image vector is the similarity to explain.
-        coverable: From the number of an image to its regions; None if it cannot be looked at, then it gets none.
+        coverable: From the number of an image to its regions; None if the image cannot be encoded.
     """
     by_sentence, by_image = _grouped(link.sentence for link in links), _grouped(link.image for link in links)
     words: dict[int, list[tuple[int, int, float]]] = {}
@@ -136,7 +140,7 @@ def explain_links(
 
 
 def _region_weights(picture: Coverable, sentences: FloatMatrix) -> FloatMatrix:
-    """(links, R): how far the similarity falls, mean over the trials that leave out the region; 0 without any."""
+    """Return (links, R): the mean fall of the similarity over the trials that leave out the region; 0 without any."""
     whole = np.zeros((1, picture.trials.shape[1]), np.bool_)  # encoded in the same way as the trials
     scores = picture.vectors(np.concatenate([whole, picture.trials])) @ sentences.T  # (1 + T, links)
     falls = (scores[:1] - scores[1:]).T  # (links, T)
@@ -147,7 +151,7 @@ def _region_weights(picture: Coverable, sentences: FloatMatrix) -> FloatMatrix:
 def _word_trials(
     sentences: Sequence[int], texts: Sequence[str], encode: Callable[[Sequence[str], Sequence[int]], FloatMatrix]
 ) -> Iterator[tuple[int, list[Span], FloatMatrix]]:
-    """Yield for each sentence its number, its words, and (1 + words, D) vectors: whole, then without each word."""
+    """Yield the number, the words and the (1 + words, D) vectors of each sentence: whole, then without each word."""
     spans = {i: word_spans(texts[i])[:MOST_WORDS] for i in sentences}
     for some in _batches([(i, 1 + len(spans[i])) for i in sentences]):
         trials = [trial for i in some for trial in (texts[i], *(without(texts[i], [span]) for span in spans[i]))]
@@ -172,7 +176,7 @@ def _batches(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 
 def _grouped(keys: Iterator[int]) -> dict[int, list[int]]:
-    """Key to its positions in ``keys``."""
+    """Return the positions of each key in ``keys``."""
     found: dict[int, list[int]] = {}
     for n, key in enumerate(keys):
         found.setdefault(key, []).append(n)

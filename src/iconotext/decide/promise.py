@@ -1,14 +1,17 @@
-"""Promises: at most a given share of the links is wrong, over all documents that are linked together.
+"""Promises about links: at most a given share of the links is wrong, over all documents that are linked together.
+
+``collection_promises`` makes them for documents, ``make_promises`` for the scores of images, and ``rule_of`` for scores
+that come in batches.
 
 Three claims about an image's best link, from the weakest to the strongest, are each tested once for every image:
 
 - *document*, the image belongs to this document: target-decoy competition. Each image competes with its decoy for the
-  sentences of the document (``decoys``), and the decoys that win tell how many images win by chance (``competition``).
+  sentences of the document, and the decoys that win tell how many images win by chance (``competition``).
 - *paragraph* and *sentence*, the link leads to the right one: conformal selection (Jin and Candès 2023, arXiv
   2210.01408) with calibration figures whose right sentences are known (``calibration``), and Benjamini-Hochberg.
 
-What is bounded is the false discovery rate: the expected share of wrong claims among those that pass. The bound holds
-if foreign images are like decoys, and if images are like the calibration figures of their kind of at least one class.
+The method bounds the false discovery rate: the expected share of wrong claims among those that pass. The bound holds if
+foreign images are like decoys, and if images are like the calibration figures of their kind of at least one class.
 """
 
 from __future__ import annotations
@@ -84,7 +87,10 @@ class Promises:
 
     @property
     def digest(self) -> str:
-        """Equal for equal promises; pages depend on the promises and not only on the document."""
+        """A hash of the promises, which is equal for equal promises.
+
+        A page depends on the promises of its run, and not only on its document.
+        """
         passed = [sorted((name, sorted(images)) for name, images in self.passed[claim].items()) for claim in CLAIMS]
         said = repr((self.made, passed, self.required))
         return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
@@ -92,7 +98,7 @@ class Promises:
 
 @dataclass(frozen=True)
 class Rule:
-    """What an image of a run needs to pass each claim.
+    """The conditions under which an image of a run passes each claim.
 
     Attributes:
         made: See ``Promises``.
@@ -178,11 +184,12 @@ def rule_of(
 def conformal_p_values(
     scores: NDArray[np.float64], classes: Mapping[str, Sequence[Sequence[Figure]]], claim: Claim
 ) -> NDArray[np.float64]:
-    """(n,) p values of the hypothesis "this link is wrong": how often calibration figures are wrong and score as high.
+    """Return (n,) p values of the hypothesis "this link is wrong".
 
-    All documents weigh the same: each figure weighs 1 / number of figures of its document (Lee, Barber and Willett
-    2023, arXiv 2306.06342). The largest p value of all classes counts, so that the promise holds for images that are
-    like any class, or like a mixture.
+    A p value says how often a calibration figure is wrong and scores as high. All documents weigh the same: each figure
+    weighs 1 / number of figures of its document (Lee, Barber and Willett 2023, arXiv 2306.06342). The largest p value
+    of
+    all classes counts, so that the promise holds for images that are like any class, or like a mixture.
 
     Args:
         scores: (n,) of the images.
@@ -239,7 +246,6 @@ def _by_document(tested: Iterable[Candidate], passed: Iterable[bool]) -> dict[st
 def _rivals(
     tested: Sequence[Candidate],
 ) -> tuple[list[str | None], NDArray[np.float64], NDArray[np.float64]]:
-    """Return for images with decoys: collections, scores of the images, scores of the decoys."""
     pairs = np.array([(each.own, each.decoy) for each in tested], np.float64).reshape(-1, 2)
     return [each.collection for each in tested], pairs[:, 0], pairs[:, 1]
 
@@ -312,11 +318,13 @@ def collection_promises(
 def candidates(
     documents: Iterable[Document | Failure], pool: DecoyPool, link_all: LinkAll, evidence: tuple[Evidence, ...]
 ) -> Iterator[Candidate]:
-    """Yield what is tested for each image.
+    """Yield a ``Candidate`` for each linked image.
 
     Args:
         documents: Iterated twice, with unique ids; those that cannot be linked are skipped.
-        pool: From which decoys are drawn.
+        pool: The pool from which decoys are drawn.
+        link_all: The function that links documents.
+        evidence: The kinds of evidence that are used for linking.
     """
     rivals = _rivals_of(documents, pool, link_all, evidence)
     for linked in link_all(documents, evidence):
@@ -335,7 +343,7 @@ def candidates(
 def _rivals_of(
     documents: Iterable[Document | Failure], pool: DecoyPool, link_all: LinkAll, evidence: tuple[Evidence, ...]
 ) -> dict[tuple[str, int], tuple[float, float, str | None]]:
-    """(document id, image number) to (score, score of the decoy, their collection), for images that have a decoy."""
+    """Return (score, score of the decoy, their collection) by (document id, image number), for images with a decoy."""
     content = tuple(kind for kind in evidence if kind not in ("layout", "reference"))
     found: dict[tuple[str, int], tuple[float, float, str | None]] = {}
     pairs: dict[str, dict[int, tuple[int, str | None]]] = {}

@@ -1,4 +1,4 @@
-"""The settings of linking."""
+"""The settings of linking: which evidence counts, which links are chosen, and which promises are made."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An example article, to try linking without a document of one's own.
+"""An example article, with which users can try linking without a document.
 
-Our text, photographs of scikit-image, and a card with words, which is drawn.
+The text is ours, the photographs come with scikit-image, and one picture is a drawn card with words.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ PHOTOGRAPHS = {
     "smear.png": "clock_motion.png",
     "tripod.png": "camera.png",
 }
-"""File name to the name in scikit-image's folder of data: such as are in the public domain or CC0 by its
-documentation, and lie in its wheel. They are read as files: nothing is downloaded, and what scikit-image requires is
-not needed."""
-
+"""File name to the name in scikit-image's data folder. These photographs are in the public domain or CC0 by its
+documentation, and part of its wheel. They are read as files: nothing is downloaded, and the packages that scikit-image
+requires are not needed."""
 
 CARD = "IMG_2041.png"
-"""A picture without a caption, of which only its words say where it belongs."""
+"""A picture without a caption: only the words in it show where it belongs."""
 
 ON_THE_CARD = ("Aperture: wide open", "Shutter: 1/250 s", "Focus: by hand")
 
@@ -40,21 +39,22 @@ def write_demo(folder: Path, *, force: bool = False) -> Path:
     """Write the example article and its pictures.
 
     Args:
-        folder: Gets ``article.md`` and a folder ``pictures``; made if need be.
-        force: Replace files that are there.
+        folder: The target of ``article.md`` and the folder ``pictures``; created if necessary.
+        force: Replace existing files.
 
     Returns:
         The article.
 
     Raises:
-        MissingPackageError: scikit-image is not installed; ``OutputError`` where a file exists or cannot be written.
+        MissingPackageError: scikit-image is not installed.
+        OutputError: A file exists or cannot be written.
     """
     article = folder / "article.md"
     text = (resources.files("iconotext.demo") / "article.md").read_bytes()
     for name, photograph in PHOTOGRAPHS.items():
         write_bytes(folder / "pictures" / name, _encoded(photograph, Path(name).suffix), force=force)
     write_bytes(folder / "pictures" / CARD, _card(), force=force)
-    write_bytes(article, text, force=force)  # last: where it is, the rest is too
+    write_bytes(article, text, force=force)  # last: if the article exists, so do its pictures
     return article
 
 

@@ -1,4 +1,8 @@
-"""Features of the words that sentences and images' texts have in common."""
+"""Caption evidence: features that compare the texts of images with sentences, by words and by meaning.
+
+``caption_features`` compares all texts of the images; ``compared`` compares one text for each image; ``word_features``
+compares words alone. A ``Matcher`` holds the trained weights for the comparison by meaning.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,13 @@ _MIXES = np.int64(0x1E3779B97F4A7C15)  # odd; hashes a pair of words to one numb
 def word_features(
     cells: Cells, ranks: Ints, sentences: Sequence[str], *several: Sequence[str | None]
 ) -> list[dict[str, FloatMatrix]]:
-    """Features of the words that a sentence and an image's text have in common.
+    """Compute features of the words that a sentence and an image's text have in common.
 
     A word's rareness is its idf in a large collection of textbooks (``words.rareness``), its own idf that among the
     sentences of the document.
 
     Args:
+        cells: The cells of the documents.
         ranks: (sentences,) number of each sentence's block, from 0 in each document.
         sentences: Their texts.
         several: Lists of texts, each with one text for every image; None for an image without.
@@ -166,7 +171,7 @@ class _Words(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """Which sentences contain which words of the images' texts: N words are contained, M pairs (word, sentence).
+    """The occurrences of the images' words in sentences: N words occur, in M pairs (word, sentence).
 
     Attributes:
         entry: (N,) index of each word that at least one sentence of the same document contains.
@@ -182,7 +187,6 @@ class _Held(NamedTuple):
 
 
 def _held(cells: Cells, words: Ints, sentence: Ints, wanted: Ints, image: Ints) -> _Held:
-    """Find equal words in the sentences and in the images' texts of the same document."""
     asked, same = np.unique(wanted, return_inverse=True)  # replace hashes by small numbers
     found = np.minimum(np.searchsorted(asked, words), len(asked) - 1)
     there = np.flatnonzero(asked[found] == words) if len(asked) else np.zeros(0, np.int64)
@@ -207,7 +211,7 @@ _TYPICAL_MATCH_MEAN, _TYPICAL_MATCH_SPREAD = 0.2, 0.14  # of that encoder's cosi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matcher:
-    """The weights; d dimensions of the encoder, r of the projections.
+    """The trained weights that compare captions with sentences; d dimensions of the encoder, r of the projections.
 
     Attributes:
         captions: (r, d) projection of captions.
@@ -302,13 +306,13 @@ def texts_of(image: Image) -> dict[Field, str]:
 
 
 def compared_text(image: Image) -> str | None:
-    """The text of an image that is compared with sentences by meaning: caption, else alt text, else file name."""
+    """Return the text of an image that is compared by meaning: its caption, else its alt text, else its file name."""
     fields = texts_of(image)
     return fields.get("caption") or fields.get("lone")
 
 
 class Reading(NamedTuple):
-    """How the texts of a document become vectors.
+    """The vectors of a document's texts, or the function that computes them.
 
     Attributes:
         encode: Texts to unit vectors.
@@ -322,7 +326,7 @@ class Reading(NamedTuple):
 def caption_features(
     documents: Sequence[Document], cells: Cells, readings: Sequence[Reading], *, matcher: Matcher | None = None
 ) -> dict[str, FloatMatrix]:
-    """Features that compare the texts of every image with every sentence.
+    """Compute features that compare the texts of every image with every sentence.
 
     Args:
         matcher: Default: the matcher in the package.
@@ -354,7 +358,7 @@ def compared(
     also: Sequence[str | None] | None = None,
     matcher: Matcher | None = None,
 ) -> dict[str, FloatMatrix]:
-    """Features that compare one text for each image with every sentence.
+    """Compute features that compare one text for each image with every sentence.
 
     Args:
         texts: One for each image of the documents; None for an image without text.
@@ -465,12 +469,12 @@ def _block_means(
 
 
 def _directions(vectors: FloatMatrix, begins: NDArray[np.bool_]) -> FloatMatrix:
-    """Unit vectors of the sums of consecutive rows; ``begins`` marks the first row of each sum."""
+    """Return unit vectors of the sums of consecutive rows; ``begins`` marks the first row of each sum."""
     return unit_rows(np.add.reduceat(vectors, np.flatnonzero(begins), axis=0))
 
 
 def _rival(cells: Cells, score: FloatMatrix, present: NDArray[np.bool_]) -> FloatMatrix:
-    """Score of each cell minus the best score of another image for its sentence; 0 if only one image has a text."""
+    """Return each cell's score minus the best score of another image for its sentence; 0 if only one has a text."""
     there = present[cells.image]
     shown = np.where(there, score, -np.inf)
     best = cells.sentence_tops(shown)[cells.sentence]

@@ -78,12 +78,12 @@ class Cells:
 
     @cached_property
     def _by_sentence(self) -> tuple[Ints, Ints]:
-        """(cells,) the cells ordered by sentence, and (sentences,) where each sentence begins in this order."""
+        """(cells,) the cells ordered by sentence, and (sentences,) the begin of each sentence in this order."""
         lengths = self.images[self.of_sentence]
         return np.argsort(self.sentence, kind="stable"), np.cumsum(lengths) - lengths
 
     def at(self, sentence: Ints, image: Ints) -> Ints:
-        """Numbers of the cells of pairs of a sentence and an image; both must be of the same document."""
+        """Return the numbers of the cells of pairs of a sentence and an image; both must be of the same document."""
         return np.asarray(self.begin[image] + sentence - self.first_sentence[self.of_image[image]])
 
     def image_sums(self, values: NDArray[Any]) -> NDArray[np.float64]:
@@ -109,7 +109,7 @@ class Cells:
 
     @cached_property
     def _parts(self) -> list[tuple[slice, tuple[int, int]]]:
-        """For each document the slice of its cells, and (number of images, number of sentences)."""
+        """The slice of each document's cells, and (number of images, number of sentences)."""
         sizes = self.sentences * self.images
         ends = np.cumsum(sizes).tolist()
         shapes = zip(self.images.tolist(), self.sentences.tolist(), strict=True)
@@ -163,7 +163,7 @@ class Columns(Mapping[str, "FloatMatrix"]):
 
     @classmethod
     def of(cls, features: Mapping[str, FloatMatrix]) -> Columns:
-        """Return the same features out of a dict of (S, V) matrices."""
+        """Make columns from a dict of (S, V) matrices."""
         if isinstance(features, Columns):
             return features
         return cls(tuple(features), np.stack([matrix.T for matrix in features.values()]).astype(np.float32))

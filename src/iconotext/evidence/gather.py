@@ -1,4 +1,8 @@
-"""Computes all kinds of evidence but layout, for a window of documents at once."""
+"""The computation of all kinds of evidence but layout, for a window of documents at once.
+
+``gather_evidence`` turns encoded documents into ``DocumentEvidence``; ``text_evidence`` computes the part that needs no
+images: captions and references.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +59,7 @@ class EncodedText:
 
     @property
     def size(self) -> int:
-        """How many numbers the caption and reference evidence holds."""
+        """The number of numbers in the caption and reference evidence."""
         captions = Columns.of(self.captions).block.size if self.captions else 0
         return captions + (0 if self.reference is None else self.reference.size)
 
@@ -67,7 +71,7 @@ class EncodedText:
         return Reading(self.encode or text.encode, self.vectors if encoder.reader is text else None)
 
     def note(self, encoder: Encoder, evidence: Collection[Evidence]) -> str | None:
-        """Return what to tell the user if the model does not know the document's language; None if it does."""
+        """Return the message for the user if the model does not know the document's language; None if it does."""
         unread = is_foreign(self.document, encoder.text_backbone.language)
         return language_note(
             self.document,
@@ -90,7 +94,7 @@ class DocumentEvidence:
         reference: (S, U); None if references are no evidence.
         similarity: (S, U) cosines; None if pictures are no evidence.
         encoded: The encoded document; None if pictures are no evidence, or if it was not kept.
-        note: What to tell the user about the document's language, if anything.
+        note: A message for the user about the document's language; None without one.
     """
 
     document: Document
@@ -143,7 +147,7 @@ def text_evidence(
 
 
 def sound_images(document: Document) -> tuple[int, ...]:
-    """Numbers of the images without a problem."""
+    """Return the numbers of the images without a problem."""
     return tuple(j for j, image in enumerate(document.images) if image.problem is None)
 
 
@@ -204,7 +208,6 @@ def gather_evidence(
 
 
 def _check(document: Document, similarity: FloatMatrix | None, reading: Reading) -> None:
-    """Raise ``ShapeError`` if an array does not fit its document."""
     shape = (len(document.sentences), len(document.images))
     if similarity is not None and similarity.shape != shape:
         raise ShapeError(f"image_similarity is {similarity.shape}, the document {shape} (sentences, images)")
@@ -249,7 +252,7 @@ def _of_those(
     documents: Sequence[Document],
     features: Callable[[Sequence[Document], Cells, Sequence[int]], dict[str, FloatMatrix]],
 ) -> list[Features]:
-    """Return for each document name to (S, V) features; empty if it is not chosen, or has no sentences or no images."""
+    """Return (S, V) features by name for each document; empty if it is not chosen, or has no sentences or no images."""
     every: list[Features] = [{} for _ in documents]
     numbers = [n for n, (d, own) in enumerate(zip(documents, chosen, strict=True)) if own and d.sentences and d.images]
     if numbers:

@@ -1,10 +1,12 @@
-"""Where authors put their images, learned from their own documents without labels.
+"""The habits of authors: where they put their images, learned from their own documents without labels.
 
-Some put an image below the paragraph about it, some above the step that it shows, some at the end of the page. Such a
-habit is a probability for each place of ``layout.PLACES``. The other evidence gives each image a distribution over the
-sentences, hence over the places. All images together show which places are usual, and that in turn makes the sentences
-at these places more probable. With K places, M the likelihood of an image's sentences at a place (the mean of their
-odds without layout) and A pseudo-counts,
+``infer_habit`` learns the habit of a collection, and ``habit_probability`` applies it to documents.
+
+Some authors put an image below the paragraph about it, some above the step that it shows, some at the end of the page.
+Such a habit is a probability for each place of ``layout.PLACES``. The other evidence gives each image a distribution
+over the sentences, hence over the places. All images together show which places are usual, and that in turn makes the
+sentences at these places more probable. With K places, M the likelihood of an image's sentences at a place (the mean of
+their odds without layout) and A pseudo-counts,
 
     share of place k for image j  =  M_jk (A_k + sum of the shares of the other images),  scaled to sum 1 over k
 
@@ -74,7 +76,7 @@ class Habit:
         counts: Document id to (K,) inferred number of its images at each place.
         given: A name in ``GIVEN``, used instead of inference; None to infer.
         common: (K,) share of each place among other publishers; default: those in the package.
-        judged: Document id to what people said about its images; see ``Judged``.
+        judged: Document id to the human judgments of its images; see ``Judged``.
     """
 
     counts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
@@ -87,7 +89,10 @@ class Habit:
             raise SettingError(f"no habit {self.given!r}; there are {', '.join(GIVEN)}")
 
     def pseudo_counts(self, document: str) -> NDArray[np.float64]:
-        """(K,) prior for the images of a document: common habits, and those of the collection's other documents."""
+        """Return the (K,) prior for a document's images.
+
+        It joins common habits and those of the collection's other documents.
+        """
         prior: NDArray[np.float64] = STRENGTH * (common_shares() if self.common is None else self.common)
         if self.given is not None:
             allowed = np.isin(np.arange(len(PLACES)), GIVEN[self.given])
@@ -97,7 +102,7 @@ class Habit:
 
     @cached_property
     def _total(self) -> NDArray[np.float64]:
-        """(K,) number of images at each place, in all documents."""
+        """(K,) the number of images at each place, in all documents."""
         return np.asarray(sum(self.counts.values(), np.zeros(len(PLACES))), np.float64)
 
     @property
@@ -121,7 +126,7 @@ class Habit:
 
 
 def collection_of(document: Document) -> str:
-    """Name of the collection whose habits a document shares: its repository, book or site.
+    """Return the name of the collection whose habits a document shares: its repository, book or site.
 
     It is ``meta.collection``, ``meta.repository`` or ``meta.book``; else, for a document from a corpus, the id up to
     its first slash; files that are linked together form one collection.
@@ -134,7 +139,7 @@ def collection_of(document: Document) -> str:
 
 @cache
 def common_shares() -> NDArray[np.float64]:
-    """(K,) share of images at each place, mean over many publishers; fitted by ``benchmarks/evidence.py``."""
+    """Return (K,) the mean share of images at each place over many publishers; ``benchmarks/evidence.py`` fits it."""
     text = files("iconotext.evidence").joinpath("habit.json").read_text(encoding="utf-8")
     return np.array([json.loads(text)[place] for place in PLACES])
 
@@ -164,11 +169,12 @@ def joined_places(several: Sequence[PlaceEvidence]) -> PlaceEvidence:
 def judged_evidence(
     document: Document, found: PlaceEvidence, judged: Judged, numbers: Sequence[int] | None = None
 ) -> PlaceEvidence:
-    """Replace the evidence about images that people judged: they are where their chosen sentences are, nowhere else.
+    """Replace the evidence about judged images: they are where their chosen sentences are, nowhere else.
 
     Args:
-        document: Of ``found``.
-        judged: Verdicts about images of this document.
+        document: The document of ``found``.
+        found: The evidence to replace.
+        judged: Human judgments of images of this document.
         numbers: (V,) number of each image of ``document`` in ``judged``; default 0 to V - 1.
     """
     known = range(len(document.images)) if numbers is None else numbers
@@ -219,7 +225,9 @@ def infer_shares(
 def habit_probability(
     documents: Sequence[Document], place: Places, found: PlaceEvidence, habits: Sequence[Habit]
 ) -> FloatMatrix:
-    """(cells,) probability of each sentence by its place alone; sentences at the same place share it equally.
+    """Return (cells,) the probability of each sentence by its place alone.
+
+    Sentences at the same place share it equally.
 
     Args:
         habits: For each document the habit of its collection.
@@ -252,7 +260,6 @@ def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[
 
 
 def _scaled(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return rows scaled to sum 1."""
     total = matrix.sum(axis=1, keepdims=True)
     scaled: NDArray[np.float64] = np.divide(matrix, total, out=np.zeros_like(matrix), where=total > 0)
     return scaled

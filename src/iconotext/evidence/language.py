@@ -1,4 +1,4 @@
-"""Documents in a language that an encoder does not know: their texts are not compared, and the user is told."""
+"""Documents in a language that an encoder does not know: their texts are not compared, and the user gets a message."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ def is_foreign(document: Document, language: str | None) -> bool:
 
 
 def no_meaning(texts: Sequence[str]) -> FloatMatrix:
-    """(n, 1) zeros instead of vectors from an encoder that does not know the language: all similarities are 0."""
+    """Return (n, 1) zeros in place of vectors from an encoder that does not know the language.
+
+    All similarities are then 0.
+    """
     return np.zeros((len(texts), 1), np.float32)
 
 
 def language_note(document: Document, *, picture: bool, caption: bool) -> str | None:
-    """Return what to tell the user about a foreign document; None if both arguments are False.
+    """Return the message for the user about a foreign document; None if both arguments are False.
 
     Args:
         document: Its ``language`` is named.

@@ -1,4 +1,7 @@
-"""Layout evidence: where an image stands among the sentences."""
+"""Layout evidence: the place of an image among the sentences, its distance and its section.
+
+``places`` finds where images and sentences stand, and ``layout_features`` computes the evidence from this.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ class Places:
 
 
 def places(documents: Sequence[Document]) -> Places:
-    """Return where the sentences and images stand; every document must have a layout and at least one sentence."""
+    """Find where the sentences and images stand; every document must have a layout and at least one sentence."""
     cells = Cells.of(documents)
     blocks = np.array([s.block for d in documents for s in d.sentences], dtype=np.int64)
     rank = block_ranks(documents)
@@ -116,7 +119,7 @@ def place_numbers(document: Document) -> Ints:
 
 
 def layout_features(documents: Sequence[Document], place: Places, habit: FloatMatrix) -> dict[str, FloatMatrix]:
-    """Features of where image and sentence stand to each other.
+    """Compute features of the positions of image and sentence.
 
     Args:
         habit: (cells,) probability of each sentence by its place alone, from ``habit_probability``.
@@ -159,7 +162,8 @@ def block_ranks(documents: Sequence[Document]) -> Ints:
 def headings(documents: Sequence[Document]) -> NDArray[np.bool_]:
     """Return (sentences,) whether each sentence is a heading.
 
-    Where the source does not mark headings: a short text alone in its block, without punctuation at its end.
+    Where the source does not mark headings, a heading is a short text alone in its block, without punctuation at its
+    end.
     """
     found: list[bool] = []
     for document in documents:

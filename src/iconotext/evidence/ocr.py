@@ -22,7 +22,7 @@ def text_in(image: Image) -> str | None:
 
 
 def text_features(documents: Sequence[Document], cells: Cells, readings: Sequence[Reading]) -> dict[str, FloatMatrix]:
-    """Features that compare the words in every image with every sentence.
+    """Compute features that compare the words in every image with every sentence.
 
     Returns:
         The features of ``compared`` that are in ``KEPT``; 0 where an image has no words.

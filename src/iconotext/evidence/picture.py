@@ -16,7 +16,7 @@ _FLAT = 1e-6  # a smaller spread is float32 noise and counts as 0
 
 
 def image_features(cells: Cells, similarity: FloatMatrix) -> dict[str, FloatMatrix]:
-    """Features of the similarity that do not depend on how widely an encoder spreads its cosines.
+    """Compute features of the similarity that do not depend on how widely an encoder spreads its cosines.
 
     Args:
         similarity: (cells,) cosines of sentences with images.

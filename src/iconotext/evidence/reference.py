@@ -1,4 +1,8 @@
-"""Numbered labels of images, 'Figure 3' or 'Abb. 3.2a': those that a caption begins with, those that a text cites."""
+"""Reference evidence: sentences that point at images by a label ('Figure 3', 'Abb. 3.2a') or by a place ('above').
+
+``reference_evidence`` scores each pair of sentence and image; ``cited_labels`` and ``own_labels`` parse labels in
+sentences and captions; ``looks`` describes the wording of sentences.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +136,10 @@ def is_caption(text: str) -> bool:
 
 
 def cited_labels(text: str) -> tuple[Label, ...]:
-    """The labels that a sentence cites, in order, with ranges and lists spelled out; no figures of other documents."""
+    """Return the labels that a sentence cites, in order, with ranges and lists spelled out.
+
+    Figures of other documents are left out.
+    """
     return tuple(_cited(text)) if _NUMERAL.search(text) else ()
 
 
@@ -150,7 +157,6 @@ def _cited(text: str) -> Iterator[Label]:
 
 
 def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
-    """Return the labels that follow the matched word, and the position where they end."""
     word = start.group().strip()
     family = _EAST[start.group("east")] if start.group("east") else _family(start)
     if start.group("more"):
@@ -178,12 +184,11 @@ def _numbers(text: str, start: re.Match[str]) -> tuple[list[Label], int]:
 
 
 def _family(start: re.Match[str]) -> str:
-    """Return the family of the matched word."""
     return next(family for family in _FAMILIES if start.group(family))
 
 
 def _spell(family: str, item: re.Match[str], *, plural: bool) -> list[Label]:
-    """The labels of one number: 'Figures 2-4' are three labels, 'Figure 2-4' is the fourth figure of chapter two."""
+    """Spell out a number: 'Figures 2-4' are three labels, 'Figure 2-4' is the fourth figure of chapter two."""
     number = re.sub(r"[\-‐‑–]", ".", item.group("number").lower())
     parts = re.findall(r"[a-h]", item.group("part") or "")
     pieces = re.split(r"[\-‐‑–]", item.group("number"))
@@ -203,7 +208,7 @@ class Pointer(NamedTuple):
     """A deictic reference.
 
     Attributes:
-        direction: Where to look, 'near' for either side.
+        direction: The side of the image; 'near' for either side.
         several: Whether it speaks of several pictures ('the photos below').
     """
 
@@ -290,7 +295,7 @@ _LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
 
 
 def looks(documents: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
-    """Features of the wording of each sentence, independent of the image.
+    """Compute features of the wording of each sentence, independent of the image.
 
     Returns:
         Name to (sentences,) float32: 1 or 0 for each pattern of this module; ``letters``, a part is named by a letter;
@@ -327,7 +332,6 @@ def _reads(text: str) -> bytes:
 
 @of_words
 def _kinds(word: str) -> frozenset[str]:
-    """Return the names of the patterns in ``_WORDS`` that match a word."""
     return frozenset(name for name, pattern in _OF_WORDS.items() if pattern.fullmatch(word))
 
 
@@ -415,7 +419,7 @@ def _repeats(labels: list[tuple[Label, ...]], images: list[int]) -> bool:
 
 
 def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
-    """The nearest image on the side that a sentence points to, or all images there if it means several; may be []."""
+    """Return the nearest image on the side that a sentence points to, or all there if it means several; may be []."""
     after = np.where(place.position > sentence, place.position - 1 - sentence, np.iinfo(np.int64).max)
     before = np.where(place.position <= sentence, sentence - place.position, np.iinfo(np.int64).max)
     blocks_after = place.above - place.rank[sentence]
@@ -436,7 +440,6 @@ def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
 
 
 def _captioned(document: Document, sentence: int) -> list[int]:
-    """Return the numbers of the images whose caption contains a caption sentence."""
     text, block = document.sentences[sentence].text, document.sentences[sentence].block
     return [
         j

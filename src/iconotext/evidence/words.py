@@ -1,4 +1,8 @@
-"""Words of a text, lightly stemmed, with their inverse document frequency; words in file names."""
+"""The words of texts: stems, their inverse document frequency, their positions, and the words of file names.
+
+``stems`` and ``rareness`` serve the comparison of texts, ``word_spans`` finds words in a text, and ``file_words`` reads
+words from a file name.
+"""
 
 from __future__ import annotations
 
@@ -75,18 +79,18 @@ def stem(word: str) -> str:
 
 
 def stems(text: str) -> set[str]:
-    """Stems of a text's content words, and its numbers; pairs of characters in scripts without spaces."""
+    """Return the stems of a text's content words, and its numbers; pairs of characters in scripts without spaces."""
     return set(stems_in_order(text))
 
 
 def stems_in_order(text: str) -> dict[str, None]:
-    """``stems`` in the order of the text, each once."""
+    """Return the ``stems`` in the order of the text, each once."""
     return dict.fromkeys(word for token in tokens_of(text) for word in _words(token))
 
 
 @of_words
 def number_of(word: str) -> int:
-    """64-bit hash of a word, the same in every process; used instead of the word in comparisons."""
+    """Return a 64-bit hash of a word, the same in every process; comparisons use it instead of the word."""
     return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)
 
 
@@ -104,9 +108,9 @@ def _words(token: str) -> tuple[str, ...]:
 
 @of_words
 def rareness(word: str) -> float:
-    """Inverse document frequency of a stem in the sections of fourteen textbooks; largest for an unknown stem.
+    """Return the inverse document frequency of a stem in the sections of fourteen textbooks.
 
-    Counted by ``benchmarks/evidence.py words``.
+    It is largest for an unknown stem. ``benchmarks/evidence.py words`` counts the sections.
     """
     sections, counts = _counts()
     return _idf(sections, counts.get(word, 0))
@@ -114,7 +118,7 @@ def rareness(word: str) -> float:
 
 @cache
 def _counts() -> tuple[int, dict[str, int]]:
-    """Return the number of sections, and stem to number of sections with it; stems of one or two sections are left out."""
+    """Return the number of sections, and that of sections with each stem; stems of one or two sections are left out."""
     first, *lines = files("iconotext.evidence").joinpath("word_counts.txt").read_text(encoding="utf-8").splitlines()
     return int(first), {word: int(count) for word, count in (line.split() for line in lines)}
 
@@ -145,7 +149,7 @@ _HASH = re.compile(r"(?i)^(?=[0-9a-f-]*\d)[0-9a-f-]{8,}$")
 
 
 def text_words(text: str) -> str | None:
-    """The words of a file name without its suffix, or of an alt text, which is often a file name; None without any."""
+    """Return the words of a file name without suffix, or of an alt text, often a file name too; None without any."""
     parts = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     parts = " ".join(part for part in re.split(r"[\s_+.~,()\[\]-]+", parts) if not _HASH.match(part))
     words = [

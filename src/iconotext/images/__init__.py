@@ -1,4 +1,8 @@
-"""Decodes images to pixels, and finds the images of a document that are not to be linked."""
+"""Images: decoding to pixels, and the images of a document that are not to be linked.
+
+``decode`` returns the pixels of an image, ``inspect`` sets the ``problem`` of icons, repeats and damaged files, and
+``copies`` finds the same picture in several sizes.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +155,7 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
 
 
 def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, Kind, int]]) -> Iterator[tuple[int, str]]:
-    """Numbers of the images, with their kinds and pixels, that are too many for a document, and why."""
+    """Return the images beyond a document's limit on pixels, with their kinds and pixels, and the reason."""
     used, allowed = 0, ALL_PIXELS
     for i, (file, kind, pixels) in files.items():
         allowed += PIXELS_A_BYTE * _file_size(file)
@@ -163,9 +167,9 @@ def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, Kind, int]]) -> Itera
 
 
 def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int, str]]:
-    """Numbers of the drawings that cannot be drawn, or not in the time for all drawings of a document, and why.
+    """Return the drawings that cannot be drawn, or not in the time for all drawings of a document, and the reason.
 
-    How long a drawing takes shows only when it is drawn.
+    The time that a drawing takes is known only after drawing it.
     """
     used, allowed = 0.0, max(ALL_SECONDS, sum(map(_file_size, drawings.values())) / BYTES_A_SECOND)
     for i, file in drawings.items():
@@ -192,7 +196,7 @@ def _file_size(file: Path | bytes) -> int:
 
 
 def kind_of(problem: str) -> str:
-    """Return a harmless ``problem`` without what is special to one picture, to count pictures by it."""
+    """Return a harmless ``problem`` without the details of a single picture, so that pictures can be counted by it."""
     return re.split(r"[:(]", problem, maxsplit=1)[0].strip()
 
 
@@ -208,7 +212,7 @@ def copied_from(problem: str | None) -> str | None:
 
 
 def plain_name(source: str) -> str:
-    """The name of a picture's file without its suffix and what tells its sizes apart, in lower case; empty for data."""
+    """Return the name of a picture's file without suffix and size, in lower case; empty for data."""
     if source.startswith("data:"):
         return ""
     stem = _stem(source)
@@ -224,9 +228,9 @@ def copies(
     *,
     min_side: int = MIN_SIDE,
 ) -> dict[int, int]:
-    """Find small pictures that are there as large or larger: thumbnails, and the same picture in another encoding.
+    """Find small pictures that also exist as large or larger: thumbnails, and the same picture in another encoding.
 
-    Only pictures whose names agree but for a size are looked at (``plain_name``), so that few must be decoded.
+    Only pictures whose names agree but for a size are compared (``plain_name``), so that few must be decoded.
 
     Args:
         pictures: Source and content; those with the same bytes are no copies of each other.
@@ -282,7 +286,6 @@ def _same_look(one: NDArray[np.float32] | None, other: NDArray[np.float32] | Non
 
 
 def _look_at(file: Path | bytes | None, max_pixels: int = MAX_PIXELS) -> tuple[Size | None, str | None, Kind]:
-    """Width and height from the header, or why there are none, and the kind of the file."""
     if file is None:
         return None, "file not found", "plain"
     try:
@@ -304,7 +307,10 @@ def _icon_problem(source: str, size: Size | None, min_side: int) -> str | None:
 
 
 def _identity(file: Path | bytes | None) -> Hashable:
-    """Return a key that is equal for all names of one file with the same suffix (the format may depend on the suffix)."""
+    """Return a key that is equal for all names of one file with the same suffix.
+
+    The suffix is part of the key, since it may decide the format.
+    """
     if not isinstance(file, Path):
         return file
     try:
@@ -315,7 +321,7 @@ def _identity(file: Path | bytes | None) -> Hashable:
 
 
 def _repeats(files: dict[int, Path | bytes]) -> dict[int, int]:
-    """Return the number of a file that repeats an earlier one to the number of that one."""
+    """Return, for each file that repeats an earlier one, its number with the number of that file."""
     distinct = dict.fromkeys(files.values())
     sizes = {file: _file_size(file) for file in distinct}
     shared = Counter(sizes.values())

@@ -1,4 +1,9 @@
-"""Kind, size and pixels of one encoded image, in this process; ``images`` decides when that is safe."""
+"""The kind, the size and the pixels of one encoded image, decoded in this process.
+
+``image_kind``, ``image_size`` and ``decode_image`` do the work; ``images`` decides when they are safe without the
+worker
+process.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +48,7 @@ Kind = Literal["SVG", "HEIF", "other", "plain"]
 
 
 def kind_of(head: bytes) -> Kind:
-    """Return how to decode a file.
+    """Return the way to decode a file.
 
     ``plain`` is for Pillow, with the memory that the header shows; ``other`` too, but with any amount of memory.
     """
@@ -71,7 +76,7 @@ def raw_format(head: bytes, file: Path | bytes) -> str | None:
 
 
 def not_an_image(head: bytes) -> str:
-    """Return the message for a file that is not an image: what it is instead, and what to do."""
+    """Return the message for a file that is not an image: its actual kind, and a remedy."""
     text = _text(head)
     if text.startswith((b"<!doctype html", b"<html")):
         return "a web page where a picture should be: open its address and save the picture itself"
@@ -104,7 +109,7 @@ _SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only raw camera files
 
 
 def image_kind(file: Path | bytes) -> Kind:
-    """Return how to decode a file.
+    """Return the way to decode a file; see ``kind_of``.
 
     Raises:
         ImageError: It cannot be read, is empty, larger than ``MAX_BYTES``, or a raw camera file.
@@ -123,7 +128,7 @@ def image_kind(file: Path | bytes) -> Kind:
 
 
 def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, int]:
-    """Width and height, from the header alone.
+    """Return width and height, from the header alone.
 
     Raises:
         ImageError: Not an image, damaged, or more than ``max_pixels``.
@@ -166,7 +171,7 @@ def decode_pixels(
 
 
 def drawing_time(file: Path | bytes, kind: Kind) -> tuple[float, str | None]:
-    """Seconds of the processor that it takes to decode an image, and why it cannot be decoded, if so."""
+    """Return the processor seconds that it takes to decode an image, and the reason if it cannot be decoded."""
     begin, problem = time.process_time(), None
     try:
         decode_image(file, kind, None, 0)
@@ -177,7 +182,7 @@ def drawing_time(file: Path | bytes, kind: Kind) -> tuple[float, str | None]:
 
 @contextmanager
 def _open_image(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
-    """The image with its header read and its size checked; broken pixels are found only when it is decoded."""
+    """Open an image, read its header and check its size; broken pixels show only in decoding."""
     with pillow_silenced(), _stream(file) as stream:
         head = stream.read(HEAD)
         stream.seek(0)
@@ -196,8 +201,6 @@ def _open_image(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
 
 
 class _Stream(io.BufferedReader):
-    """A file with a limit on the number of reads."""
-
     left: float
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -268,7 +271,7 @@ _loud: warnings.catch_warnings[None] | None = None
 
 @contextmanager
 def pillow_silenced() -> Iterator[None]:
-    """Suppress Pillow's warnings; what matters in them becomes an ``ImageError``.
+    """Suppress Pillow's warnings; the serious ones become an ``ImageError``.
 
     ``warnings.catch_warnings`` changes the filters of the whole process, and images are decoded on several threads: the
     first thread sets the filter, the last one removes it.

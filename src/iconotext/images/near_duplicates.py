@@ -1,4 +1,6 @@
-"""Finds pictures that look alike: by a perceptual hash, and a search for near hashes among hundreds of thousands.
+"""Pictures that look alike: a perceptual hash, and a search for near hashes among hundreds of thousands.
+
+``perceptual_hash`` hashes a picture, and ``near_duplicates`` searches the hashes.
 
 The hash is the DCT hash of pHash, 64 bits. Hessel 2019 looks for duplicates with findimagedupes, in the version in Go,
 whose fingerprint this hash is; ``-t 3`` there is a Hamming distance of 3 among 64 bits. (The older findimagedupes in
@@ -111,7 +113,7 @@ def near_duplicates(
 def _with_like_parts(
     hashes: NDArray[np.uint64], shift: np.uint64, mask: np.uint64, at_once: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Ascending numbers of about ``at_once`` hashes at a time; those that are equal in this part stay together."""
+    """Yield ascending numbers of about ``at_once`` hashes at a time; hashes with this part in common stay together."""
     top = max(0, int(mask).bit_length() - 16)  # the part may have 64 bits: there are bins for 16 of them
 
     def bins(start: int) -> NDArray[np.int64]:
@@ -146,7 +148,7 @@ def _partners(
 
 
 def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[np.int64]:
-    """Return (n,) for each picture the number of another one that looks the same, -1 if there is none."""
+    """Return (n,) for each picture the number of another picture that looks the same, -1 if there is none."""
     numbers = np.flatnonzero(np.frombuffer(usable, np.uint8))
     other = near_duplicates(np.frombuffer(hashes, np.uint64)[numbers], distance)
     found = np.full(len(usable), -1, np.int64)
@@ -155,7 +157,7 @@ def lookalikes(hashes: array[int], usable: bytearray, distance: int) -> NDArray[
 
 
 def _parts(number: int) -> list[tuple[np.uint64, np.uint64]]:
-    """Shift and mask of ``number`` parts of 64 bits, as equal in size as possible."""
+    """Return shift and mask of ``number`` parts of 64 bits, as equal in size as possible."""
     edges = [BITS * part // number for part in range(number + 1)]
     return [(np.uint64(low), np.uint64((1 << (high - low)) - 1)) for low, high in pairwise(edges)]
 

@@ -1,4 +1,7 @@
-"""Converts an opened image to RGB, with a limit on memory, whatever its header says."""
+"""The conversion of an opened image to RGB, with a limit on memory that does not trust the header.
+
+``upright_rgb`` converts an image that Pillow opened, ``decode_heif`` a HEIF file; ``within_memory`` keeps the limit.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ PER_PIXEL = 5
 
 
 def heif_size(file: Path | bytes) -> tuple[int, int]:
-    """Width and height; nearly any ``Exception`` on damaged files."""
+    """Return width and height; damaged files raise nearly any ``Exception``."""
     width, height = _open_heif(file).size
     return int(width), int(height)
 
 
 def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
-    """RGB, upright, on white, at most ``MAX_RESULT`` pixels.
+    """Decode a HEIF file to RGB, upright, on white, at most ``MAX_RESULT`` pixels.
 
     Args:
         file: Its size has been checked.
@@ -251,7 +254,7 @@ def _bytes_per_pixel(mode: str) -> int:
 
 
 def _shrink_jpeg(image: ImageFile, at_least: int | None) -> int:
-    """Choose 1/2, 1/4 or 1/8 of the size if that is enough; returns the bytes that decoding then takes."""
+    """Choose 1/2, 1/4 or 1/8 of the size if that is enough; return the bytes that decoding then takes."""
     width, height = image.size
     needed = 0
     if image.info.get("progressive"):  # all coefficients are kept, 2 bytes each
@@ -267,7 +270,7 @@ def _shrink_jpeg(image: ImageFile, at_least: int | None) -> int:
 
 
 def _shrink_jpeg2000(image: ImageFile, needed: int) -> tuple[int, tuple[int, int]]:
-    """Choose 1/2, 1/4, ... of the size if it is very large; returns the bytes that decoding takes, and the size."""
+    """Choose 1/2, 1/4, ... of the size if it is very large; return the bytes that decoding takes, and the size."""
     halved = 0
     while needed >> (2 * halved) > MAX_DECODED // 2:
         halved += 1
@@ -278,7 +281,7 @@ def _shrink_jpeg2000(image: ImageFile, needed: int) -> tuple[int, tuple[int, int
 
 
 def _strip_bytes(image: ImageFile) -> int:
-    """Bytes of the strip of a TIFF that is unpacked at a time, as the file declares it: it may be the whole image."""
+    """Return the bytes of a TIFF strip, unpacked at a time, as the file declares them: it may be the whole image."""
     tags: Any = getattr(image, "tag_v2", {})
     width, height = image.size
     bits = tags.get(_BITS, (1,))
@@ -325,7 +328,7 @@ def within_memory(needed: int, size: tuple[int, int]) -> Iterator[None]:
 
 
 def _reset_after_fork() -> None:
-    """In a forked process nothing is reserved, since the threads that held memory do not exist there."""
+    """Free the reserved memory in a forked process: the threads that held it do not exist there."""
     global _free, _freed
     _free, _freed = MAX_DECODED, threading.Condition()
 

@@ -1,6 +1,7 @@
-"""Draws SVG files, without scripts and without anything outside the file.
+"""The drawing of SVG files, without scripts and without anything outside the file.
 
-Both functions may take any amount of memory and time, and a drawing may crash the process: use ``run_isolated``.
+Both functions, ``svg_size`` and ``render_svg``, may take any amount of memory and time, and a drawing may crash the
+process: use ``run_isolated``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Element = Any  # lxml has no types of its own that mypy could check
 
 
 def svg_size(data: bytes) -> tuple[int, int]:
-    """Width and height in pixels that a drawing declares, else those of its ``viewBox``.
+    """Return the width and height in pixels that a drawing declares, else those of its ``viewBox``.
 
     Raises:
         ImageError: Not a well-formed SVG, or larger than ``MAX_BYTES``.
@@ -115,7 +116,7 @@ def _parsed(data: bytes) -> Element:
 
 
 def _size(root: Element) -> tuple[float, float] | None:
-    """Width and height in pixels; None if the drawing declares neither them nor a ``viewBox``."""
+    """Return width and height in pixels; None if the drawing declares neither them nor a ``viewBox``."""
     box = [float(number) for number in re.findall(NUMBER, (root.get("viewBox") or "")[:LONGEST])]
     inner = (box[2], box[3]) if len(box) == 4 and box[2] > 0 and box[3] > 0 else None
     width, height = _length(root.get("width")), _length(root.get("height"))

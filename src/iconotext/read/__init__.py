@@ -195,7 +195,6 @@ def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
 
 @contextmanager
 def _errors_of(path: Path, seconds: float = MAX_SECONDS) -> Iterator[None]:
-    """Turn any exception of a parser on a broken file into an error that names the file."""
     try:
         yield
     except LimitError as error:

@@ -145,7 +145,6 @@ class Texts:
         return HELD.sub(lambda found: held[int(found[1])] if int(found[1]) < len(held) else "", text)
 
     def _macro(self, found: re.Match[str]) -> str:
-        """HTML of what begins with a name and a colon, or stands in double brackets."""
         parts = {name: value for name, value in found.groupdict().items() if value is not None}
         if "pass" in parts:
             return parts.get("raw", parts.get("plus", ""))
@@ -282,7 +281,6 @@ class _Blocks:
         self.title, self.names, self.style, self.given = "", list[str](), "", dict[str, str]()
 
     def read(self, lines: list[str], depth: int) -> list[str]:
-        """HTML of some lines."""
         found: list[str] = []
         at = 0
         while at < len(lines):
@@ -333,11 +331,9 @@ class _Blocks:
         self.title = named.get("title", self.title)
 
     def marks(self) -> str:
-        """Empty elements with the names that wait."""
         return "".join(f'<span id="{self.texts.escaped(name)}"></span>' for name in self.names)
 
     def delimited(self, delimiter: str, inner: list[str], depth: int) -> str:
-        """HTML of a block between two delimiters."""
         kind = delimiter[0]
         title = self.texts.html(self.title) if self.title else ""
         if self.style in DRAWN:
@@ -379,7 +375,6 @@ class _Blocks:
         return f"<table{first}>{f'<caption>{title}</caption>' if title else ''}<tr>{''.join(html)}</tr></table>"
 
     def block(self, lines: list[str], at: int) -> tuple[str, int]:
-        """HTML of the block that begins at a line, and the line after it."""
         line = lines[at]
         if not line:
             return "", at + 1

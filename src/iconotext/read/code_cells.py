@@ -133,7 +133,6 @@ def shown_files(code: str) -> list[str]:
 
 
 def _rendered(stem: str, label: str) -> list[str]:
-    """Return where Quarto and knitr put the picture that a cell makes."""
     folders = [f"{stem}_files/figure-{kind}" for kind in ("html", "gfm", "markdown_github", "commonmark")]
     return [f"{folder}/{label}{end}" for folder in folders for end in ("-1.png", "-output-1.png")] if label else []
 

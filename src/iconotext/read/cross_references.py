@@ -67,7 +67,6 @@ def _img(attributes: dict[str, str]) -> str:
 
 
 def _first_of(addresses: Sequence[str]) -> dict[str, str]:
-    """Attributes that name several files, of which the first that is there counts."""
     sized = (f"{quote(a, safe='/:.%~')} {len(addresses) - n}w" for n, a in enumerate(addresses))
     return {"srcset": ", ".join(sized)}
 

@@ -125,8 +125,6 @@ def body_blocks(body: Element, archive: Archive, targets: dict[str, str], styles
 
 
 class _Walk:
-    """One pass over the body, and what is open at the moment."""
-
     def __init__(self, archive: Archive, targets: dict[str, str], styles: dict[str, Style]) -> None:
         self.archive = archive
         self.relations = targets
@@ -187,7 +185,6 @@ class _Walk:
         self.writer.close(kind if own is None or (own == "paragraph" and sequence is None) else own, style.level)
 
     def finish(self, first: int, kind: Kind) -> None:
-        """Give the blocks of a paragraph their anchors, separate images from captions, and add its text boxes."""
         paragraph, blocks = self.paragraph, self.writer.blocks[first:]
         anchors = [name for name in dict.fromkeys(paragraph.anchors) if name and name != "_GoBack"]
         if len(anchors) > MAX_ANCHORS:
@@ -214,7 +211,6 @@ class _Walk:
         self.writer.blocks[first:] = ordered
 
     def inside(self, box: Element, kind: Kind) -> list[Block]:
-        """Return the blocks of a text box."""
         writer, fields = self.writer, self.fields
         self.writer, self.fields = BlockWriter(), Fields()
         self.container(box, kind)
@@ -223,7 +219,6 @@ class _Walk:
         return blocks
 
     def runs(self, element: Iterable[Element], *, italic: bool) -> None:
-        """Read runs, and elements around runs in a paragraph."""
         for part in element:
             name = local(part)
             if name == "r":
@@ -311,14 +306,12 @@ class _Walk:
         self.point(self.fields.open.pop())
 
     def point(self, field_: OpenField) -> None:
-        """Record what a field, with its result so far, says about the paragraph."""
         if field_.target is not None:
             self.writer.target(field_.start, field_.target)
         if field_.sequence is not None:
             self.paragraph.sequence = field_.sequence
 
     def drawing(self, element: Element) -> None:
-        """Pictures and text boxes of a drawing."""
         for found in drawn(element):
             if found.box is not None:
                 self.paragraph.boxes.append((self.writer.offset, found.box))

@@ -92,7 +92,6 @@ def parse_html(text: str) -> Element:
 
 
 def _attributes(tag: str) -> int:
-    """Return the approximate number of attributes of a tag."""
     names = VALUE.sub("= ", tag).replace("/", " ")
     return len(names.split())
 
@@ -132,8 +131,6 @@ def _page(path: Path, wanted: Callable[[Element], Element]) -> Flow:
 
 
 class _Walk:
-    """One pass over an element tree, with the state of open elements."""
-
     def __init__(self, to_target: ToTarget, anchor_prefix: str) -> None:
         self.writer = BlockWriter()
         self.to_target = to_target
@@ -308,7 +305,6 @@ def _place(element: Element) -> int | None:
 
 
 def _sides(element: Element) -> tuple[int, int] | None:
-    """Width and height of a picture in the markup, in pixels."""
     width, height = ((element.get(name) or "").removesuffix("px") for name in ("width", "height"))
     return (int(width), int(height)) if _PIXELS.fullmatch(width) and _PIXELS.fullmatch(height) else None
 

@@ -185,7 +185,6 @@ def _named_article(body: Element, extents: dict[Element, Extent]) -> Element | N
 
 
 def _found_article(root: Element, body: Element, extents: dict[Element, Extent]) -> Element:
-    """Return the smallest element with nearly all of the paragraphs that trafilatura keeps."""
     if not any(True for _ in body.iter("div", "section", "table")):
         return body  # nothing but paragraphs: the page is the article
     from lxml.etree import strip_attributes

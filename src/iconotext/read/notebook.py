@@ -163,7 +163,6 @@ def _about(cell: dict[str, Any]) -> FlowImage:
 
 
 def _picture(image: FlowImage, data: dict[str, Any]) -> FlowImage:
-    """Return an image with its bytes, of the best kind that there is."""
     kind = next((kind for kind in PICTURES if _text(data.get(kind))), None)
     if kind is None:
         return replace(image, problem="the notebook names it and does not hold it")

@@ -60,8 +60,6 @@ def _styles(root: Element) -> dict[str, tuple[str, bool]]:
 
 
 class _Walk:
-    """One pass over the text, and what is open at the moment."""
-
     def __init__(self, archive: Archive, styles: dict[str, tuple[str, bool]]) -> None:
         self.archive = archive
         self.styles = styles
@@ -71,7 +69,6 @@ class _Walk:
         self.boxes: list[Block] = []  # of frames in the open paragraph, which come behind it
 
     def container(self, element: Element, kind: Kind) -> None:
-        """Paragraphs, headings, lists, tables and the elements around them."""
         for part in element:
             match local(part):
                 case "p" | "h":
@@ -87,7 +84,6 @@ class _Walk:
                     self.container(part, kind)
 
     def paragraph(self, element: Element, kind: Kind) -> None:
-        """A paragraph or heading, then what stands in its frames."""
         style, italic = self.style(element)
         level = None
         if local(element) == "h" or style in TITLES:
@@ -113,13 +109,11 @@ class _Walk:
         self.boxes, self.pending = outer, []
 
     def style(self, element: Element) -> tuple[str, bool]:
-        """Return the named style of a paragraph or a span, spaces and all written out, and whether it is in italics."""
         name = attribute(element, "style-name") or ""
         parent, italic = self.styles.get(name, (name, False))
         return parent.replace("_20_", " "), italic or parent == "Emphasis"
 
     def inline(self, element: Element, *, italic: bool) -> None:
-        """Text and what stands in it."""
         self.writer.text(element.text or "", emphasised=italic)
         for part in element:
             name = local(part)
@@ -151,7 +145,6 @@ class _Walk:
             self.notes += self.inside(body, "item")
 
     def inside(self, element: Element, kind: Kind) -> list[Block]:
-        """Return the blocks of a note or of a box, which stand apart from the open paragraph."""
         kept = self.writer, self.pending, self.boxes
         self.writer, self.pending, self.boxes = BlockWriter(), [], []
         self.container(element, kind)
@@ -176,7 +169,6 @@ class _Walk:
             self.writer.image(self.image(shown[0], alt))
 
     def image(self, address: str, alt: str | None) -> FlowImage:
-        """Return an image with its bytes, or what is wrong with it."""
         found = member_image(address or "picture", self.archive)
         if found.problem == MISSING and (":" in address or address.startswith("../")):
             return FlowImage((address.removeprefix("../"),), alt)

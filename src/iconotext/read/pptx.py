@@ -49,8 +49,6 @@ def read_pptx(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 class _Walk:
-    """One pass over the slides, and the part that is open at the moment."""
-
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
         self.writer = BlockWriter()
@@ -74,7 +72,6 @@ class _Walk:
                 self.paragraphs(child(shape, "txBody"), "paragraph", None)
 
     def shape(self, shape: Element) -> None:
-        """Text, a picture or a table on a slide."""
         placeholder = _placeholder(shape)
         if placeholder in FURNITURE:
             return

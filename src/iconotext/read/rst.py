@@ -157,7 +157,6 @@ class _Lenient(Directive):
     option_spec: ClassVar[Any] = _Options(name=directives.unchanged)
 
     def frame(self, first: Sequence[nodes.Node] = ()) -> list[nodes.Node]:
-        """Return what is in the directive, in a frame that has its name."""
         frame = nodes.container("", *first)
         self.add_name(frame)
         self.state.nested_parse(self.content, self.content_offset, frame)
@@ -464,7 +463,6 @@ def _identify(node: nodes.Element, element: Any, parent: Any) -> None:
 
 
 def _text(parent: Any, text: str) -> None:
-    """Add text at the end of an element."""
     text = REMOVED_CHARACTERS.sub("", text)
     last = next(parent.iterchildren(reversed=True), None)  # len(parent) would count all of them each time
     if last is not None:

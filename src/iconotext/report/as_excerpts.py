@@ -1,4 +1,7 @@
-"""Contexts and chunks as rows: JSON, lines of JSON, Parquet."""
+"""Contexts and chunks as rows: JSON, JSON lines, a Parquet table, and a data set with its card.
+
+``write_excerpts`` writes one file, and ``write_dataset`` a folder that the library datasets can load.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def _plain(value: Any) -> Any:
 
 
 def json_array(found: Iterable[Context | Chunk]) -> Iterator[str]:
-    """Pieces of a JSON list of rows."""
+    """Yield pieces of a JSON list of rows."""
     return json_list(map(row, found))
 
 
@@ -207,7 +210,6 @@ def _batches(
 
 
 def _row(document: Document, found: Context | Chunk) -> tuple[dict[str, Any], int]:
-    """Return a row, and the number of bytes of its pictures."""
     made = _plain_row(row(found))
     numbers = [found.image] if isinstance(found, Context) else [each.image for each in found.images]
     pictures = [_picture(document.images[number]) for number in numbers]
@@ -216,7 +218,7 @@ def _row(document: Document, found: Context | Chunk) -> tuple[dict[str, Any], in
 
 
 def _plain_row(value: Any) -> Any:
-    """Values for columns that every version of datasets supports, without maps and paths of this machine."""
+    """Return values for columns that every version of datasets supports, without maps and paths of this machine."""
     if isinstance(value, dict):
         relations = value.get("relations")
         as_list = [{"relation": name, "probability": found} for name, found in (relations or {}).items()]
@@ -263,7 +265,6 @@ def _type(type_: pa.DataType) -> pa.DataType:
 
 
 def _feature(name: str, type_: pa.DataType) -> dict[str, Any]:
-    """Return a column in the form of a card's metadata."""
     import pyarrow as pa
 
     if pa.types.is_list(type_):

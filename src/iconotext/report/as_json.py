@@ -65,7 +65,7 @@ class ImageOut(_Part):
 
 
 class ExplanationOut(_Part):
-    """What carries a link; weights above 0 speak for it."""
+    """The words and regions that carry a link; weights above 0 support it."""
 
     words: list[tuple[int, int, Number]] = Field(description="Begin, end and weight of words of the sentence.")
     regions: list[tuple[Number, Number, Number, Number, Number]] = Field(
@@ -87,7 +87,7 @@ class LinkOut(_Part):
 
 
 class PromiseOut(_Part):
-    """What is promised of the links of all documents that were linked together."""
+    """A promise about the links of all documents that were linked together."""
 
     claim: Claim
     max_false: float
@@ -149,7 +149,7 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
 
 
 def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
-    """Pieces of a JSON list with one object for each document; ends with a newline.
+    """Yield pieces of a JSON list with one object for each document; it ends with a newline.
 
     A document that failed becomes an object with ``id``, ``source`` and ``error``, so that none is missing.
     """

@@ -1,4 +1,7 @@
-"""Writes a linked document as Markdown: its text, with each image after the block that it belongs to."""
+"""A linked document as Markdown: its text, with each image after the block that it belongs to.
+
+``markdown`` writes one document, and ``markdown_pages`` several for one file.
+"""
 
 from __future__ import annotations
 

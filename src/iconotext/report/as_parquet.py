@@ -1,4 +1,7 @@
-"""Writes linked documents as one Parquet table, with a row for each link."""
+"""Linked documents as Parquet and pandas tables, with a row for each link.
+
+``rows`` makes the rows of a document; ``write_parquet`` and ``to_pandas`` make the tables.
+"""
 
 from __future__ import annotations
 

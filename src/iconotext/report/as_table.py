@@ -1,4 +1,4 @@
-"""Shows linked documents as a table in the terminal."""
+"""Linked documents as tables in the terminal: ``overview`` of many documents, and ``table`` of their images."""
 
 from __future__ import annotations
 

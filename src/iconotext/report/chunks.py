@@ -1,4 +1,4 @@
-"""Divides a document into chunks at natural borders; every image is in the chunk with its sentences."""
+"""The division of a document into chunks at natural borders, with every image in the chunk of its sentences."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: i
 
 
 def _cost(before: Sentence, after: Sentence) -> int:
-    """Cost of a chunk border between two sentences."""
     if before.heading:
         return 4
     if after.heading:
@@ -89,7 +88,7 @@ Home = tuple[str, float | None]
 
 
 def _homes(linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Sequence[int]) -> dict[int, Home]:
-    """Return the number of each chunk of an image, one or two, to the reason."""
+    """Return the numbers of an image's chunks, one or two, each with the reason."""
     shares: dict[int, float] = {}
     for link in excerpts.links.get(image, ()):
         number = bisect_right(starts, link.sentence) - 1

@@ -1,4 +1,7 @@
-"""Makes a short text with what a document says about each image: for captioners, and models that read images."""
+"""The context of each image: a short text with the sentences about it, for captioners and models that read images.
+
+``contexts`` makes those of a document, ``context`` that of one image, and ``context_card`` its HTML for a notebook.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ class Excerpts:
 
 
 def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WORDS) -> Context:
-    """Return what the document says about one of its images; see ``contexts``.
+    """Make the context of one image; see ``contexts``.
 
     Args:
         image: The image, or its index.
@@ -85,7 +88,7 @@ def context(linked: LinkedDocument, image: int | Image, words: int = CONTEXT_WOR
 
 
 def contexts(linked: LinkedDocument, words: int = CONTEXT_WORDS) -> list[Context]:
-    """Return what the document says about each of its images.
+    """Make the context of each image of a document: the sentences about it.
 
     The linked sentences come first, by confidence, then those that are next likely to belong to the image (``FAR``), as
     long as they fit: only whole sentences are included. Headings and captions are not used, since a context has them
@@ -138,7 +141,7 @@ def image_file(image: Image) -> str | None:
 
 
 def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> tuple[str, list[int]]:
-    """Return how sentences were ranked for an image (``Context.by``), and their numbers, most likely first."""
+    """Return the kind of ranking for an image (``Context.by``), and the numbers of its sentences, most likely first."""
     score = linked.similarity[:, image].astype(np.float64)
     running, position = excerpts.running, linked.document.images[image].position
     linked_with = sorted(excerpts.links.get(image, ()), key=lambda link: (-link.confidence, -link.score, link.sentence))
@@ -155,7 +158,7 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
 
 
 def fitting(ranked: Sequence[int], lengths: Sequence[int], words: int, *, together: bool = False) -> list[int]:
-    """Return the first sentences, in order of preference, that fit into ``words`` words; returned in reading order.
+    """Choose the first sentences, in order of preference, that fit into ``words`` words; return them in reading order.
 
     With ``together``, stop at the first one that does not fit, so that the nearest sentences are contiguous.
     """

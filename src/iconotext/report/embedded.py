@@ -1,4 +1,4 @@
-"""Reduces images and embeds them in a page, as data URIs."""
+"""Images in pages: they are reduced and embedded as data URIs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Embedded:
 
     @property
     def content(self) -> tuple[str, bytes]:
-        """Type (``jpeg``, ``png`` or ``webp``) and bytes; only for an image in a data URI."""
+        """The type (``jpeg``, ``png`` or ``webp``) and bytes; only for an image in a data URI."""
         kind, _, data = (self.uri or "").removeprefix("data:image/").partition(";base64,")
         return kind, base64.b64decode(data)
 
@@ -98,7 +98,6 @@ def _embed(file: Path | bytes | None, longer_side: int, *, small: bool) -> Embed
 
 
 def _smallest(image: Pixels, lossy: str, lossless: str) -> tuple[bytes, str]:
-    """Return the smaller encoding of an image, and its type."""
     photograph = _encoded(image, lossy, quality=QUALITY[lossy], optimize=True)
     colours = image.getcolors(FLAT_COLOURS)
     if colours is None or max(count for count, _ in colours) < LEAST_GROUND * image.width * image.height:

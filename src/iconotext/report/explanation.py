@@ -1,4 +1,7 @@
-"""Prepares explanations for output: the words that carry a link, and all weights for the reading view's script."""
+"""Explanations and relations of links for output: the words that carry a link, and the data for the reading view.
+
+``carried_by`` names the words as text; ``explanation_data`` and ``relation_data`` make the data of the page's script.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ _LABELLED = {relation.name: relation for relation in RELATIONS if relation.name 
 
 
 def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[Relation, float]]]:
-    """Return (sentence, image) of each link to its shown relations with probabilities, the most likely first."""
+    """Return the shown relations of each link, by (sentence, image), with probabilities, the most likely first."""
     probabilities = {(link.sentence, link.image): link.relations or {} for link in links}
     least = {}
     for name, typical in TYPICAL.items():
@@ -58,7 +61,7 @@ def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[R
 
 
 def relation_data(linked: LinkedDocument) -> dict[str, Any]:
-    """Data for the reading view's script to show relations; {} if no link has any.
+    """Make the data with which the reading view's script shows relations; {} if no link has any.
 
     Returns:
         ``relations``: pairs of label and meaning; ``related``: per link, pairs of their number and the probability.
@@ -91,7 +94,7 @@ MOST = 5
 
 
 def carrying_words(explanation: Explanation | None) -> list[tuple[int, int]]:
-    """Begin and end of the words that carry a link, in reading order; [] if there are none."""
+    """Return begin and end of the words that carry a link, in reading order; [] if there are none."""
     if explanation is None:
         return []
     largest = max((weight for *_, weight in explanation.words), default=0.0)
@@ -107,7 +110,7 @@ def carried_by(text: str, explanation: Explanation | None) -> str:
 
 
 def explanation_data(linked: LinkedDocument) -> dict[str, Any]:
-    """Data for the reading view's script to draw explanations; {} if no link has one.
+    """Make the data with which the reading view's script draws explanations; {} if no link has one.
 
     Returns:
         ``boxes``: sets of regions, each a list of left, top, right, bottom; most images share one set.

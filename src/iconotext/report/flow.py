@@ -1,4 +1,7 @@
-"""The order of a linked document for output: sentences in blocks, each image after the block that it belongs to."""
+"""The order of a linked document for output: sentences in blocks, each image after the block that it belongs to.
+
+``document_text`` joins the sentences, ``blocks`` groups them, and ``placed`` puts the images between the blocks.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _WORD = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\\s\u2e80-\u9fff
 
 
 def document_text(document: Document) -> tuple[str, list[Span]]:
-    """All sentences in reading order, with blank lines between blocks; and the position of each, in characters."""
+    """Join all sentences in reading order, with blank lines between blocks; return their positions, too, in characters."""
     parts: list[str] = []
     spans: list[Span] = []
     length = 0
@@ -154,7 +157,7 @@ def placed(document: Document, document_blocks: Sequence[Block], strongest: dict
 
 
 def unlinked_reason(linked: LinkedDocument, image: Image) -> str:
-    """Why an image has no links, for people."""
+    """Return the reason why an image has no links, in words for readers."""
     promised = "it is not sure enough for the promise, or nothing can be promised of it"
     return image.problem or (promised if any(p.decides for p in linked.promises) else "no sentence fits it well enough")
 

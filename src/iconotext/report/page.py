@@ -1,6 +1,7 @@
-"""Pages out of templates: what is put in is escaped, and the policy in the page's head knows its style by its hash.
+"""HTML pages from templates: values are escaped, and the page's security policy allows its own styles by their hash.
 
-A digest in the head of some shows whether the page is still as it was written.
+``filled`` makes a page. ``sealed`` writes a digest of the page into its head, and ``is_untouched`` compares a file with
+its digest.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ PACKAGE = "iconotext.report"
 def filled(
     package: str, template: str, *, title: str, styles: Sequence[str], scripts: Sequence[str] = (), **context: object
 ) -> str:
-    """Return a page.
+    """Fill a template and return the page.
 
     Args:
-        package: In whose folder ``templates`` the files lie.
+        package: The package whose folder ``templates`` holds the files.
         template: The template; a name that it uses and ``context`` lacks is an error.
         styles: Style sheets, which follow those of all pages.
         scripts: Scripts, which become one.
@@ -48,7 +49,7 @@ def asset(package: str, name: str) -> str:
 
 
 def policy_hash(text: str) -> str:
-    """Return what a content security policy calls a style or script that stands in the page."""
+    """Return the source expression by which a content security policy allows a style or script inside the page."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
@@ -58,7 +59,7 @@ def policy_of(page: str) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """Return a name of a file, which may go on in the next line after each of its signs."""
+    """Return a file name that browsers may break after each punctuation mark."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"([_/.-]+)", r"\1<wbr>", str(escape(name))))
@@ -66,7 +67,7 @@ def breakable(name: str) -> Markup:
 
 @cache
 def environment(*packages: str) -> jinja2.Environment:
-    """Return the templates of some packages; a name that one uses and is not given is an error."""
+    """Return a template environment for some packages, in which an undefined name is an error."""
     import jinja2
 
     return jinja2.Environment(
@@ -93,7 +94,7 @@ def sealed(page: str) -> str:
 
 
 def is_untouched(path: Path) -> bool:
-    """Whether a file is a page that we wrote and that nobody changed since: one that may be replaced or removed."""
+    """Return whether a file is a page of iconotext that nobody changed since, so that it may be replaced or removed."""
     try:
         if path.is_symlink() or not path.is_file():
             return False

@@ -1,4 +1,7 @@
-"""Updates a folder of pages and its index page; only files that iconotext wrote are changed."""
+"""A folder of reading pages with its index page, updated by each run; only files that iconotext wrote are changed.
+
+``PageFolder`` updates the pages and the index, and ``Manifest`` records which page was made from which document.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ GONE = "gone"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a page was made from.
+    """The sources of a page: its document, its files and the settings.
 
     Attributes:
         source: The document's file, as an address relative to the folder of pages.
-        part: Which document of the file it is; "" if the file is a single document.
+        part: The document within the file; "" if the file is a single document.
         number: Its position among the documents of the file, from 0.
         parts: Number of documents in the file.
         setup: Digest of the settings, the model and the version of the program.
@@ -237,8 +240,6 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Asked:
-    """A document that is being linked, with the name of its page and its embedded pictures."""
-
     file: Path
     document: Document
     page: str
@@ -358,7 +359,8 @@ class PageFolder:
                 yield _Asked(file, document, page, origin, beside.submit(embed_shown, document))
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
-        """Remove the pages of deleted documents, write the index and the list of problems; returns how many went.
+        """Remove the pages of deleted documents, write the index and the list of problems; return the number of removed
+        pages.
 
         A document is deleted if its file is gone, or if it is in one of the ``folders`` of this run and was not among
         its documents. A document that lost its last picture loses its page, too. Pages that somebody changed stay as
@@ -392,7 +394,6 @@ class PageFolder:
         return removed
 
     def _is_unchanged(self, known: Mapping[str, Record]) -> bool:
-        """Return whether the files show that all pages of a document's file are up to date."""
         return bool(known) and all(
             not self._force
             and (self.folder / record.page).is_file()
@@ -487,7 +488,10 @@ CARD_SIDE = 96
 
 
 def index_page(records: Sequence[Record]) -> str:
-    """An HTML page that lists the records, in the given order, with their paths below the folder of all of them."""
+    """Return an HTML page that lists the records in the given order.
+
+    The paths of the records are shown below the folder that they have in common.
+    """
     sources = [unquote(record.origin.source) for record in records]
     try:
         above = posixpath.commonpath([posixpath.dirname(source) or "." for source in sources]) if sources else ""

@@ -1,4 +1,4 @@
-"""Lists problems of documents and images, as a table of tab-separated values."""
+"""The problems of documents and images as a table of tab-separated values, and the promises in words."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _WRONG: dict[Claim, tuple[str, str]] = {
 
 
 def promise_lines(promises: Iterable[Promise], pictures: int | None = None) -> list[str]:
-    """Return a line for each claim: what is promised for how many pictures, or why nothing is.
+    """Return a line for each claim: the number of pictures with the promise, or the reason why there is none.
 
     Args:
         pictures: Number in the document that the lines stand in; lines about more say "of all documents".
@@ -61,7 +61,7 @@ def promise_lines(promises: Iterable[Promise], pictures: int | None = None) -> l
 
 
 def strongest_promise(promises: Iterable[Promise], pictures: int | None = None) -> str | None:
-    """A short text about the strongest claim that some picture passed; None if there is none. See ``promise_lines``."""
+    """Return a short text about the strongest claim that some picture passed; None without any. See ``promise_lines``."""
     kept = [promise for promise in promises if promise.kept]
     return _said(kept[-1], pictures) if kept else None
 

@@ -1,5 +1,7 @@
 """The reading view as one HTML page: the text, its images beside it, and lines from each image to its sentences.
 
+``reading_page`` makes the page, ``write_page`` writes it, and ``notebook_frame`` shows it in a notebook.
+
 A page is one file, unless a server has its images. It makes no other network requests, and its Content-Security-Policy
 allows only the one script of iconotext; text of the document is inserted only through Jinja's escaping.
 """
@@ -107,8 +109,6 @@ class _Figure:
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """A block on the page with the images after it."""
-
     spans: tuple[_Span, ...]
     figures: tuple[_Figure, ...]
 
@@ -215,12 +215,12 @@ def reading_page(
 
 
 def shown_images(document: Document) -> list[int]:
-    """Numbers of the images on the page of a document, linked or not."""
+    """Return the numbers of the images on the page of a document, linked or not."""
     return [i for i, image in enumerate(document.images) if image.problem is None]
 
 
 def embed_shown(document: Document) -> dict[int, Embedded]:
-    """Return the images of ``shown_images``, as small as a page of many needs them."""
+    """Embed the images of ``shown_images``, as small as a page of many images needs them."""
     return embed(document.images, shown_images(document), longer_side=PAGE_SIDE, small=True)
 
 
@@ -233,7 +233,7 @@ def notebook_frame(linked: LinkedDocument) -> str:
 
 
 def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
-    """Write the page of one document; a page that we wrote and nobody changed since is replaced.
+    """Write the page of one document; an unchanged page of iconotext is replaced.
 
     Raises:
         OutputError: Another file exists and ``force`` is not set, or it cannot be written.
@@ -248,7 +248,7 @@ def _is_title(linked: LinkedDocument, block: Block) -> bool:
 
 
 def _contents(document: Document, headings: Sequence[_Passage]) -> list[tuple[int, int, str]]:
-    """Level (0 for the highest), first sentence and text of each heading; nothing for a short document."""
+    """Return level (0 for the highest), first sentence and text of each heading; nothing for a short document."""
     if len(headings) < CONTENTS:
         return []
     levels = [document.sentences[each.spans[0].number].level or 0 for each in headings]
@@ -294,7 +294,7 @@ def _carried(linked: LinkedDocument, link: Link) -> str:
 
 
 def _last_word(text: str) -> int:
-    """Beginning of the last word; for a very long word, of its last character."""
+    """Return the beginning of the last word; for a very long word, of its last character."""
     start = text.rfind(" ") + 1
     return start if len(text) - start <= LONGEST_WORD else len(text) - 1
 
@@ -332,7 +332,7 @@ def _figures(
 
 
 def _by(linked: LinkedDocument, image: int) -> str:
-    """Who chose the sentences of an image; "" if they were found."""
+    """Return the people who chose the sentences of an image, in words; "" if the model chose them."""
     return f"chosen by {', '.join(map(readable, linked.chosen[image]))}" if image in linked.chosen else ""
 
 
@@ -355,7 +355,7 @@ def _readable(text: str | None) -> str | None:
 
 
 def _data(linked: LinkedDocument, explained: dict[str, Any], shown: Mapping[int, int], correct: str | None) -> str:
-    """Data for the script, as JSON that cannot end its HTML element."""
+    """Return data for the script, as JSON that cannot end its HTML element."""
     kinds = [kind for kind in EVIDENCE if any(kind in link.evidence for link in linked.links)]
     data: dict[str, Any] = {
         "kinds": kinds,

@@ -1,4 +1,4 @@
-"""Writes a linked document in the format named by the file's suffix."""
+"""The writing of a linked document in the format that the file's suffix names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds the positions of a document's sentences in the Markdown or HTML file from which it was read."""
+"""The positions of a document's sentences in the Markdown or HTML file from which it was read.
+
+``source_spans`` counts in the decoded file, and ``countable_text`` returns the text in which other programs count.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def source_spans(document: Document) -> list[tuple[int, int] | None]:
-    """Begin and end of each sentence in its file, in characters of the decoded file.
+    """Return begin and end of each sentence in its file, in characters of the decoded file.
 
     Only words are compared, so that markup within a sentence does not matter.
 
@@ -79,7 +82,6 @@ def _source(document: Document) -> tuple[str, str] | None:
 
 
 def _found(document: Document, source: str, kind: str) -> list[tuple[int, int] | None]:
-    """Positions of a document's sentences in a text."""
     stem = document.source.stem if document.source is not None else ""
     shown = markdown_references(source, stem) if kind == "markdown" else {}
     plain, places = _words(source, kind, shown)
@@ -125,7 +127,8 @@ def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[
 
 
 def _places(plain: str, keys: Sequence[str]) -> list[int | None]:
-    """Begin of each key: the long ones in order, then the short ones, each as near before the next one as possible.
+    """Return the begin of each key: the long ones in order, then the short ones, each as near before the next as
+    possible.
 
     Headings are also in a table of contents, so short keys are searched backwards.
     """
@@ -154,7 +157,7 @@ def _telling(keys: Sequence[str]) -> Iterator[int]:
 
 
 def _whole(source: str, sentence: str, start: int, end: int) -> tuple[int, int]:
-    """From the first to the last word, with the signs around them if the file has the same."""
+    """Extend the words to the signs around them if the file has the same signs."""
     words = list(_WORD.finditer(sentence))
     before, after = sentence[: words[0].start()], sentence[words[-1].end() :]
     if before and source[:start].endswith(before):

@@ -1,1 +1,1 @@
-"""The ground floor: files, processes, threads and stores, which know nothing of documents."""
+"""The system layer: files, processes, threads and object stores. It does not depend on documents."""

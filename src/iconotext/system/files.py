@@ -1,4 +1,8 @@
-"""Writes files atomically, completely or not at all, and locks folders."""
+"""Atomic writing of files, locks on folders, and errors of a full disk.
+
+``open_atomic`` opens a file that appears completely or not at all, ``write_bytes`` and ``write_text`` write one, and
+``locked`` holds the lock on a folder.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,6 @@ if sys.platform != "win32":
 _TEMPORARY = re.compile(r"\.iconotext-[0-9a-f]{16}\.tmp")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _SQLITE_NO_SPACE = (13, 778, 1034, 1546, 4874)  # SQLITE_FULL; SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE and _SHMSIZE
-
 
 written: dict[Path, None] = {}
 """The files that this process has written, in order, for the message of an interruption."""
@@ -120,10 +123,10 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
 
 @contextmanager
 def reporting_full_disk(place: Path | str) -> Iterator[None]:
-    """Turn any error of the block that means a full disk into ``OutputError``.
+    """Turn any error of the block that means a full disk into ``FullDiskError``.
 
     Args:
-        place: What is being written, for the message, if the error names no file.
+        place: The path that is being written, for the message, if the error names no file.
 
     Raises:
         FullDiskError: The disk is full. Other errors pass unchanged.
@@ -191,7 +194,7 @@ def is_full_disk(error: BaseException) -> bool:
 
 
 def _full_disk_error(error: BaseException | None) -> BaseException | None:
-    """Among an error and its causes, the one that means a full disk; None without any."""
+    """Return the one of an error and its causes that means a full disk; None without any."""
     while error is not None:
         if isinstance(error, FullDiskError) or (isinstance(error, OSError) and error.errno in _NO_SPACE):
             return error
@@ -210,7 +213,7 @@ def _exists(path: Path) -> OutputError:
 
 
 def _create(path: Path) -> tuple[Path, BinaryIO]:
-    """A new temporary file beside ``path``, with the permissions of an existing file there, else those of the umask.
+    """Make a temporary file beside ``path``, with the permissions of an existing file there, else those of the umask.
 
     It is locked while it is open, so that others know that it is still being written.
     """
@@ -235,7 +238,7 @@ def remove_leftovers(folder: Path) -> None:
 
 @lru_cache(maxsize=1024)
 def _remove_leftovers_once(folder: Path) -> None:
-    """Remove those in one folder; only once, since it may have millions of files."""
+    """Remove the leftovers in one folder; only once, since it may have millions of files."""
     with contextlib.suppress(OSError):  # a folder that cannot be listed
         _remove_abandoned(folder, os.listdir(folder))
 
@@ -269,7 +272,6 @@ def _lock(descriptor: int) -> bool:
 
 
 def _publish(temporary: Path, path: Path, force: bool) -> None:
-    """Rename the finished file in one atomic step."""
     if force:
         os.replace(temporary, path)
         return
@@ -286,7 +288,6 @@ def _publish(temporary: Path, path: Path, force: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name survive a power cut, if the system can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

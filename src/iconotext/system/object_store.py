@@ -1,6 +1,7 @@
-"""Functions for files and object stores: an address is a path, or a URI such as ``s3://bucket/folder``.
+"""Files and objects in stores, under one kind of address: a path, or a URI such as ``s3://bucket/folder``.
 
-All stores of pyarrow work. Requests that fail are tried again for ``PATIENCE`` seconds.
+Begin with ``entries`` (list), ``read_bytes`` and ``write``; ``at_hand`` and ``target`` lend local files for reading and
+writing. All stores of pyarrow work. Requests that fail are tried again for ``PATIENCE`` seconds.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ def remove(address: str) -> None:
 
 @contextmanager
 def at_hand(*addresses: str) -> Iterator[list[Path]]:
-    """Local files with the contents of addresses; those of a store are temporary copies, until the block ends.
+    """Lend local files with the contents of addresses; those of a store are temporary copies, until the block ends.
 
     Raises:
         StoreError: The store does not answer, or a file is gone.
@@ -196,7 +197,7 @@ def at_hand(*addresses: str) -> Iterator[list[Path]]:
 
 @contextmanager
 def target(address: str) -> Iterator[Path]:
-    """A local file to write (atomically); it is at the address after the block has ended without an error.
+    """Lend a local file to write (atomically); it is at the address after the block has ended without an error.
 
     Raises:
         StoreError: The store does not answer.

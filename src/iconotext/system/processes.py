@@ -1,4 +1,7 @@
-"""Another process with a pipe to it: start it, send it messages and receive some, end it, and say how it died."""
+"""Worker processes: one with a pipe to it (``Child``), or several that work on a list of items in order (``in_order``).
+
+``Child`` starts a process, sends it messages, receives its answers, ends it, and says how it died.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from iconotext.errors import IconotextError
 
 
 class GoneError(IconotextError):
-    """A process died during its work, or failed by a bug of ours."""
+    """A process died during its work, or failed by a bug of this package."""
 
 
 class LateError(GoneError):
@@ -28,12 +31,12 @@ class LateError(GoneError):
 
 
 class Child:
-    """A process, started at once, that ends with ours even if that is killed. It ignores Ctrl-C.
+    """A process with a pipe. It starts at once, ends with this process even if that is killed, and ignores Ctrl-C.
 
     Args:
-        work: Called in the process with a pipe to us and ``arguments``; a function of a module.
+        work: Called in the process with its end of the pipe and ``arguments``; a function of a module.
         arguments: Must be picklable.
-        daemon: If False, it may start processes, which must end with it (see ``end_with_parent``), and our program
+        daemon: If False, it may start processes, which must end with it (see ``end_with_parent``), and this program
             waits for it at exit unless it was closed.
     """
 
@@ -50,10 +53,10 @@ class Child:
             self.pipe.send(message)
 
     def hear(self, seconds: float | None = None) -> Any:
-        """Wait for its next message. After an error it is closed.
+        """Wait for the next message of the process. After an error the process is closed.
 
         Raises:
-            GoneError: It has died; the message says how.
+            GoneError: The process has died; the message says how.
             LateError: No message came within ``seconds``.
         """
         try:
@@ -66,11 +69,11 @@ class Child:
         raise LateError(f"it takes more than {seconds:.0f} seconds")
 
     def kill(self) -> None:
-        """Kill it; safe from any thread, and ``hear`` then raises an error."""
+        """Kill the process; safe from any thread, and ``hear`` then raises an error."""
         self.process.kill()
 
     def close(self) -> None:
-        """Kill it and wait for its end."""
+        """Kill the process and wait for its end."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
@@ -83,7 +86,7 @@ class Child:
 
 
 def speaking(children: Collection[Child], seconds: float | None = None) -> list[Child]:
-    """Wait until some have sent a message or died, or for ``seconds``; return these."""
+    """Wait until a child has sent a message or died, or for ``seconds``; return the children that have."""
     told = wait([child.pipe for child in children], seconds)
     return [child for child in children if child.pipe in told]
 

@@ -1,4 +1,4 @@
-"""Documents as callers give them, by name too, and what is walked several times, much of it outside of memory."""
+"""A spool: a sequence that is read once from an iterable and can be iterated again, mostly from a temporary file."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from typing import Any, Self, TypeVar
 
 T = TypeVar("T")
 
-
 HELD = 1 << 27
 """Bytes of a spool that stay in memory."""
 
 
 class Spool(Sequence[T]):
-    """Items that can be pickled, read once: the first in memory, the others in a temporary file without a name.
+    """Items that can be pickled, read once: the first stay in memory, a temporary file without a name holds the others.
 
     Args:
-        items: Walked once.
-        size: About how many bytes of memory an item takes; by default none stays there.
-        folder: Where the file lies; by default where the system has its temporary files.
+        items: Iterated once.
+        size: Approximate bytes of memory of an item; without it all items go into the file.
+        folder: The folder of the file; by default the system's folder for temporary files.
     """
 
     def __init__(self, items: Iterable[T], size: Callable[[T], int] | None = None, folder: Path | None = None) -> None:
@@ -50,7 +49,7 @@ class Spool(Sequence[T]):
         self.close()
 
     def close(self) -> None:
-        """Take the file away."""
+        """Delete the file."""
         self._held.clear()
         self._file.close()
 

@@ -1,4 +1,4 @@
-"""JSON as in its standard, without NaN and Infinity, and TOML, both with one type of error for every fault."""
+"""JSON by its standard (without NaN and Infinity) and TOML, with ``ValueError`` as the only error of faulty text."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import tomllib
 from typing import Any, NoReturn
 
 _LONG_NAME = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""")
-"""A name of so many parts, for which ``tomllib`` takes time that grows with their square."""
+"""A dotted name of 32 parts or more: the time of ``tomllib`` grows with the square of their number."""
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse a text, or bytes in UTF-8.
+    """Parse JSON.
+
+    Args:
+        text: The text, or its bytes in UTF-8.
 
     Raises:
-        ValueError: Not JSON, or JSON that Python cannot hold; the message says what and, if known, where.
+        ValueError: It is not JSON, or JSON that Python cannot hold; the message says why and, if possible, where.
     """
     try:
         return json.loads(text, parse_constant=_reject_constant)
@@ -28,10 +31,10 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse a text.
+    """Parse TOML.
 
     Raises:
-        ValueError: Not TOML, or TOML that takes more depth or time than any real file; the message says what.
+        ValueError: It is not TOML, or takes more depth or time than any real file; the message says why.
     """
     if _LONG_NAME.search(text):
         raise ValueError("not TOML that can be read: a name has too many parts")

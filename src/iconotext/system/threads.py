@@ -1,4 +1,7 @@
-"""Runs work on all CPU cores, one batch on each, instead of all cores on one batch.
+"""Work on all CPU cores, and the number of cores: one batch on each core, instead of all cores on one batch.
+
+``on_cores`` runs PyTorch work on one thread per core, ``in_threads`` runs any work on threads, and ``usable_cores``
+counts the cores that this process may use.
 
 By default PyTorch divides each operation among the cores, which wait for each other after every operation. On a machine
 that is also doing other work, a network then runs several times slower than on a single core.
@@ -27,7 +30,6 @@ R = TypeVar("R")
 AHEAD = 2
 """Items for each thread that are in work or finished, beyond the one in use; bounds memory."""
 
-
 THREADS = "ICONOTEXT_THREADS"
 """Environment variable with the number of threads to use; ``--threads`` sets it."""
 
@@ -37,9 +39,10 @@ of several processes would use all cores, and their threads would wait for each 
 
 
 def usable_cores() -> int:
-    """Number of threads that this process should use: the number that was set, else the number of available cores.
+    """Return the number of threads to use: the number that was set, else the number of available cores.
 
-    Available are the cores on which it may run, or fewer if its control group (a container, a batch system) has a
+    Available are the cores on which the process may run, or fewer if its control group (a container, a batch system)
+    has a
     smaller share of processor time.
 
     Raises:
@@ -105,7 +108,7 @@ def core_quota(root: Path = Path("/")) -> float | None:
 
 
 def _quota(group: Path) -> float | None:
-    """Processor time of one group per second, in seconds."""
+    """Return the processor time of one group per second, in seconds; None without a limit."""
     try:
         if (group / "cpu.max").is_file():
             quota, period = (group / "cpu.max").read_text().split()

@@ -1,4 +1,6 @@
-"""Reads untrusted files in another process, with a limit on memory and time.
+"""A worker process that reads untrusted files with a limit on memory and time.
+
+``run_isolated`` calls a function there, and ``start_worker`` starts the process before it is needed.
 
 A few hundred bytes can make a reader fill all memory (a PDF whose forms draw each other twice, aliases in YAML, an
 image that says it is small), which nothing inside the process can stop, and native code can crash it. So one worker
@@ -180,7 +182,10 @@ def _stop() -> None:
 
 
 def _reset_after_fork() -> None:
-    """A process forked from ours must not use our worker, or wait for a lock held by one of our threads."""
+    """Forget the worker and the lock in a forked process.
+
+    The worker belongs to the parent process, and one of the parent's threads may hold the lock.
+    """
     global _lock, _worker
     _workers_of_parent.append(_worker)
     _lock, _worker = threading.Lock(), None

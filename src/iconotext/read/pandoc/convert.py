@@ -98,7 +98,6 @@ def _own_alt(image: Element) -> None:
 
 
 def _label_to_figure(span: Element) -> None:
-    """A label of Typst, which stands in a paragraph of its own below its figure, becomes that figure's identifier."""
     paragraph = span.getparent()
     # Without counting what is in the paragraph, which may hold thousands of labels.
     only = paragraph is not None and paragraph.tag == "p" and span.getprevious() is None and span.getnext() is None

@@ -253,7 +253,6 @@ def _place(source: Source, found: re.Match[str]) -> str:
 
 
 def _first(told: list[str]) -> list[str]:
-    """Return the first of many lines, and the number of the others."""
     return told if len(told) <= MAX_TOLD else [*told[:MAX_TOLD], f"{len(told) - MAX_TOLD} more places were repaired"]
 
 

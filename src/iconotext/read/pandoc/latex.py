@@ -86,8 +86,6 @@ class _Open:
 
 
 class _Structure:
-    """One pass over a text, with a stack of what is open."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.open: list[_Open] = []
@@ -205,7 +203,6 @@ class _Structure:
             self.never_closed(opened, token.start())
 
     def never_closed(self, opened: _Open, limit: int) -> None:
-        """Mend what is open still where something around it ends, or the text does."""
         if opened.mark == "{":
             found = PARAGRAPH.search(self.text, opened.end, limit)
             at = found.start() if found else limit
@@ -251,7 +248,6 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
 
 
 def _arguments_end(text: str, at: int) -> int:
-    """Return where the arguments of a command end that stand behind it, in brackets and braces."""
     while opening := re.compile(r"(?:\s|%[^\n]{0,400}\n){0,20}([\[{])").match(text, at):
         depth, place = 0, opening.end() - 1
         for found in re.compile(r"\\.|%[^\n]*|[\[\]{}]", re.DOTALL).finditer(text, place, place + REACH):

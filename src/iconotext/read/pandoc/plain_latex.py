@@ -120,7 +120,6 @@ def _options(text: str, at: int) -> int:
 
 
 def _inline(text: str, depth: int = 0) -> str:
-    """Return the HTML of text within a paragraph."""
     writer = _Writer(depth + 1)
     if depth < MAX_DEPTH:
         writer.read(text)
@@ -166,7 +165,6 @@ class _Writer:
         self.paragraph.append(html)
 
     def close(self) -> None:
-        """End the open paragraph."""
         html = "".join(self.paragraph).strip()
         self.paragraph = []
         tag, self.tag = self.tag, "p"

@@ -186,7 +186,6 @@ def _table_end(rows: list[list[Line | PageImage]], start: int) -> int:
 
 
 def _with_bullet(row: list[Line | PageImage]) -> list[Line | PageImage]:
-    """Join a bullet or number to the text of its item."""
     first = row[0]
     if len(row) > 1 and isinstance(first, Line) and isinstance(second := row[1], Line):
         alone = BULLET.match(first.text) or NUMBER.match(first.text + " x")

@@ -110,8 +110,6 @@ def read_images(page: Handle, number: int, transform: Transform, decoder: ImageD
 
 
 class _PageImages:
-    """The images of one page."""
-
     def __init__(self, page: Handle, number: int, transform: Transform, decoder: ImageDecoder) -> None:
         self.page = page
         self.number = number
@@ -207,7 +205,6 @@ def _direction(matrix: Transform) -> tuple[float, ...]:
 
 
 def _look(image: Handle) -> Any:
-    """Return a small rendering of an image, upright, with its mask."""
     return _rendered(image, pdfium.PdfMatrix(LOOK_SIDE, 0, 0, LOOK_SIDE, 0, 0)).to_numpy()
 
 
@@ -232,7 +229,6 @@ def _rendered(image: Handle, matrix: Handle) -> Handle:
 
 
 def _is_plain_jpeg(image: Handle, transform: Transform) -> bool:
-    """Return whether the file holds a JPEG that is shown upright, in grey or RGB."""
     if image.get_filters(skip_simple=True) != ["DCTDecode"]:
         return False
     a, b, c, d, _, _ = composed(image.get_matrix().get(), transform)
@@ -254,7 +250,6 @@ def _without_exif(jpeg: bytes) -> bytes:
 
 
 def _has_mask(look: Any) -> bool:
-    """Return whether parts of an image are transparent, judged by a small rendering."""
     if look.shape[2:] != (4,):
         return False
     # The outermost pixels are only partly covered, whatever the image.

@@ -204,7 +204,6 @@ def _column_parts(column: Column, page: Page, body: float, pitch: float) -> list
 
 
 def _find_captions(parts: list[Text | Figure], body: float) -> None:
-    """Give images the texts beside them that are their captions, and take those out of the text."""
     figures = [part for part in parts if isinstance(part, Figure)]
     left = min((line.box[0] for part in parts if isinstance(part, Text) for line in part.lines), default=0.0)
     for number, part in enumerate(parts):
@@ -272,7 +271,6 @@ def _figure_box(figure: Figure) -> Box:
 
 
 def _joined(parts: list[Text | Figure]) -> list[Text | Figure]:
-    """Join paragraphs that an image, a column or a page interrupts."""
     joined: list[Text | Figure] = []
     for part in parts:
         open_text = next((p for p in reversed(joined) if isinstance(p, Text) and not p.note), None)
@@ -302,7 +300,6 @@ def _goes_on(text: Text, part: Text, joined: list[Text | Figure]) -> bool:
 
 
 def _caption_goes_on(caption: Text, part: Text) -> bool:
-    """Return whether a caption goes on in the next column or page."""
     last, first = caption.lines[-1], part.lines[0]
     elsewhere = caption.page != part.page or first.box[1] < last.box[1]
     like = abs(last.size - first.size) < 0.06 * last.size and last.italic == first.italic

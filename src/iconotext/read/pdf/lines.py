@@ -145,8 +145,6 @@ class Line:
 
 
 class _OpenLine:
-    """A line to which characters are being added."""
-
     def __init__(self, order: int) -> None:
         self.order = order
         self.characters: list[int] = []
@@ -159,7 +157,6 @@ class _OpenLine:
         self.size = 0.0
 
     def takes(self, box: Box, base: float) -> bool:
-        """Return whether a character at this place goes on with the line."""
         left, top, right, bottom = box
         overlap = min(self.bottom, bottom) - max(self.top, top)
         low = min(self.bottom - self.top, bottom - top)

@@ -60,7 +60,6 @@ def read_page(document: Handle, index: int, decoder: ImageDecoder) -> Page:
 
 
 def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tuple[Box, Place]]:
-    """Links from this page to places in the document."""
     position, link = ctypes.c_int(0), raw.FPDF_LINK()
     for _ in range(MAX_OBJECTS):
         if not raw.FPDFLink_Enumerate(page, position, link):

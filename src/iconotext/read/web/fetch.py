@@ -169,7 +169,6 @@ def get(
 
 
 def _parts(address: str) -> tuple[str, int, str, bool]:
-    """Host, port, path with query, and whether the scheme is https."""
     try:
         parts = urlsplit(address)
         port = parts.port or PORTS.get(parts.scheme)
