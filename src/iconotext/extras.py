@@ -1,4 +1,4 @@
-"""The optional packages, which are installed with an extra such as ``iconotext[train]``, and the errors without them."""
+"""The optional packages, which are installed with an extra such as ``iconotext[train]``, and errors without them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def require(extra: str, *modules: str, purpose: str) -> None:
 
 
 def missing_package(error: ModuleNotFoundError) -> str | None:
-    """Return the error message if an import failed because an extra is missing; None if it failed for another reason."""
+    """Return the error message if an import failed for want of an extra; None if it failed for another reason."""
     module = (error.name or "").partition(".")[0]
     return next((_message(extra, module, "this") for extra, brought in EXTRAS.items() if module in brought), None)
 

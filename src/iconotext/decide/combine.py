@@ -225,7 +225,7 @@ def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
 
 
 def _against_mean(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
-    """Return the log-odds of each cell against its image's mean odds; exactly 0 for an image whose log-odds are all 0."""
+    """Return the log-odds of each cell against its image's mean odds; 0 for an image whose log-odds are all 0."""
     top = cells.image_tops(log_odds)
     mean = np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
     return np.asarray(log_odds - (top + mean)[cells.image], np.float32)

@@ -230,7 +230,7 @@ class DecoyPool:
             yield decoy.document, decoy.collection, decoy.number, decoy.image
 
     def with_decoys(self, document: Document) -> tuple[Document, dict[int, tuple[int, str | None]]]:
-        """Append a decoy to the document's images for each image that can have one; layout must not be used with it.
+        """Append a decoy to the document's images for each image that can have one; do not use layout with the result.
 
         Returns:
             The document; and image number to (number of its decoy, collection of both). An image has no decoy if it has
@@ -260,7 +260,7 @@ class DecoyPool:
 
 
 def _words(image: Image) -> frozenset[str]:
-    """Return the kinds of texts that an image has: caption, alternative text, file name, or a substitute for a caption."""
+    """Return the kinds of texts that an image has: caption, alternative text, file name, or substitutes."""
     return frozenset(texts_of(image))
 
 

@@ -1,4 +1,7 @@
-"""Stage 1: reads files as ``Document``, with one module for each format behind the function ``read``."""
+"""Reading: every format becomes a ``Document``, with one module for each format.
+
+``read`` reads one document, ``read_all`` reads many, and ``read_found`` reads the files that ``find_documents`` lists.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,7 @@ def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
 
 
 def fetch_pages(places: Iterable[str], settings: ReadSettings, folder: Path) -> tuple[list[Path], ReadSettings]:
-    """Fetch those of ``places`` that are addresses on the web; the others are files.
+    """Fetch the ``places`` that are addresses on the web; the others are files.
 
     Args:
         settings: Fetching must be allowed.
@@ -122,7 +125,7 @@ def fetch_pages(places: Iterable[str], settings: ReadSettings, folder: Path) -> 
 
 
 def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) -> Iterator[Document | Failure]:
-    """Read many documents, one after the other, also those in folders; ``Failure`` for one that cannot be read.
+    """Read many documents, one after the other, also those in folders; a document that fails gives a ``Failure``.
 
     A document's id is the file's name, with as many of its folders as make it unique within the run.
     """
@@ -189,7 +192,7 @@ def read_isolated(
 
 
 def read_flows(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
-    """Return the result of a format's reader, without limits on memory and time."""
+    """Read a file with the reader of its format, without limits on memory and time."""
     return list(reader_of(format_)(path, settings))
 
 

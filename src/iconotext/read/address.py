@@ -1,4 +1,7 @@
-"""Finds the file that an image's address in a document means, if the document may use it."""
+"""The addresses of images in documents: the file that an address means, if the document may use it.
+
+``open_address`` opens one; ``Addresses`` opens all addresses of a document.
+"""
 
 from __future__ import annotations
 
@@ -193,7 +196,7 @@ def _beside_content(path: str, document: Path, settings: ReadSettings, site: Pat
 
 
 def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
-    """``path`` if it is a file in ``allowed``, with links resolved; None if it is not a file.
+    """Return ``path`` if it leads to a file in ``allowed`` with all links resolved; None if there is no such file.
 
     Raises:
         ImageError: It leads out of the folder, or cannot be looked up.

@@ -1,4 +1,7 @@
-"""Opens zip containers (DOCX, EPUB) with limits: a few kilobytes can claim to be, or unpack to, terabytes."""
+"""Zip containers (DOCX, EPUB), opened with limits: a few kilobytes can claim to be, or unpack to, terabytes.
+
+``open_archive`` opens a file, and ``Archive`` reads its members.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""AsciiDoc → blocks: as much of it as text, pictures, captions and references need. Code is no text and left out."""
+"""AsciiDoc → blocks: its text, pictures, captions and references. Code is left out.
+
+``read_asciidoc`` reads a file. It makes HTML, which ``html`` then turns into blocks.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ OURS = {"backend": "html5", "backend-html5": "", "basebackend-html": "", "outfil
 
 
 def parse_attributes(text: str) -> tuple[list[str], dict[str, str]]:
-    """Of ``alt,300,role="left"`` what has no name, in its order, and what has one."""
+    """Return the attributes without a name, in order, and those with one, of ``alt,300,role="left"``."""
     plain: list[str] = []
     named: dict[str, str] = {}
     for found in ATTRIBUTE.finditer(text):
@@ -74,10 +77,10 @@ def parse_attributes(text: str) -> tuple[list[str], dict[str, str]]:
 
 
 class Texts:
-    """Makes HTML of texts, with the attributes that the document has set so far.
+    """The conversion of texts to HTML, with the attributes that the document has set so far.
 
     Attributes:
-        reference_texts: What references to a label show where the author says so: ``[[label,text]]``.
+        reference_texts: The text that the author gives for references to a label: ``[[label,text]]``.
     """
 
     def __init__(self) -> None:
@@ -86,14 +89,14 @@ class Texts:
         self._filled = 0
 
     def set(self, entry: re.Match[str]) -> None:
-        """``:name: value``, or ``:!name:``, which takes it away."""
+        """Set an attribute from ``:name: value``, or delete it for ``:!name:``."""
         if entry[1] or entry[3]:
             self.attributes.pop(entry[2], None)
         else:
             self.attributes[entry[2]] = self.filled(entry[4] or "").strip()[:MAX_VALUE]
 
     def filled(self, text: str) -> str:
-        """Return a text with the values of the attributes in it.
+        """Replace the references to attributes in a text by their values.
 
         Raises:
             HostileDocumentError: They add more to the document than a real one ever has.
@@ -117,11 +120,11 @@ class Texts:
 
     @staticmethod
     def escaped(text: str) -> str:
-        """Return a text as a value in HTML."""
+        """Escape a text for the value of an HTML attribute."""
         return escape(text)
 
     def picture(self, address: str, plain: list[str], named: dict[str, str]) -> str:
-        """HTML of a picture; ``imagesdir`` says where pictures lie."""
+        """Return the HTML of a picture; ``imagesdir`` is the folder of pictures."""
         address = self.filled(address).strip()
         folder = self.attributes.get("imagesdir", "")
         if folder and not SCHEME.match(address) and not address.startswith("/"):
@@ -130,7 +133,7 @@ class Texts:
         return picture(address, alt or None)
 
     def html(self, text: str) -> str:
-        """HTML of a text."""
+        """Return the HTML of a text."""
         held: list[str] = []
 
         def hold(html: str) -> str:
@@ -195,7 +198,7 @@ MAX_DEPTH = 30
 
 
 def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Return an AsciiDoc file, with the files that it includes, as one flow."""
+    """Read an AsciiDoc file, with the files that it includes, as one flow."""
     includes = Includes(path, settings)
     texts = Texts()
     lines = list(_lines(REMOVED_CHARACTERS.sub("", decode_text(path)), path, includes, texts))
@@ -208,7 +211,7 @@ def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]:
-    """Return the lines of a file with what it includes, without what conditions leave out.
+    """Return the lines of a file and of its included files, without those that conditions exclude.
 
     Attributes that conditions and names of files need are read on the way; ``_Blocks`` reads them again in their order.
     """
@@ -258,7 +261,7 @@ def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, found
 
 
 def _without_header(lines: list[str]) -> list[str]:
-    """Return the lines without those on authors and versions, which stand right below the title."""
+    """Return the lines without the authors and versions right below the title."""
     start = next((n for n, line in enumerate(lines) if line and not line.startswith("//")), 0)
     if not lines or not lines[start].startswith("= "):
         return lines
@@ -270,14 +273,13 @@ def _without_header(lines: list[str]) -> list[str]:
 
 
 class _Blocks:
-    """One pass over the lines of a document, or of a block in it; what was said before a block waits for it."""
+    """One pass over the lines of a document, or of a block in it; titles and attributes wait for the next block."""
 
     def __init__(self, texts: Texts) -> None:
         self.texts = texts
         self.forget()
 
     def forget(self) -> None:
-        """Nothing waits for the next block."""
         self.title, self.names, self.style, self.given = "", list[str](), "", dict[str, str]()
 
     def read(self, lines: list[str], depth: int) -> list[str]:
@@ -303,7 +305,7 @@ class _Blocks:
         return found
 
     def prepares(self, line: str) -> bool:
-        """Return whether a line is no block, but says something of the next one, or nothing at all."""
+        """Return whether a line is no block: it prepares the next one (title, attributes, label), or has no effect."""
         if line.startswith("//") or line in ("+", "'''", "<<<") or MACRO.fullmatch(line):
             return True
         if entry := ENTRY.fullmatch(line):
@@ -321,7 +323,7 @@ class _Blocks:
         return True
 
     def attributes(self, text: str) -> None:
-        """``[style#id.role,name=value]``."""
+        """Read a line of attributes: ``[style#id.role,name=value]``."""
         plain, named = parse_attributes(self.texts.filled(text))
         first = plain[0] if plain else ""
         self.style = re.split(r"[#.%]", first, maxsplit=1)[0].strip() or self.style
@@ -355,7 +357,7 @@ class _Blocks:
         return f"<{tag}>{marks}{f'<p>{title}</p>' if title else ''}{html}</{tag}>"
 
     def table(self, lines: list[str], title: str, depth: int, kind: str) -> str:
-        """HTML of a table; all of its cells in one row, since only their order counts."""
+        """Return the HTML of a table; all of its cells are in one row, since only their order counts."""
         names, text = list(self.names), "\n".join(lines)
         whole_style = self.given.get("cols", "")
         self.forget()
@@ -399,7 +401,6 @@ class _Blocks:
         return f"{title}<{tag}>{self.marks()}{self.texts.html(ADMONITION.sub('', text, count=1))}</{tag}>", end
 
     def end_of_text(self, lines: list[str], at: int) -> int:
-        """Return the line after a paragraph or an item: an empty one, or one that begins something else."""
         at += 1
         while at < len(lines) and (line := lines[at]):
             if DELIMITER.fullmatch(line) or line == "+" or ANCHOR.fullmatch(line) or IMAGE.fullmatch(line):
@@ -410,7 +411,7 @@ class _Blocks:
         return at
 
     def image(self, image: re.Match[str]) -> str:
-        """HTML of ``image::a.png[...]`` with its title as caption."""
+        """Return the HTML of ``image::a.png[...]`` with its title as caption."""
         plain, named = parse_attributes(self.texts.filled(image[2]))
         title = named.get("title") or self.title
         names = [*self.names, *([named["id"]] if "id" in named else [])]

@@ -1,4 +1,7 @@
-"""Makes a document of blocks: captions are assigned to images, text is split into sentences, addresses to files."""
+"""The last step of reading: blocks become a document.
+
+``assemble`` assigns captions to images, splits text into sentences, and finds the files of addresses.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def _sample(blocks: list[Block]) -> list[str]:
 
 
 def _spans(block: Block, language: str) -> list[tuple[int, int]]:
-    """Positions of the sentences in a block; a heading is one sentence.
+    """Return the positions of the sentences in a block; a heading is one sentence.
 
     A line without letters and digits has none, nor has the label of a figure alone, unless it links to the figure.
     """
@@ -72,7 +75,6 @@ def _spans(block: Block, language: str) -> list[tuple[int, int]]:
 
 
 def _targets(block: Block, spans: list[tuple[int, int]]) -> list[dict[str, None]]:
-    """Return the targets of each sentence's links, without repetitions."""
     found: list[dict[str, None]] = [{} for _ in spans]
     for start, end, name in block.targets:
         for number in range(max(bisect_left(spans, start, key=STARTS) - 1, 0), len(spans)):

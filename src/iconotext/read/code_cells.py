@@ -1,7 +1,9 @@
-"""Cells of code in Markdown: what pictures they show or make. Quarto, R Markdown, bookdown and MyST notebooks.
+"""Cells of code in Markdown, with the pictures that they show or make: Quarto, R Markdown, bookdown, MyST notebooks.
 
-Code is no text. A cell shows a file (``knitr::include_graphics("a.png")``, ``Image("a.png")``), or makes a picture when
-the document is rendered: then it says so by a caption or a label, and the picture is named even where it has no file.
+``parse_cell`` reads a cell, and ``cell_figure`` makes HTML of its pictures. Code itself is no text of the document.
+
+A cell shows a file (``knitr::include_graphics("a.png")``, ``Image("a.png")``), or makes a picture when the document is
+rendered. In the second case the cell has a caption or a label, and the document gets a picture without a file.
 """
 
 from __future__ import annotations
@@ -42,8 +44,8 @@ class Cell:
     """A cell of code.
 
     Attributes:
-        label: What it calls itself, "" where it does not.
-        name: By which the text may point at its picture.
+        label: The label of the cell; "" without one.
+        name: The name by which the text may refer to its picture.
         options: By name, as text or a list of texts.
         code: Without the lines of options.
     """
@@ -54,20 +56,20 @@ class Cell:
     code: str = ""
 
     def texts(self, *names: str) -> list[str]:
-        """Return the texts of the first of some options that is there."""
+        """Return the texts of the first of the named options that is set."""
         value = next((self.options[name] for name in names if name in self.options), None)
         values = value if isinstance(value, list) else [value]
         return [each.strip() for each in values if isinstance(each, str) and each.strip()]
 
     @property
     def is_run(self) -> bool:
-        """Whether anything of it is seen."""
+        """Whether the code runs and the rendered document shows its output."""
         off = {"f", "false", "no", "hide"}
         return not any(str(self.options.get(name)).lower() in off for name in ("eval", "include", "fig.show"))
 
 
 def parse_cell(head: str, code: str) -> Cell | None:
-    """Return a cell of code; None where the head of a fenced block is that of no cell.
+    """Return a cell of code; None if the head of a fenced block is not that of a cell.
 
     Args:
         head: What stands between the braces: ``r overview, fig.cap="..."``.
@@ -92,7 +94,7 @@ def parse_cell(head: str, code: str) -> Cell | None:
 
 
 def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
-    """HTML of the pictures of a cell, "" where it has none.
+    """Return the HTML of the pictures of a cell; "" without any.
 
     Args:
         stem: Of the document's name: rendered, its pictures lie in ``STEM_files/``.
@@ -119,7 +121,7 @@ def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
 
 
 def shown_files(code: str) -> list[str]:
-    """Return the files that code shows as pictures, in its order."""
+    """Return the files that code shows as pictures, in order."""
     code = COMMENT.sub("", code)
     found: list[str] = []
     for call in SHOWN.finditer(code):
@@ -146,7 +148,7 @@ def _value(text: str) -> str | list[str]:
 
 
 def yaml_options(lines: str) -> dict[str, Any]:
-    """Options as YAML; nothing is constructed but texts and lists of texts."""
+    """Return options written as YAML; only texts and lists of texts are constructed."""
     import yaml
 
     try:

@@ -1,4 +1,6 @@
-"""Resolves references by label in the HTML that readers make, once all figures are known.
+"""References by label in the HTML that readers make: they are resolved once all figures are known.
+
+``figure``, ``picture`` and ``reference`` make the HTML; ``fill_references`` sets the text of every reference.
 
 A reader writes ``<a href="#LABEL" data-shown="Fig. %s">fallback text</a>``. ``%s`` stands for the number of the figure
 or table, counted in this file; without ``%s`` the caption or title of the labelled element is shown. For a label that
@@ -25,7 +27,7 @@ ENDINGS = ("svg", "png", "gif", "jpeg", "jpg", "webp", "avif")
 
 
 def figure(images: Iterable[str], caption: str = "", *, names: Sequence[str] = ()) -> str:
-    """HTML of a figure.
+    """Return the HTML of a figure.
 
     Args:
         images: HTML of its pictures.
@@ -40,19 +42,19 @@ def figure(images: Iterable[str], caption: str = "", *, names: Sequence[str] = (
 
 
 def picture(address: str, alt: str | None = None) -> str:
-    """HTML of a picture; of ``plan.*`` the file is meant that is there."""
+    """Return the HTML of a picture; ``plan.*`` means an existing file of that name."""
     return _img(picture_attributes(address, alt))
 
 
 def picture_attributes(address: str, alt: str | None = None) -> dict[str, str]:
-    """Attributes of an ``<img>``."""
+    """Return the attributes of an ``<img>``."""
     stem = address.removesuffix(".*")
     shown = {"src": address} if stem == address else _first_of([f"{stem}.{ending}" for ending in ENDINGS])
     return shown | ({"alt": alt} if alt else {})
 
 
 def made_by_code(name: str, alt: str | None = None, *, files: Sequence[str] = ()) -> str:
-    """HTML of a picture that code makes when the document is rendered.
+    """Return the HTML of a picture that code makes when the document is rendered.
 
     Args:
         name: Of the picture, or of the code.
@@ -80,7 +82,7 @@ MAX_TITLE = 300
 
 
 def reference(label: str, shown: str, otherwise: str, raw: str = "") -> str:
-    """HTML of a reference.
+    """Return the HTML of a reference.
 
     Args:
         label: Its target.
@@ -121,7 +123,7 @@ def fill_references(root: Any) -> dict[str, str]:
 
 
 def _numbers(root: Any) -> dict[str, str]:
-    """Label to number, for figures and tables with captions; parts of a figure have its number."""
+    """Return the number of each label, for figures and tables with captions; parts of a figure have its number."""
     found: dict[str, str] = {}
     counters: dict[Any, Iterator[int]] = {kind: count(1) for kind in NUMBERED}
     for element in root.iter(*NUMBERED):
@@ -140,7 +142,7 @@ def _numbers(root: Any) -> dict[str, str]:
 
 
 def _names(element: Any) -> list[str]:
-    """Identifiers of an element, and of empty elements at its beginning and right before it."""
+    """Return the identifiers of an element, and of empty elements at its beginning and right before it."""
     marks = [child for child in element.iterchildren("span") if child.get("id") and not len(child) and not child.text]
     before = element.getprevious()
     while before is not None and before.tag == "span" and before.get("id") and not len(before) and not before.text:
@@ -150,7 +152,7 @@ def _names(element: Any) -> list[str]:
 
 
 def _titles(root: Any) -> dict[str, str]:
-    """Label to shown text: the caption of a figure or table, or the text of a heading."""
+    """Return the shown text of each label: the caption of a figure or table, or the text of a heading."""
     found: dict[str, str] = {}
     for element in root.iter(*TITLES):
         owner = element.getparent() if element.tag in ("figcaption", "caption") else element

@@ -1,7 +1,9 @@
-r"""What MyST, Quarto, bookdown and d2lbook add to Markdown: directives, roles, divs, labels, references to figures.
+r"""The additions of MyST, Quarto, bookdown and d2lbook to Markdown: directives, roles, divs, labels, references.
 
-All of it is told by how it is written: ``{figure}`` after a fence, ``{numref}`` before code, ``::: {#fig-a}``,
-``@fig-a``, ``\@ref(fig:a)``, ``(label)=``, ``:label:`` before code. Text without any of it is read as before.
+``directives_plugin`` adds them to a Markdown parser. ``split_options`` reads the options of a directive.
+
+Each is recognised by its syntax: ``{figure}`` after a fence, ``{numref}`` before code, ``::: {#fig-a}``, ``@fig-a``,
+``\@ref(fig:a)``, ``(label)=``, ``:label:`` before code. Text without any of these is parsed as plain Markdown.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ MAX_DEPTH = 30
 
 
 def directives_plugin(parser: MarkdownIt) -> None:
-    """Teach a parser all of it."""
+    """Add all of these rules to a Markdown parser."""
     starts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "framed", _framed, starts)
     parser.block.ruler.before("fence", "target", _target, starts)
@@ -107,7 +109,7 @@ def directives_plugin(parser: MarkdownIt) -> None:
 
 
 def directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any) -> str:
-    """HTML of a directive, or of a cell of code."""
+    """Return the HTML of a directive, or of a cell of code."""
     depth = env.get("depth", 0)
     if depth >= MAX_DEPTH:
         return ""
@@ -157,12 +159,12 @@ def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any
 
 
 def _raw(name: str, body: str) -> str:
-    """HTML that the author wrote as such; a listing has no text."""
+    """Return HTML that the author wrote as such; a listing has no text."""
     return f"\n{body}\n" if name == "=html" else ""
 
 
 def split_options(body: str) -> tuple[dict[str, str], str]:
-    """The options of a directive, as ``:name: value`` lines or as YAML between ``---``, and what follows them."""
+    """Return the options of a directive (``:name: value`` lines, or YAML between ``---``), and the text after them."""
     lines = body.split("\n")
     options: dict[str, str] = {}
     if lines and lines[0].strip() == "---" and "---" in (rest := [line.strip() for line in lines[1:]]):
@@ -179,7 +181,7 @@ def split_options(body: str) -> tuple[dict[str, str], str]:
 
 
 def _framed(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-    """``::: name`` up to its ``:::``; frames may stand within frames, with as many colons or with fewer."""
+    """Read ``::: name`` up to its ``:::``; frames may stand within frames, with as many colons or with fewer."""
     opening = COLONS.fullmatch(_line(state, first)) if state.sCount[first] - state.blkIndent < 4 else None
     if opening is None or not opening[2]:
         return False
@@ -217,7 +219,7 @@ def _frame(parser: MarkdownIt, token: Token, env: Any) -> str:
 
 
 def _target(state: StateBlock, first: int, _last: int, silent: bool) -> bool:
-    """``(label)=`` names what follows."""
+    """Read ``(label)=``, which names the element after it."""
     found = TARGET_LINE.fullmatch(_line(state, first)) if state.sCount[first] - state.blkIndent < 4 else None
     if not found:
         return False
@@ -262,7 +264,7 @@ def _colon_role(state: StateInline, silent: bool) -> bool:
 
 
 def role_html(name: str, text: str, raw: str) -> str:
-    """HTML of a role."""
+    """Return the HTML of a role."""
     titled = TITLED.fullmatch(text)
     title, label = (titled[1], titled[2].strip()) if titled else ("", text)
     if name == "numref":
@@ -276,7 +278,7 @@ def role_html(name: str, text: str, raw: str) -> str:
 
 
 def _figure_key(state: StateInline, silent: bool) -> bool:
-    """``@fig-a`` shows "Figure 1", ``-@fig-a`` its number alone."""
+    """Read ``@fig-a``, which shows "Figure 1", or ``-@fig-a``, which shows its number alone."""
     start = state.pos
     bare = state.src.startswith("-@", start)
     if not bare and state.src[start] != "@":
@@ -301,7 +303,7 @@ def _bookdown(state: StateInline, silent: bool) -> bool:
 
 
 def _empty_link(state: StateInline, silent: bool) -> bool:
-    """``[](#label)`` of MyST shows the caption or title of what it names."""
+    """Read ``[](#label)`` of MyST, which shows the caption or title of the labelled element."""
     found = EMPTY_LINK.match(state.src, state.pos) if state.src[state.pos] == "[" else None
     if found is None:
         return False

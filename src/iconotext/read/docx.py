@@ -1,4 +1,8 @@
-"""Word's fields: an instruction, such as ``REF`` (a cross-reference) or ``SEQ`` (a running number), and its result."""
+"""Word files (.docx) → blocks: paragraphs, tables, drawings and captions, and the fields in them.
+
+``read_docx`` reads a file, and ``body_blocks`` its body. A field is an instruction, such as ``REF`` (a cross-reference)
+or ``SEQ`` (a running number), with its result.
+"""
 
 from __future__ import annotations
 
@@ -255,7 +259,7 @@ class _Walk:
         self.content(element, italic=italic if own is None else own)
 
     def content(self, element: Iterable[Element], *, italic: bool) -> None:
-        """The parts of a run: text, breaks, fields, drawings."""
+        """Read the parts of a run: text, breaks, fields, drawings."""
         for part in element:
             match local(part):
                 case "t":
@@ -287,7 +291,7 @@ class _Walk:
         self.writer.text(text, emphasised=italic)
 
     def line_break(self) -> None:
-        """One break is a space; two in a row end a paragraph, as on web pages."""
+        """Read a break: one is a space; two in a row end a paragraph, as on web pages."""
         self.paragraph.breaks += 1
         if self.paragraph.breaks > 1:
             self.close("paragraph", self.paragraph.style)
@@ -330,7 +334,7 @@ def _is_contents_list(element: Element) -> bool:
 
 
 def separate_caption(block: Block) -> list[Block]:
-    """An image and its caption in one paragraph become two blocks."""
+    """Divide an image and its caption in one paragraph into two blocks."""
     if not block.images or not block.text or not (block.kind == "caption" or LABEL.match(block.text)):
         return [block]
     images = Block(images=[(0, image) for _, image in block.images])
@@ -340,7 +344,7 @@ def separate_caption(block: Block) -> list[Block]:
 
 
 def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A Word file (.docx), as one flow, without headers, footers, comments, notes, contents lists and deletions."""
+    """Read a Word file as one flow, without headers, footers, comments, notes, contents lists and deletions."""
     refuse_ole(path, "docx")
     with open_archive(path, settings.max_bytes) as archive:
         main = _main_part(archive)

@@ -1,4 +1,8 @@
-"""Word's XML by local names, since the "strict" variant of the format has other namespaces."""
+"""The parts of Word's XML: styles, properties and drawings.
+
+Elements are found by local names, since the "strict" variant of the format has other namespaces. ``read_styles`` reads
+the styles, ``drawn`` the pictures of a drawing, and ``image_of`` the bytes of a picture.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +24,13 @@ WRAPPERS = frozenset(
 
 
 def local(element: Element) -> str:
-    """Name of an element without its namespace; "" if it is no element."""
+    """Return the name of an element without its namespace; "" if it is no element."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def attribute(element: Element, name: str) -> str | None:
-    """Attribute by its name without namespace, the first one of that name."""
+    """Return the first attribute with this name, regardless of its namespace."""
     return next((value for key, value in element.items() if key.rpartition("}")[2] == name), None)
 
 
@@ -44,7 +48,7 @@ def is_on(properties: Element | None, name: str) -> bool | None:
 
 
 def children(element: Element, name: str) -> list[Element]:
-    """Return rows of a table or cells of a row, including those in content controls or revisions."""
+    """Return the rows of a table or the cells of a row, including those in content controls or revisions."""
     found = []
     for part in element:
         if local(part) == name:
@@ -99,7 +103,7 @@ class _Own:
 
 
 def read_styles(archive: Archive, relations: dict[str, tuple[str, str]]) -> tuple[dict[str, Style], str | None]:
-    """Style id to style ("" for the default of paragraphs), and the language of the file.
+    """Return the styles by their ids ("" for the default of paragraphs), and the language of the file.
 
     Raises:
         HostileDocumentError: A style is based on more than ``MAX_BASES`` others.
@@ -199,7 +203,7 @@ WRITTEN_BY_WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """An image of a drawing, by the relation that leads to it, or a text box; whether Word calls it decorative."""
+    """A part of a drawing: an image, by its relation, or a text box; and whether Word marks it as decorative."""
 
     relation: str | None = None
     alt: str | None = None
@@ -211,7 +215,7 @@ class Drawn:
 def drawn(
     element: Element, alt: str | None = None, title: str | None = None, *, decorative: bool = False
 ) -> Iterator[Drawn]:
-    """Pictures and text boxes of a drawing, in order; the drawing's alt text is used for each."""
+    """Return the pictures and text boxes of a drawing, in order; the drawing's alt text is used for each."""
     match local(element):
         case "txbxContent":
             yield Drawn(box=element)

@@ -42,7 +42,7 @@ class Package:
     """The contents of a book's package file (OPF).
 
     Attributes:
-        labels: What the table of contents calls a member.
+        labels: Member to its title in the table of contents.
     """
 
     title: str | None
@@ -53,7 +53,7 @@ class Package:
 
 
 def read_epub(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Return a book, as one flow or as one per chapter (``settings.epub``).
+    """Read a book, as one flow or as one per chapter (``settings.epub``).
 
     Chapters without text and images are left out.
     """
@@ -72,7 +72,7 @@ def read_epub(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def read_package(archive: Archive) -> Package:
-    """Find and read the package file; ``DocumentError`` where there is none, or its chapters are none or encrypted."""
+    """Find and read the package file; ``DocumentError`` without one, or if it has no chapters or encrypted ones."""
     opf = _package_name(archive)
     root = archive.xml(opf)
     encrypted = frozenset(_encrypted(archive))
@@ -118,7 +118,7 @@ def _package_name(archive: Archive) -> str:
 
 
 def _encrypted(archive: Archive) -> Iterator[str]:
-    """Members that are encrypted; scrambled fonts do not count."""
+    """Return the encrypted members; scrambled fonts do not count."""
     found = archive.find("META-INF/encryption.xml")
     for data in archive.xml(found).iter("{*}EncryptedData") if found is not None else ():
         method = data.find("{*}EncryptionMethod")
@@ -131,7 +131,7 @@ def _encrypted(archive: Archive) -> Iterator[str]:
 
 
 def _labels(archive: Archive, opf: str, item: Element | None) -> dict[str, str]:
-    """What a table of contents (EPUB 3 ``nav`` or EPUB 2 NCX) calls each member; the first entry of a member counts."""
+    """Return the title of each member in a table of contents (EPUB 3 ``nav`` or EPUB 2 NCX); its first entry counts."""
     found = archive.find(resolve(opf, item.get("href") or "")) if item is not None else None
     if found is None:
         return {}
@@ -156,7 +156,7 @@ def _labels(archive: Archive, opf: str, item: Element | None) -> dict[str, str]:
 
 
 def _chapter(archive: Archive, package: Package, name: str) -> Flow | None:
-    """Return one chapter, named by its file; None where there is neither text nor an image in it."""
+    """Return one chapter, named by its file; None if it has neither text nor an image."""
     try:
         tree = parse_html(mark_html(decode_bytes(archive.read(name), name, html=True)))
     except DocumentError as error:
@@ -198,7 +198,7 @@ def _remove_boilerplate(tree: Element) -> None:
 
 
 def _unwrap_drawings(tree: Element) -> None:
-    """``<svg><image href="cover.jpg"/></svg>``, which lets a cover fill the screen, becomes an ``<img>``."""
+    """Replace ``<svg><image href="cover.jpg"/></svg>``, which lets a cover fill the screen, by an ``<img>``."""
     for svg in list(tree.iter("svg")):
         images = [e for e in svg.iter("image", "img") if e.get("xlink:href") or e.get("href")]
         if len(images) != 1 or svg.getparent() is None:
@@ -215,7 +215,7 @@ def _unwrap_drawings(tree: Element) -> None:
 
 
 def _target(archive: Archive, chapter: str, href: str) -> str | None:
-    """Return what a link points at: ``chapter.xhtml#fig1`` gives ``OEBPS/chapter.xhtml#fig1``."""
+    """Return the target of a link: ``chapter.xhtml#fig1`` gives ``OEBPS/chapter.xhtml#fig1``."""
     address, _, fragment = href.partition("#")
     if not fragment or ELSEWHERE.match(address):
         return None

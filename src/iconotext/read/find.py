@@ -1,4 +1,7 @@
-"""Finds the documents in folders: which files are read, and their names."""
+"""The search for documents in folders: which files are read, and their names.
+
+``find_documents`` lists the files, and ``unique_names`` names them.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,9 @@ def find_documents(
 def no_documents(
     paths: Iterable[Path | str], settings: ReadSettings, skipped: Counter[str], *, formats: str = FORMATS
 ) -> DocumentError:
-    """The error of every command whose paths hold nothing that it reads: how many files are there, and of which kinds.
+    """Return the error for paths without any document.
+
+    It says how many files are there, and of which kinds.
 
     Args:
         skipped: As ``find_documents`` has counted.
@@ -172,7 +177,10 @@ def _patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
 
 
 def _reason_to_skip(path: Path) -> str | None:
-    """Why an HTML file in a folder is not a document, from its first bytes; None for documents and other files."""
+    """Return the reason why an HTML file in a folder is not a document; None for documents and other files.
+
+    It is found in the first bytes of the file.
+    """
     if SUFFIXES.get(path.suffix.lower()) != "html" or not path.is_file():
         return None  # reading says what is wrong with a pipe or a device
     try:
@@ -204,7 +212,7 @@ def _more_tags_than_text(html: bytes) -> bool:
 
 
 def unique_names(paths: Sequence[Path]) -> list[str]:
-    """Return a name for every file: its stem, with as many folders and, if necessary, the suffix as make it unique."""
+    """Return a unique name for every file: its stem, with as many folders, and the suffix, as that takes."""
     names = [path.stem for path in paths]
     for depth in range(2, max((len(path.parts) for path in paths), default=0) + 1):
         names = _longer(names, ["/".join((*p.parts[-depth:-1], p.stem)).lstrip("/") for p in paths])

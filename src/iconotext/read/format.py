@@ -1,4 +1,4 @@
-"""Finds the format of a document, and its reader."""
+"""The format of a document, found by its suffix or its first bytes, and the reader of each format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents as callers give them: a document, its file's name, or a failure to read it."""
+"""Documents as callers give them: a document, or the name of its file, which is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iconotext.types import Document
 
 
 def given_document(given: Document | Path | str) -> Document:
-    """Return the document, read if need be.
+    """Return the document itself, or read it from its file.
 
     Raises:
         DocumentError: The file cannot be read.
@@ -36,7 +36,7 @@ def _kind(given: object) -> str:
 
 
 def _names_file(text: str) -> bool:
-    """Return whether a text is the name of a file, or looks like one: then reading it says what is wrong."""
+    """Return whether a text is, or looks like, the name of a file; reading then reports a missing file."""
     try:
         return Path(text).exists() or Path(text).suffix.lower() in SUFFIXES
     except (OSError, ValueError):  # too long for a name, or with characters that none has
@@ -44,7 +44,7 @@ def _names_file(text: str) -> bool:
 
 
 def given_or_failure(given: Document | Path | str | Failure) -> Document | Failure:
-    """Return the document, or why it cannot be read; raises as ``given_document`` where it is neither."""
+    """Return the document, or a ``Failure``; arguments of a wrong type raise as in ``given_document``."""
     try:
         return given if isinstance(given, Failure) else given_document(given)
     except IconotextError as error:

@@ -1,4 +1,7 @@
-"""HTML → blocks: the main text of a page in reading order, with its images and their captions."""
+"""HTML → blocks: the main text of a page in reading order, with its images and their captions.
+
+``read_html`` reads the article of a page, ``read_whole_page`` all of it, and ``html_blocks`` any element.
+"""
 
 from __future__ import annotations
 
@@ -113,13 +116,13 @@ def html_blocks(root: Element, *, to_target: ToTarget = same_page, anchor_prefix
 
 
 def read_html(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Return the main text of an HTML file, as one flow."""
+    """Read the main text of an HTML file, as one flow."""
     del settings  # nothing of it concerns HTML
     return [_page(path, keep_main_text)]
 
 
 def read_whole_page(path: Path) -> Flow:
-    """Return all of an HTML file, with menus and footers."""
+    """Read all of an HTML file, with menus and footers."""
     return _page(path, lambda tree: tree)
 
 
@@ -224,7 +227,7 @@ class _Walk:
                 self.finish_figure()
 
     def finish_figure(self) -> None:
-        """All images of a figure share its caption, wherever in it that stands, beside those of figures in it."""
+        """Give all images of a figure its caption, wherever it stands, before the captions of figures within it."""
         _, first = self.figures.pop()
         blocks = self.writer.blocks[first:]
         captions = [block for block in blocks if block.kind == "caption" and not block.images]
@@ -239,7 +242,7 @@ class _Walk:
         self.writer.blocks[first:] = [block for block in blocks if block.kind != "caption"]
 
     def drawing(self, element: Element) -> None:
-        """A drawing within a figure is one of its images; elsewhere it is an icon of the page."""
+        """Read a drawing: within a figure it is one of its images; elsewhere it is an icon of the page."""
         if self.figures:
             title = element.findtext("{*}title") or element.get("aria-label")
             problem = "an SVG drawing inside the page, which is not read: save it as a file of its own"
@@ -267,7 +270,7 @@ class _Walk:
         )
 
     def anchors(self, element: Element) -> tuple[str, ...]:
-        """Identifiers of an image: its own, those right before it, and those of elements with only this image."""
+        """Return the identifiers of an image: its own, those before it, and those of elements with only this image."""
         found, self.pending = [*self.pending], []
         node = element
         while node is not None and (node is element or node.tag in ONE_IMAGE):
@@ -292,7 +295,7 @@ def is_decorative(element: Element) -> bool:
 
 
 def is_whole_link(element: Element) -> bool:
-    """Whether a picture is the only content of a link, so that its alternative text says where the link leads."""
+    """Return whether a picture is the only content of a link; its alternative text then describes the target."""
     link = next(element.iterancestors("a"), None)
     if link is None or not link.get("href") or link.get("aria-label"):
         return False
@@ -314,7 +317,7 @@ def _collapsed(text: str | None) -> str | None:
 
 
 def image_sources(element: Element) -> tuple[str, ...]:
-    """Addresses of an ``<img>``, the largest image first, without placeholders of lazy loading."""
+    """Return the addresses of an ``<img>``, the largest image first, without placeholders of lazy loading."""
     sets = [element.get(name) for name in LAZY_SETS]
     image = next(element.iterancestors("picture"), None)
     if image is not None:

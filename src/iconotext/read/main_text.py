@@ -1,4 +1,7 @@
-"""Finds the main text of a web page, without menus, footers, cookie banners and share buttons."""
+"""The main text of a web page, without menus, footers, cookie banners and share buttons.
+
+``keep_main_text`` finds it, by the amount of text in each element (``measure``).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class Extent:
 
     @property
     def length(self) -> int:
-        """Number of characters of the text, with one space between words."""
+        """The number of characters of the text, with one space between words."""
         return self.letters + max(self.words - 1, 0)
 
     def add_text(self, text: str | None) -> None:
@@ -148,7 +151,7 @@ def remove(elements: Iterable[Element]) -> None:
 
 
 def _edges(article: Element, extents: dict[Element, Extent]) -> list[Element]:
-    """Elements before the first and after the last paragraph of running text."""
+    """Return the elements before the first and after the last paragraph of running text."""
     order = [element for element in article.iter() if isinstance(element.tag, str)]
     running = [n for n, element in enumerate(order) if element.tag == "p" and extents[element].length > 60]
     if not running:

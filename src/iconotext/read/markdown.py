@@ -82,7 +82,7 @@ def expand_site_tags(text: str) -> EditedText:
 
 
 def _code(text: str) -> Iterator[tuple[int, int]]:
-    """Yield what stands between ``{% highlight %}`` or ``{% comment %}`` and its end, the tags included."""
+    """Yield the text from ``{% highlight %}`` or ``{% comment %}`` to its end, the tags included."""
     opened: dict[str, int] = {}  # where the first tag of each kind that is still open begins
     for tag in CODE_TAG.finditer(text):
         if not tag[1]:
@@ -93,7 +93,7 @@ def _code(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _anchored(match: re.Match[str]) -> str:
-    """``![](a.png){#fig-a}``: the identifier becomes that of a span around the picture.
+    """Read ``![](a.png){#fig-a}``: the identifier becomes that of a span around the picture.
 
     To Quarto and pandoc-crossref it is a figure, whose caption stands between the brackets.
     """
@@ -113,7 +113,7 @@ def _wiki_alt(label: str | None) -> str:
 
 
 def _value(match: re.Match[str]) -> str:
-    """``{{ "/a.png" | relative_url }}`` names an address; ``{{ site.baseurl }}`` and the like stand for the site."""
+    """Return the address in ``{{ "/a.png" | relative_url }}``; ``{{ site.baseurl }}`` and the like mean the site."""
     quoted = QUOTED.match(match[1].removeprefix("-").lstrip())
     return quoted[1] if quoted else ""
 
@@ -126,7 +126,7 @@ def _tag(match: re.Match[str]) -> str:
 
 
 def _figure(arguments: str, *, name: str) -> str:
-    """HTML of a template tag that names an image; "" for any other tag."""
+    """Return the HTML of a template tag that names an image; "" for any other tag."""
     named: dict[str, str] = {}
     plain: list[str] = []
     for key, *values in ARGUMENT.findall(arguments):
@@ -159,7 +159,7 @@ MAX_FRONT_MATTER = 64 * 2**10
 
 
 def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Return a Markdown file, as one flow."""
+    """Read a Markdown file, as one flow."""
     del settings  # nothing of it concerns Markdown
     whole = decode_text(path)
     text, front = split_front_matter(whole)
@@ -170,7 +170,7 @@ def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def markdown_tree(text: str, stem: str, offset: int | None = None) -> Any:
-    """Markdown without its front matter as an HTML tree, in which references by label have no text yet.
+    """Return Markdown without its front matter as an HTML tree, in which references by label have no text yet.
 
     Args:
         stem: Of the document's name.
@@ -189,7 +189,7 @@ def markdown_tree(text: str, stem: str, offset: int | None = None) -> Any:
 
 
 def markdown_references(text: str, stem: str) -> dict[str, str]:
-    """What each reference by label is in a Markdown text, and what is shown in its place; see ``cross_references``."""
+    """Return the references by label in a Markdown text, each with the text shown for it; see ``cross_references``."""
     if not ANY_REFERENCE.search(text):
         return {}
     hidden = {found[0]: "" for found in COLON_ROLE.finditer(text)}
@@ -200,7 +200,7 @@ def markdown_references(text: str, stem: str) -> dict[str, str]:
 
 
 def finish_figures(tree: Any) -> None:
-    """Give figures their captions that stand where Quarto wants them, in brackets or last in a div."""
+    """Find the captions of figures where Quarto expects them: in brackets, or last in a div."""
     for span in tree.xpath(".//span[@data-figure]"):
         (image,) = span.iter("img") if sum(1 for _ in span.iter("img")) == 1 else (None,)
         if image is None:
@@ -219,7 +219,7 @@ def finish_figures(tree: Any) -> None:
 
 
 def _name_what_stands_before(label: Any) -> None:
-    """Give a label of d2lbook to the picture, table or heading before it; a picture so named is a figure."""
+    """Give a label of d2lbook to the picture, table or heading before it; a picture with a label is a figure."""
     parent, before = label.getparent(), label.getprevious()
     if before is not None and before.tag == "img" and not (before.tail or "").strip():
         figure = before.makeelement("figure", id=label.get("id"))
@@ -245,7 +245,7 @@ def _name_what_stands_before(label: Any) -> None:
 
 
 def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
-    """Return text without its YAML (``---``) or TOML (``+++``) head, and the single values that the head gives by name.
+    """Return the text without its YAML (``---``) or TOML (``+++``) head, and the head's single values by name.
 
     Raises:
         HostileDocumentError: The head is longer than any real one.
@@ -270,7 +270,7 @@ def _toml_values(head: str) -> dict[str, str]:
 
 
 def _yaml_values(head: str) -> dict[str, str] | None:
-    """Single values as they are written; None where the head is no YAML mapping, but text between two rules.
+    """Return single values as they are written; None if the head is text between two rules and no YAML mapping.
 
     Nothing is constructed: there are no objects to make, and merged aliases cannot unfold to gigabytes.
     """

@@ -41,7 +41,7 @@ OPTION = re.compile(r"^#\|[ \t]*([\w-]{1,40}):[ \t]*(\S[^\n]{0,2000})$", re.MULT
 
 
 def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Return a notebook, as one flow. Code, and what it printed, is left out; nothing is run."""
+    """Read a notebook, as one flow. Code and its printed output are left out; nothing is run."""
     del settings  # nothing of it concerns notebooks
     try:
         notebook = parse_json(decode_text(path))
@@ -113,7 +113,7 @@ def _glued(cells: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _with_pictures(block: Block, cell: dict[str, Any], glued: dict[str, dict[str, Any]]) -> Block:
-    """A block of a text cell with the bytes of the pictures that are attached to the cell or kept for it by code."""
+    """Give a block of a text cell the bytes of its pictures: those attached to the cell, or kept for it by code."""
     attachments = _dictionary(cell.get("attachments"))
 
     def whole(image: FlowImage) -> FlowImage:
@@ -127,7 +127,7 @@ def _with_pictures(block: Block, cell: dict[str, Any], glued: dict[str, dict[str
 
 
 def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
-    """Yield the pictures among the outputs of a code cell, and the text that it made as Markdown."""
+    """Yield the pictures among the outputs of a code cell, and its text output in Markdown."""
     about = _about(cell)
     outputs = cell.get("outputs")
     for place, output in enumerate(outputs if isinstance(outputs, list) else (), 1):
@@ -148,7 +148,7 @@ def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
 
 
 def _about(cell: dict[str, Any]) -> FlowImage:
-    """Return what a code cell says of its pictures: comments as Quarto reads them, metadata as MyST does."""
+    """Return what a code cell declares of its pictures: in comments, as in Quarto, or in metadata, as in MyST."""
     options = {key: value.strip().strip("\"'") for key, value in OPTION.findall(_text(cell.get("source")))}
     metadata = _dictionary(cell.get("metadata"))
     shown = _dictionary(metadata.get("mystnb")) or _dictionary(metadata.get("render"))

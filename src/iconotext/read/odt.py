@@ -29,7 +29,10 @@ TITLES = {"Title": 1, "Subtitle": 2}
 
 
 def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A text of LibreOffice (.odt), as one flow. Contents lists, comments, deletions and drawn shapes are left out."""
+    """Read a text of LibreOffice (.odt), as one flow.
+
+    Contents lists, comments, deletions and drawn shapes are left out.
+    """
     with open_archive(path, settings.max_bytes) as archive:
         found = archive.find("content.xml")
         manifest = archive.find("META-INF/manifest.xml")
@@ -49,7 +52,7 @@ def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _styles(root: Element) -> dict[str, tuple[str, bool]]:
-    """By the name of an automatic style: the style that it is based on, and whether it is in italics."""
+    """Return, for each automatic style, the style that it is based on, and whether it is in italics."""
     found = {}
     styles = child(root, "automatic-styles")
     for style in styles if styles is not None else ():
@@ -139,7 +142,7 @@ class _Walk:
             self.writer.text(part.tail or "", emphasised=italic)
 
     def note(self, element: Element) -> None:
-        """A footnote: its text comes at the end of the document."""
+        """Read a footnote: its text comes at the end of the document."""
         body = child(element, "note-body")
         if body is not None:
             self.notes += self.inside(body, "item")
@@ -153,7 +156,7 @@ class _Walk:
         return blocks
 
     def frame(self, element: Element) -> None:
-        """A picture, or a box with text, such as a picture and its caption."""
+        """Read a picture, or a box with text, such as a picture and its caption."""
         box = child(element, "text-box")
         if box is not None:
             self.boxes += self.inside(box, "paragraph")

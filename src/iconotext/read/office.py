@@ -1,4 +1,4 @@
-"""What Office files have in common: parts with relations to each other, properties, and how an encrypted one begins."""
+"""The common parts of Office files: relations between parts, properties, and the beginning of an encrypted file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def refuse_ole(path: Path, kind: str) -> None:
-    """Say what to do with a file of the old kind, or one with a password; ``DocumentError`` where it is one."""
+    """Raise ``DocumentError`` for a file of the old format or one with a password; the message says what to do."""
     with path.open("rb") as file:
         if file.read(8) == OLE:
             raise DocumentError(
@@ -21,7 +21,7 @@ def refuse_ole(path: Path, kind: str) -> None:
 
 
 def relations_of(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
-    """Relations of a part: id → (last word of the type, target; ``:`` before one outside the file)."""
+    """Return the relations of a part: id to (last word of the type, target; ``:`` before one outside the file)."""
     folder, _, name = part.rpartition("/")
     found = archive.find(f"{folder}/_rels/{name}.rels")
     relations = {}
@@ -34,7 +34,7 @@ def relations_of(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
 
 
 def title_of(archive: Archive) -> str | None:
-    """Return the title in the properties of an Office file, None where it has none."""
+    """Return the title in the properties of an Office file; None without one."""
     found = archive.find("docProps/core.xml")
     if found is None:
         return None

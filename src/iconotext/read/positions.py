@@ -1,4 +1,7 @@
-"""A text that is changed in steps, with the original position of each character."""
+"""Positions in a text that is changed in steps: each character keeps its place in the original.
+
+``EditedText`` records the steps; ``mark_html`` and ``mark_pictures`` find the place of each picture.
+"""
 
 from __future__ import annotations
 

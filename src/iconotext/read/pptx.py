@@ -30,7 +30,10 @@ FURNITURE = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
 
 
 def read_pptx(path: Path, settings: ReadSettings) -> list[Flow]:
-    """A presentation, as one flow. Hidden slides, what masters and layouts draw, charts and diagrams are left out."""
+    """Read a presentation, as one flow.
+
+    Hidden slides, drawings of masters and layouts, charts and diagrams are left out.
+    """
     refuse_ole(path, "pptx")
     with open_archive(path, settings.max_bytes) as archive:
         main = archive.find("ppt/presentation.xml")
@@ -55,7 +58,7 @@ class _Walk:
         self.relations: dict[str, str] = {}
 
     def slide(self, part: str) -> None:
-        """A slide: its heading, what stands on it, what the speaker notes to it."""
+        """Read a slide: its heading, its shapes, and the speaker's notes."""
         root = self.archive.xml(part)
         tree = child(root, "cSld", "spTree")
         if tree is None or (attribute(root, "show") or "1").lower() in OFF:
@@ -92,7 +95,7 @@ class _Walk:
         self.paragraphs(child(shape, "txBody"), kind, TITLES.get(placeholder or ""))
 
     def table(self, frame: Element) -> None:
-        """The cells of a table; those that others go on into have no text."""
+        """Read the cells of a table; cells that are covered by a merged cell have no text."""
         table = child(frame, "graphic", "graphicData", "tbl")
         for row in table if table is not None else ():
             for cell in row if local(row) == "tr" else ():
@@ -100,7 +103,7 @@ class _Walk:
                     self.paragraphs(child(cell, "txBody"), "cell", None)
 
     def paragraphs(self, body: Element | None, kind: Kind, level: int | None) -> None:
-        """The paragraphs of a shape; those of a heading are one."""
+        """Read the paragraphs of a shape; those of a heading become one."""
         for paragraph in body if body is not None else ():
             if local(paragraph) != "p":
                 continue
@@ -120,7 +123,7 @@ class _Walk:
 
 
 def _shapes(tree: Element) -> Iterator[Element]:
-    """Shapes, pictures and tables in reading order, also those in groups."""
+    """Return shapes, pictures and tables in reading order, also those in groups."""
     for part in tree:
         match local(part):
             case "sp" | "pic" | "graphicFrame":
@@ -132,7 +135,7 @@ def _shapes(tree: Element) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str | None:
-    """Return what a shape holds the place of; None where it holds none."""
+    """Return the kind of placeholder that a shape is; None for other shapes."""
     for part in shape:
         found = child(part, "nvPr", "ph")
         if found is not None:

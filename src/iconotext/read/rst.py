@@ -1,4 +1,8 @@
-"""reStructuredText → blocks, by docutils, with the roles and directives that Sphinx adds."""
+"""reStructuredText → blocks, by docutils, with the roles and directives that Sphinx adds.
+
+``read_rst`` reads a file. ``BoundedParser`` limits the work of docutils, and ``register_names`` adds Sphinx's roles and
+directives to it.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +74,7 @@ TEXT_IN_ARGUMENT = frozenset(
 
 
 def _bounded_inliner() -> Inliner:
-    """Docutils' inliner, refusing texts whose marks it would take minutes to match; it does not allow subclasses."""
+    """Make docutils' inliner refuse texts whose marks take minutes to match; it does not allow subclasses."""
     inliner, steps = Inliner(), 0
     parse: Callable[..., Any] = inliner.parse
 
@@ -87,7 +91,7 @@ def _bounded_inliner() -> Inliner:
 
 
 class _Bounds(Transform):
-    """Runs before the transforms of docutils, which take quadratic time for many notes and names."""
+    """A transform that runs before those of docutils, which take quadratic time for many notes and names."""
 
     default_priority = 1
 
@@ -114,7 +118,7 @@ class _Bounds(Transform):
 
 
 def _substituted(document: nodes.document) -> int:
-    """Return the number of the substitutions that docutils will make, those within others each time."""
+    """Return the number of substitutions that docutils will make, counting nested ones each time."""
     sizes: dict[str, int] = {}
 
     def size(element: nodes.Element) -> int:
@@ -133,7 +137,10 @@ def _substituted(document: nodes.document) -> int:
 
 
 class BoundedParser(Parser):
-    """docutils' parser, with limits on what takes more than linear time; passing one is a ``HostileDocumentError``."""
+    """docutils' parser, with limits on everything that takes more than linear time.
+
+    A text beyond them is a ``HostileDocumentError``.
+    """
 
     def __init__(self) -> None:
         super().__init__(inliner=_bounded_inliner())
@@ -144,7 +151,7 @@ class BoundedParser(Parser):
 
 
 class _Options(dict[str, Any]):
-    """Takes any option as it is written: a picture with a width that docutils cannot read is still a picture."""
+    """Options that accept any value: a picture with a width that docutils cannot read is still a picture."""
 
     def __missing__(self, name: str) -> Callable[[Any], Any]:
         return directives.unchanged
@@ -194,7 +201,7 @@ class _Figure(_Lenient):
         return self.figure(address, self.content) if address else self.frame()
 
     def figure(self, address: str, content: Any) -> list[nodes.Node]:
-        """A figure whose first paragraph is the caption; whatever follows comes after it, as on a page."""
+        """Make a figure whose first paragraph is the caption; all further content comes after it, as on a page."""
         figure = nodes.figure("", nodes.image("", uri=address, alt=self.options.get("alt") or ""))
         self.add_name(figure)
         rest = nodes.container()
@@ -207,7 +214,7 @@ class _Figure(_Lenient):
 
 
 class _Drawn(_Figure):
-    """A picture that code makes: its code is no text, its caption is the option of that name."""
+    """A picture that code makes: its code is no text, and the option ``caption`` is its caption."""
 
     def run(self) -> list[nodes.Node]:
         name = self.options.get("name") or self.name
@@ -222,7 +229,7 @@ class _Drawn(_Figure):
 
 
 class _Only(_Lenient):
-    """What is for a page stays; what is for print alone goes."""
+    """The directive ``only``: content for HTML pages stays, content for print is left out."""
 
     def run(self) -> list[nodes.Node]:
         return self.frame() if on_a_page(" ".join(self.arguments)) else []
@@ -258,7 +265,7 @@ KNOWN: dict[str, type[Directive]] = {
 
 
 def on_a_page(expression: str) -> bool:
-    """Return whether ``.. only:: EXPRESSION`` holds for a page; an expression that cannot be read holds."""
+    """Return whether ``.. only:: EXPRESSION`` is true for an HTML page; an unreadable expression counts as true."""
     try:
         tree = ast.parse(expression.strip()[:1_000], mode="eval").body
         return _holds(tree)
@@ -316,7 +323,7 @@ def check_lines(text: str) -> None:
 
 
 def register_names(text: str) -> None:
-    """Teach docutils the roles and directives that a text uses and docutils does not know."""
+    """Register the roles and directives that a text uses and docutils does not know."""
     for name, directive in KNOWN.items():
         directives.register_directive(name, directive)
     for name in {found.lower() for found in DIRECTIVE.findall(text)} - KNOWN.keys() - en.directives.keys():
@@ -328,7 +335,7 @@ def register_names(text: str) -> None:
 def _role(
     name: str, rawtext: str, text: str, lineno: int, inliner: Inliner, options: Any = None, content: Any = ()
 ) -> tuple[list[Any], list[Any]]:
-    """Return text for any role; a reference, yet without its text, for those that name a label."""
+    """Return the text of a role; a role that names a label becomes a reference, still without text."""
     del lineno, inliner, options, content
     text = nodes.unescape(text)
     titled = TITLED.fullmatch(text)
@@ -342,14 +349,14 @@ def _role(
 
 
 def reference_text(role: str, title: str) -> str:
-    """Return what a reference shows, as ``cross_references`` wants it; "" for the caption or title of what it names."""
+    """Return the text of a reference as in ``cross_references``; "" for the caption or title of its target."""
     if role != "numref":
         return title
     return title.replace("{number}", "%s").replace("{name}", "") or "Fig. %s"
 
 
 def resolve_labels(document: nodes.document) -> None:
-    """Point references by label at what has the label; ``cross_references`` gives them the text that Sphinx shows."""
+    """Point references by label at the labelled elements; ``cross_references`` gives them the text of Sphinx."""
     for reference in document.findall(nodes.reference):
         label = reference.get("label")
         if label is not None:
@@ -373,7 +380,7 @@ SKIPPED = frozenset(
 
 
 def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Return a reStructuredText file, with what Sphinx knows beside it, as one flow."""
+    """Read a reStructuredText file, with the additions of Sphinx, as one flow."""
     from docutils.core import publish_doctree
 
     text = REMOVED_CHARACTERS.sub("", decode_text(path)).expandtabs(8)
@@ -404,7 +411,7 @@ def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _append(node: nodes.Node, parent: Any, depth: int) -> None:
-    """Put a node and what is in it at the end of an HTML element; ``depth`` counts the sections around it."""
+    """Append a node and its content to an HTML element; ``depth`` counts the sections around it."""
     from docutils import nodes
 
     if isinstance(node, nodes.Text):
@@ -472,7 +479,7 @@ def _text(parent: Any, text: str) -> None:
 
 
 def _raw(node: nodes.Element, parent: Any) -> None:
-    """HTML that the author wrote is read as such; raw text of other kinds is not shown on a page."""
+    """Read raw HTML as HTML; raw text of other formats is not shown on a page."""
     if "html" not in node.get("format", "").split():
         return
     try:

@@ -1,4 +1,7 @@
-"""Splitting text into sentences, in the language of the document."""
+"""The language of a document, and the division of its text into sentences.
+
+``document_language`` decides the language, and ``split_sentences`` finds the sentences.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ LABEL_ALONE = re.compile(
 
 
 def detect_language(text: str) -> str:
-    """ISO 639-1 code of the language of a text; ``en`` if there is too little text, or nobody can tell.
+    """Return the ISO 639-1 code of a text's language; ``en`` if the text is too short or the language unclear.
 
     Plain English is recognised by its most common words, since loading the identifier takes half a second.
     """
@@ -57,7 +60,7 @@ def detect_language(text: str) -> str:
 
 
 def document_language(declared: str | None, text: str) -> str:
-    """ISO 639-1 code of a document's language, given what it declares (see ``language_code``).
+    """Return the ISO 639-1 code of a document's language, given its declared language (see ``language_code``).
 
     A declaration often comes from the page's template: if it says English and the text is in another language, or the
     reverse, and there is enough text, the text decides.
@@ -72,7 +75,7 @@ def document_language(declared: str | None, text: str) -> str:
 
 
 def _identify(text: str) -> str:
-    """Return the language of ISO 639-1 that is surely that of a text; ``en`` if none is.
+    """Return the ISO 639-1 language that a text is surely in; ``en`` if there is none.
 
     The identifier knows 40 more, such as Nigerian Pidgin, and takes titles and names in plain English for them.
     """
@@ -90,7 +93,7 @@ def language_code(declared: str) -> str | None:
 
 
 def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """Offsets (start, end) of the sentences of a block of text, without the white space around them.
+    """Return the offsets (start, end) of the sentences of a block of text, without the white space around them.
 
     The splitter takes quadratic time on some texts (quotation marks that only open), so it gets ``WINDOW`` characters
     at a time, beginning with the sentence at the end of the previous window. A longer sentence is split.
@@ -136,7 +139,7 @@ def is_label(text: str) -> bool:
 
 
 def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> list[tuple[int, int]]:
-    """Join what is split after "Fig." and the like, or after the label of a figure.
+    """Join sentences that were split after "Fig." and the like, or after the label of a figure.
 
     A label goes with the sentence behind it in a text that begins with one ("Fig. 268. The fly."), else with the
     sentence before it, which it belongs to ("It has two wings. Fig. 268.").
@@ -160,7 +163,7 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
 
 
 def _numbers_joined(text: str, spans: list[tuple[int, int]], abbreviated: re.Pattern[str]) -> str:
-    """Return the first sentence, with its number where the splitter took that for the next sentence."""
+    """Return the first sentence, joined with its number if the splitter took the number for the next sentence."""
     first = text[slice(*spans[0])]
     both = len(spans) > 1 and abbreviated.search(first)
     return text[spans[0][0] : spans[1][1]] if both else first

@@ -1,4 +1,4 @@
-"""How documents are read: every choice a user has, with its default."""
+"""The settings of reading: every choice that a user has, with its default."""
 
 from __future__ import annotations
 

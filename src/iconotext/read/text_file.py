@@ -1,4 +1,7 @@
-"""Text files: bytes → str, whatever the encoding."""
+"""Text files: their encoding, and the files that they include.
+
+``decode_text`` decodes a file, and ``Includes`` finds included files.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +33,12 @@ LEGACY = "cp1252 cp1251 koi8_r cp1253 cp1255 cp1256 shift_jis euc_jp gb18030 big
 
 
 def decode_text(path: Path, *, html: bool = False) -> str:
-    """Return the text of a file; see ``decode_bytes``."""
+    """Decode a text file; see ``decode_bytes``."""
     return decode_bytes(path.read_bytes(), str(path), html=html)
 
 
 def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
-    """Return a text in the encoding that ``text_encoding`` tells.
+    """Decode bytes with the encoding of ``text_encoding``.
 
     Raises:
         DocumentError: There is no text in it in any encoding; the message begins with ``name``.
@@ -45,7 +48,7 @@ def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
 
 
 def text_encoding(data: bytes, name: str, *, html: bool = False) -> str:
-    """Return the encoding by the byte order mark, what the HTML declares, UTF-8, else a detected one.
+    """Return the encoding: that of the byte order mark, else of the HTML declaration, else UTF-8, else a detected one.
 
     Raises:
         DocumentError: There is no text in it in any encoding; the message begins with ``name``.
@@ -98,7 +101,7 @@ class Includes:
         self.unread: list[str] = []
 
     def text(self, name: str, including: Path) -> tuple[Path, str] | None:
-        """Return the file of a name and its text; None if it was included before, or cannot be read (see ``unread``).
+        """Return an included file and its text; None if it was included before, or cannot be read (see ``unread``).
 
         Args:
             name: As in the document, relative to the folder of the including file; a name that begins with ``/`` is

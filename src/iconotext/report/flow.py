@@ -24,7 +24,7 @@ _WORD = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\\s\u2e80-\u9fff
 
 
 def document_text(document: Document) -> tuple[str, list[Span]]:
-    """Join all sentences in reading order, with blank lines between blocks; return their positions, too, in characters."""
+    """Join all sentences in reading order, with blank lines between blocks; return also their offsets in characters."""
     parts: list[str] = []
     spans: list[Span] = []
     length = 0

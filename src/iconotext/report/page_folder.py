@@ -359,12 +359,7 @@ class PageFolder:
                 yield _Asked(file, document, page, origin, beside.submit(embed_shown, document))
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
-        """Remove the pages of deleted documents, write the index and the list of problems; return the number of removed
-        pages.
-
-        A document is deleted if its file is gone, or if it is in one of the ``folders`` of this run and was not among
-        its documents. A document that lost its last picture loses its page, too. Pages that somebody changed stay as
-        files.
+        """Remove the pages of deleted documents, write the index and the list of problems; return how many went.
 
         Raises:
             OutputError: Something cannot be written.

@@ -61,7 +61,7 @@ def promise_lines(promises: Iterable[Promise], pictures: int | None = None) -> l
 
 
 def strongest_promise(promises: Iterable[Promise], pictures: int | None = None) -> str | None:
-    """Return a short text about the strongest claim that some picture passed; None without any. See ``promise_lines``."""
+    """Return a short text about the strongest claim that a picture passed; None without any. See ``promise_lines``."""
     kept = [promise for promise in promises if promise.kept]
     return _said(kept[-1], pictures) if kept else None
 

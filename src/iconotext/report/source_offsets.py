@@ -127,8 +127,7 @@ def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[
 
 
 def _places(plain: str, keys: Sequence[str]) -> list[int | None]:
-    """Return the begin of each key: the long ones in order, then the short ones, each as near before the next as
-    possible.
+    """Return the begin of each key: the long ones in order, then the short ones, each as near before the next one.
 
     Headings are also in a table of contents, so short keys are searched backwards.
     """

@@ -1,4 +1,7 @@
-"""Run pandoc: a document of one of its formats → HTML and what is not in it, within bounds of time, memory, files."""
+"""The call of pandoc, within bounds of time, memory and files, and the corrections of its HTML.
+
+``to_html`` runs pandoc on a document, and ``mend`` corrects the page that it made.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ MAX_TARGETS = 50
 
 
 def mend(tree: Element, format_: str) -> str | None:
-    """Change pandoc's page in place; returns the title of the document, None where it has none."""
+    """Correct pandoc's page in place; return the title of the document, None without one."""
     title = _title(tree)
     for link in list(tree.iter("a")):
         if {"footnote-ref", "footnote-back"} & set((link.get("class") or "").split()):
@@ -57,7 +60,7 @@ def mend(tree: Element, format_: str) -> str | None:
 
 
 def _close_gaps(tree: Element) -> None:
-    """Take out citations, which have no words here, with the space that leads from the text to each."""
+    """Remove citations, which have no words here, with the space before each."""
     for span in list(tree.iter("span")):
         if span.get("class") != "citation" or span.text or len(span):
             continue
@@ -74,7 +77,7 @@ def _without_gap(text: str | None, after: str | None) -> str | None:
 
 
 def _title(tree: Element) -> str | None:
-    """Return the title; authors and dates, which stand below it and are no text, are removed."""
+    """Return the title; remove authors and dates, which stand below it and are not part of the text."""
     header = tree.find(".//header[@id='title-block-header']")
     if header is None:
         return None
@@ -89,7 +92,7 @@ def _title(tree: Element) -> str | None:
 
 
 def _own_alt(image: Element) -> None:
-    """Org has the alternative text at the figure; "image" is pandoc's word for a picture without any."""
+    """Correct the alternative text: Org has it at the figure, and pandoc writes "image" for a picture without any."""
     if image.get("alt") == "image":
         del image.attrib["alt"]
     figure = image.getparent()
@@ -113,7 +116,7 @@ def _said(element: Element) -> str:
 
 
 def _to_labels(link: Element, kinds: dict[str, str], captions: dict[str, str], *, number_only: bool) -> None:
-    """Let a reference show what ``fill_references`` finds for its label; one to several becomes a link to each.
+    """Let each reference show the text that ``fill_references`` finds; one to several labels becomes a link to each.
 
     Args:
         kinds: The element that each label is at.
@@ -186,9 +189,9 @@ class RefusedError(DocumentError):
     """pandoc cannot read a document.
 
     Attributes:
-        line: Where it stopped, from 1; 0 if it does not say.
-        column: The same in that line.
-        reason: Its words, in one line.
+        line: The line at which it stopped, from 1; 0 if it does not say.
+        column: The column in that line.
+        reason: Its message, in one line.
     """
 
     def __init__(self, message: str, *, line: int = 0, column: int = 0, reason: str = "") -> None:
@@ -207,7 +210,7 @@ def to_html(
 ) -> tuple[str, tuple[str, ...]]:
     """Let pandoc make an HTML page of a document.
 
-    Nothing is fetched, and no file is read but ``includes``: pandoc runs in its sandbox.
+    Nothing is fetched, and pandoc can read no files but ``includes``: it runs in its sandbox.
 
     Args:
         format_: One of ``NAMES``.
@@ -312,13 +315,13 @@ def _too_much(seconds: int) -> HostileDocumentError:
 
 
 def _reason(message: str) -> str:
-    """Return what pandoc says in the end, in one line of at most 200 characters."""
+    """Return the last message of pandoc, in one line of at most 200 characters."""
     lines = [line.strip() for line in message.splitlines() if line.strip(" ^") and "CallStack" not in line]
     return " ".join(lines)[:200] or "it gives no reason"
 
 
 def _left_out(messages: Sequence[str]) -> tuple[str, ...]:
-    """Return what a user should know of pandoc's messages, each once, the first ones of many."""
+    """Return the messages of pandoc that matter to a user, each once, the first ones of many."""
     found: dict[str, None] = {}
     for message in messages:
         line = " ".join(message.split())

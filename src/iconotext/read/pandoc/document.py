@@ -1,4 +1,7 @@
-"""A document of one of pandoc's formats, as one flow."""
+"""The reading of a document in one of pandoc's formats, as one flow.
+
+``read_pandoc`` reads it: ``prepared`` adapts the text to pandoc, and LaTeX is repaired if pandoc refuses it.
+"""
 
 from __future__ import annotations
 
@@ -76,13 +79,13 @@ GRAPHICS_PATH = re.compile(r"\\graphicspath\s{0,9}\{((?:\s{0,9}\{[^{}]{0,400}\})
 
 
 def prepared(text: str, format_: str) -> str:
-    """Return a text in the words of its format that pandoc knows. Lines may get other numbers."""
+    """Rewrite the parts of a text that pandoc does not know in its format. Line numbers may change."""
     change = CHANGES.get(format_)
     return text if change is None else change(text)
 
 
 def check_bounds(text: str, format_: str) -> None:
-    """Refuse a text that pandoc would take minutes for.
+    """Refuse a text that takes pandoc minutes.
 
     Raises:
         HostileDocumentError: It is nested too deeply, or has too many headings.
@@ -98,12 +101,12 @@ def check_bounds(text: str, format_: str) -> None:
 
 
 def _org(text: str) -> str:
-    """References of LaTeX and of org-ref, which pandoc drops or leaves as text, become links of Org."""
+    """Turn references of LaTeX and of org-ref, which pandoc drops or leaves as text, into links of Org."""
     return ORG_REFERENCE.sub(lambda found: f"[[{found[1] or found[2]}]]", text)
 
 
 def _mediawiki(text: str) -> str:
-    """Return a gallery, which pandoc takes for a link, becomes its pictures."""
+    """Replace a gallery, which pandoc takes for a link, by its pictures."""
     lines, gallery = [], False
     for line in text.split("\n"):
         if "gallery" in line and ("<gallery" in line or "</gallery" in line):
@@ -115,7 +118,7 @@ def _mediawiki(text: str) -> str:
 
 
 def _jats(text: str) -> str:
-    """Labels go into their captions, alternative texts to their pictures; of alternative pictures one stays."""
+    """Move labels into their captions and alternative texts to their pictures; of alternative pictures one stays."""
     root = parse_xml(XML_DECLARATION.sub("", text).encode(), "the text")
     for figure in root.iter("{*}fig"):
         pictures = list(figure.iter("{*}graphic"))
@@ -143,14 +146,14 @@ CHANGES: dict[str, Callable[[str], str]] = {
 
 
 def graphics_folders(text: str) -> tuple[str, ...]:
-    r"""The folders in which ``\includegraphics`` looks, each ending in ``/``; the document's own is not among them."""
+    r"""Return the folders in which ``\includegraphics`` looks, each ending in ``/``, but not the document's folder."""
     found = GRAPHICS_PATH.search(text)
     folders = re.findall(r"\{([^{}]*)\}", found[1]) if found else []
     return tuple(folder.strip().rstrip("/") + "/" for folder in folders if folder.strip().strip("./"))
 
 
 def included_files(text: str, format_: str, document: Path, settings: ReadSettings) -> list[str]:
-    """Return the names of the files that a document takes in and those that they take in, relative to its folder.
+    """Return the names of all included files, directly or by other files, relative to the document's folder.
 
     They lie in that folder or below: pandoc's sandbox knows no others.
     """
@@ -208,7 +211,7 @@ def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Read LaTeX with pandoc; what pandoc refuses is repaired or taken out, or the document is read without pandoc."""
+    """Read LaTeX with pandoc: repair or remove parts that pandoc refuses, or in the end read without pandoc."""
     taken_in = path not in settings.origins  # what comes from the web takes in nothing of this machine
     source = join_files(decode_text(path, html=True), path, settings, take_in=taken_in)
     check_bounds(source.text, "latex")
@@ -217,7 +220,7 @@ def _read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
-    """HTML of a LaTeX document, and what was changed or left out, a line each."""
+    """Return the HTML of a LaTeX document, and a line for each change or omission."""
     text, told = source.text, list[str]()
     end = time.monotonic() + convert.MAX_SECONDS
     for attempt in range(MAX_ATTEMPTS):
@@ -246,7 +249,7 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
 
 
 def _place(source: Source, found: re.Match[str]) -> str:
-    """Return a place as pandoc names it, as the place in its file."""
+    """Return a message of pandoc with the place in its file instead of the place in the joined text."""
     file, number = source.places[min(max(int(found["line"]) - 1, 1), len(source.places)) - 1]
     there = f"{file} line {number}" if file else f"line {number} column {found['column']}"
     return found[0].replace(f"line {found['line']} column {found['column']}", there)
@@ -275,7 +278,7 @@ def _flow(
 
 
 def _image(image: FlowImage, media: Path | None, folders: tuple[str, ...]) -> FlowImage:
-    """Return an image with its bytes where it lies in the document, else with all addresses that it may mean."""
+    """Return an image with its bytes if they are inside the document, else with all addresses that it may mean."""
     address = image.sources[0]
     if media is not None and Path(address).is_relative_to(media):
         name = Path(address).relative_to(media)

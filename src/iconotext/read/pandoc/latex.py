@@ -1,6 +1,8 @@
-"""What pandoc refuses in a LaTeX document, repaired or taken out.
+"""Repairs of LaTeX documents that pandoc refuses.
 
-Repairs never change the number of lines, so that a line of the text always has its file and its number there.
+``structural_repairs`` closes open braces and environments, ``refused_command`` removes a single command, and
+``repaired`` applies the changes. Repairs never change the number of lines, so that a line of the text always has its
+file and its number there.
 """
 
 from __future__ import annotations
@@ -54,10 +56,11 @@ class Repair:
     """One change to a text.
 
     Attributes:
-        start: Where the replaced text begins, and ``end`` where it ends.
-        text: What stands there now.
-        at: What is to blame: a position in the text.
-        words: What it is, and what was done.
+        start: Beginning of the replaced text.
+        end: End of the replaced text.
+        text: The new text.
+        at: The position of the error in the text.
+        words: The error and its repair, in words.
     """
 
     start: int
@@ -68,16 +71,16 @@ class Repair:
 
 
 def structural_repairs(text: str) -> list[Repair]:
-    """Return what is opened and never closed, or closed and never opened, each with the change that mends it.
+    """Return a repair for each element that is opened and never closed, or closed and never opened.
 
-    Braces, formulas, environments and verbatim text are followed, and definitions that lack a part are taken out.
+    The elements are braces, formulas, environments and verbatim text; definitions that lack a part are removed.
     """
     return list(_Structure(text).repairs())
 
 
 @dataclass(slots=True)
 class _Open:
-    """A brace, formula or environment that is open: its mark or name, its place, and whether it is of a definition."""
+    """An open brace, formula or environment: its mark or name, its place, and whether it belongs to a definition."""
 
     mark: str
     start: int
@@ -224,9 +227,10 @@ class _Structure:
 
 
 def refused_command(text: str, line: int, column: int) -> Repair | None:
-    """The command or environment at a place that pandoc refuses, taken out; None if there is nothing at that place.
+    """Return a repair that removes the command or environment at a place that pandoc refuses.
 
-    It is the last command that begins before the place and goes on to it, with its arguments; else the line.
+    It is the last command that begins before the place and goes on to it, with its arguments; else the line. None if
+    there is nothing at that place.
     """
     starts = [0, *accumulate(len(each) + 1 for each in text.split("\n"))]
     if not 1 <= line < len(starts):
@@ -268,7 +272,7 @@ def _taken_out(text: str, start: int, end: int) -> Repair:
 
 
 def repaired(text: str, repairs: list[Repair]) -> str:
-    """Return a text with changes made to it, whose number of lines stays."""
+    """Apply changes to a text; its number of lines stays the same."""
     parts: list[str] = []
     end = 0
     for repair in sorted(repairs, key=lambda each: each.start):
@@ -280,7 +284,7 @@ def repaired(text: str, repairs: list[Repair]) -> str:
 
 
 def blamed(text: str, at: int) -> tuple[int, str]:
-    """Return the number of the line of a position, and what stands there, shortened."""
+    """Return the line number of a position, and the shortened text there."""
     line = text.count("\n", 0, at) + 1
     return line, shortened(" ".join(text[at : _line_end(text, at)].split()), SHOWN)
 

@@ -1,4 +1,4 @@
-"""The source of a LaTeX document: its files joined to one text, of which each line has its file and its number."""
+"""The source of a LaTeX document: its files joined to one text, in which each line has its file and its number."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BODY = re.compile(r"\\begin\s{0,9}\{document\}(.*?)(?:\\end\s{0,9}\{document\}|\
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A LaTeX document with all files that it takes in.
+    """A LaTeX document with all files that it includes.
 
     Attributes:
         places: For each line its file, relative to the document's folder ("" is the document itself), and its number.
-        unread: Files that are not taken in where the document says so, a line each.
+        unread: Files that could not be included, a line each.
     """
 
     text: str
@@ -33,7 +33,7 @@ class Source:
 
 
 def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bool = True) -> Source:
-    """Return a document with the files that it takes in, each where it is named, without lines that are comments.
+    """Join a document with its included files, each in its place, without lines that are comments.
 
     Args:
         take_in: Whether files may be taken in at all. They lie in the document's folder or below.

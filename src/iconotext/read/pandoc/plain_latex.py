@@ -87,7 +87,7 @@ MAX_DEPTH = 20
 
 
 def plain_html(text: str) -> str:
-    """Return the HTML of a LaTeX document, whatever is wrong with it."""
+    """Return the HTML of a LaTeX document; any text is accepted."""
     titled = re.search(r"\\title\s{0,9}(?:\[[^\]]{0,400}\])?\s{0,9}(?=\{)", text)
     body = BODY.search(text)
     writer = _Writer()
@@ -100,7 +100,7 @@ def plain_html(text: str) -> str:
 
 
 def _group(text: str, at: int) -> tuple[str, int]:
-    """What stands in the braces at a position, and where it ends; a brace that stays open ends with its paragraph."""
+    """Return the content of the braces at a position, and their end; an open brace ends with its paragraph."""
     if not text.startswith("{", at):
         return "", at
     depth = 0
@@ -114,7 +114,7 @@ def _group(text: str, at: int) -> tuple[str, int]:
 
 
 def _options(text: str, at: int) -> int:
-    """Return where the options in brackets end that begin at a position, if any do."""
+    """Return the end of the options in brackets at a position; the position itself without any."""
     found = re.compile(r"\s{0,9}\[(?:[^\]{}]|\{[^{}]{0,1000}\}){0,1000}\]").match(text, at)
     return found.end() if found else at
 
@@ -127,7 +127,7 @@ def _inline(text: str, depth: int = 0) -> str:
 
 
 class _Writer:
-    """Goes through a text and collects its blocks as HTML.
+    """A pass through a text that collects its blocks as HTML.
 
     Attributes:
         blocks: The finished blocks.
@@ -175,7 +175,7 @@ class _Writer:
             self.blocks.append(f"{opening}{html}{closing}")
 
     def token(self, token: re.Match[str], text: str) -> int:
-        """Read a token; returns where the text goes on."""
+        """Read a token; return the position after it."""
         kind, at = token.lastgroup, token.end()
         if kind == "begin":
             return self.begin(token["begin"], text, at)
@@ -255,7 +255,7 @@ class _Writer:
             self.close()
 
     def end_figure(self) -> None:
-        """Write the figure that is open; what else stands in it becomes a paragraph behind it."""
+        """Write the open figure; its other content becomes a paragraph after it."""
         if self.images or self.captions:
             name = f' id="{self.labels[0]}"' if self.labels else ""
             caption = f"<figcaption>{' '.join(self.captions)}</figcaption>" if self.captions else ""
@@ -304,7 +304,7 @@ class _Writer:
         return end
 
     def definition(self, text: str, at: int) -> int:
-        """Pass over a definition: its name, its parameters, its body."""
+        """Skip a definition: its name, its parameters, its body."""
         named = re.compile(r"\*?\s{0,9}(?:\{[^{}]{0,100}\}|\\(?:[a-zA-Z@]{1,100}|.))[^{}\n]{0,200}").match(text, at)
         return at if named is None else _group(text, named.end())[1]
 

@@ -1,4 +1,7 @@
-"""Finds the columns and tables of a page, and so the reading order of its lines and images."""
+"""The columns and tables of a page, and so the reading order of its lines and images.
+
+``columns`` divides a page.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ class Column:
 
 
 def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
-    """Return the lines and images of a page, divided into columns, in reading order."""
+    """Divide the lines and images of a page into columns, in reading order."""
     gutter = _gutter(items) if depth < 3 else None
     if gutter is None:
         return _rows(items)
@@ -139,7 +142,7 @@ def _fills(items: list[Line | PageImage], left: float, right: float) -> bool:
 
 
 def _rows(items: list[Line | PageImage]) -> list[Column]:
-    """Return one column from top to bottom; the tables in it are read cell by cell."""
+    """Order one column from top to bottom; the tables in it are read cell by cell."""
     ordered = sorted(items, key=lambda item: (item.box[1], item.box[0]))
     rows: list[list[Line | PageImage]] = []
     for item in ordered:

@@ -1,4 +1,4 @@
-"""Reads a PDF file with pdfium: its pages one after the other, its title and language.
+"""The reading of a PDF file with pdfium: its pages one after the other, its title and language.
 
 Drawings of lines and curves (plots, diagrams) are no embedded images, and are not found.
 """
@@ -33,7 +33,7 @@ FILE_NAME = re.compile(
 
 
 def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
-    """Return a PDF, as one flow. Running headers and footers, page numbers and text along the edges are left out."""
+    """Read a PDF, as one flow, without running headers and footers, page numbers and text along the edges."""
     with _open_pdf(path) as document:
         pages = list(_pages(document, path, settings))
         title, language = _title(document), language_code(_language(document))
@@ -41,7 +41,7 @@ def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
 
 
 def _without_text(pages: list[Page]) -> tuple[str, ...]:
-    """Return the line about characters that are drawn, but of which the file does not say which they are."""
+    """Return the message about characters that are drawn but have no text in the file; () without any."""
     lost = sum(page.lost for page in pages)
     if not lost:
         return ()

@@ -51,7 +51,7 @@ class PageImage:
 
 @dataclass(slots=True)
 class _Seen:
-    """The results for images with the same data, by their looks: masks, which pdfium does not show, may differ."""
+    """The results for images with the same data, one for each look: masks, which pdfium does not show, may differ."""
 
     looks: int = 0
     results: dict[bytes, tuple[bytes | None, str | None]] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class ImageDecoder:
         self._looked = 0
 
     def contents(self, image: Handle, transform: Transform) -> tuple[bytes | None, str | None]:
-        """A picture's bytes (the JPEG in the file if it is shown unchanged, else as drawn), or why there are none.
+        """Return a picture's bytes (the JPEG of the file if it is shown unchanged, else as drawn), or why it has none.
 
         Args:
             transform: From the image's coordinates to the shown page.
@@ -101,7 +101,7 @@ class ImageDecoder:
 
 
 def read_images(page: Handle, number: int, transform: Transform, decoder: ImageDecoder) -> list[PageImage]:
-    """Return the images of a page, in the order of the file; strips of one image are joined.
+    """Read the images of a page, in the order of the file; strips of one image are joined.
 
     Args:
         transform: From the page's coordinates to the shown page.
@@ -141,7 +141,7 @@ class _PageImages:
         return shown
 
     def images(self, parent: Handle, transform: Transform, depth: int) -> Iterator[tuple[Handle, Transform]]:
-        """Image objects with their transforms to the shown page; forms may hold forms, even themselves."""
+        """Yield image objects with their transforms to the shown page; forms may contain forms, even themselves."""
         count, get = (
             (raw.FPDFFormObj_CountObjects, raw.FPDFFormObj_GetObject)
             if depth
@@ -178,7 +178,7 @@ class _PageImages:
         return PageImage(image, box, hash(file) if file is not None else None)
 
     def region(self, box: Box, scale: float) -> tuple[bytes | None, str | None]:
-        """Return a part of the page, as shown."""
+        """Draw a part of the page."""
         left, top, right, bottom = box
         scale = min(scale, math.sqrt(MAX_DRAWN / max((right - left) * (bottom - top), 1.0)), 8.0)
         try:
@@ -189,7 +189,7 @@ class _PageImages:
 
 
 def _identity(image: Handle, transform: Transform) -> Hashable:
-    """Return a key that is equal for images with the same data that are turned and stretched alike; only masks may still differ."""
+    """Return a key that is equal for images with the same data, turned and stretched alike; their masks may differ."""
     data = memoryview(image.get_data())
     filters, colours = image.get_filters(), image.get_metadata()
     own = image.get_matrix().get()
@@ -267,7 +267,7 @@ def _area(box: Box) -> float:
 
 
 def _slices(objects: list[tuple[Handle, Box, Transform]]) -> list[list[int]]:
-    """Groups of images that are strips or tiles of one: adjacent, and of equal width or height."""
+    """Group images that are strips or tiles of one: adjacent, and of equal width or height."""
     group_of = list(range(len(objects)))
     for number, (image, box, _) in enumerate(objects):
         for other in range(number):
@@ -282,7 +282,7 @@ def _slices(objects: list[tuple[Handle, Box, Transform]]) -> list[list[int]]:
 
 
 def _flush(one: Box, other: Box) -> int | None:
-    """0 if one image is directly above the other, 1 if they are side by side, else None."""
+    """Return 0 if one image is directly above the other, 1 if they are side by side, else None."""
     for axis in (0, 1):
         sides = abs(one[axis] - other[axis]) < 1 and abs(one[axis + 2] - other[axis + 2]) < 1
         across = 1 - axis

@@ -1,4 +1,7 @@
-"""From lines and images on pages to blocks: columns, paragraphs, headings, captions, without running headers."""
+"""The layout of a PDF: lines and images become blocks, with columns, paragraphs, headings and captions.
+
+``lay_out`` does all steps. It first removes running headers, footers and code, and marks repeated images.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +165,7 @@ def mark_links(pages: Sequence[Page]) -> None:
 
 
 def _led_to(place: Place, pages: dict[int, Page]) -> PageImage | None:
-    """Return the image that a link leads to: the one whose top, or whose caption, is at the place."""
+    """Return the target image of a link: the one whose top, or whose caption, is at the place."""
     page = pages.get(place.page)
     if page is None or place.height is None or not page.images:
         return None
@@ -242,7 +245,7 @@ def _is_set_as_caption(text: Text, figure: Figure, body: float, left: float) -> 
 
 
 def _grouped(parts: list[Text | Figure]) -> list[Text | Figure]:
-    """Pictures side by side or on top of each other, with one caption after the last of them, are one figure."""
+    """Join pictures side by side or above each other, with one caption after the last of them, to one figure."""
     grouped: list[Text | Figure] = []
     for part in parts:
         last = grouped[-1] if grouped else None

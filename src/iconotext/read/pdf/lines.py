@@ -1,4 +1,7 @@
-"""The lines of text on a page of a PDF, with their places and what they are set in."""
+"""The lines of text on a page of a PDF, with their places and fonts.
+
+``read_lines`` reads them; ``page_transform`` converts places on a page to places as shown.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ Transform = tuple[float, float, float, float, float, float]
 
 
 def page_transform(page: Handle) -> Transform:
-    """From the page's own space (any origin, y upwards, before its rotation) to points from the top left as shown."""
+    """Return the transform from the page's space (any origin, y upwards, unrotated) to points as shown.
+
+    The points count from the top left of the page.
+    """
     width, height = page.get_size()
     scale = 1000  # pdfium answers in whole pixels
     x, y = ctypes.c_int(), ctypes.c_int()
@@ -35,13 +41,13 @@ def page_transform(page: Handle) -> Transform:
 
 
 def transformed_point(transform: Transform, x: float, y: float) -> tuple[float, float]:
-    """Return where a point of the page's own space is shown."""
+    """Convert a point of the page's own space to its place as shown."""
     a, b, c, d, e, f = transform
     return a * x + c * y + e, b * x + d * y + f
 
 
 def transformed_box(transform: Transform, left: float, bottom: float, right: float, top: float) -> Box:
-    """Return where a box of the page's own space is shown."""
+    """Convert a box of the page's own space to its place as shown."""
     corners = [transformed_point(transform, x, y) for x in (left, right) for y in (bottom, top)]
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
     return min(xs), min(ys), max(xs), max(ys)
@@ -66,14 +72,14 @@ def bounding_box(boxes: Sequence[Box]) -> Box:
 
 
 def distance(one: Box, other: Box) -> float:
-    """Return how far apart two boxes are, across and down together; 0 where they touch."""
+    """Return the distance of two boxes, across and down together; 0 if they touch."""
     across = max(one[0] - other[2], other[0] - one[2], 0.0)
     down = max(one[1] - other[3], other[1] - one[3], 0.0)
     return across + down
 
 
 def overlap(one: Box, other: Box) -> float:
-    """Return how much two boxes overlap from left to right; negative where there is a gap."""
+    """Return the overlap of two boxes from left to right; negative if there is a gap."""
     return min(one[2], other[2]) - max(one[0], other[0])
 
 
@@ -107,10 +113,10 @@ ITALIC_NAME = re.compile(r"italic|oblique|cmti|[-,]it\b|slanted", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Word:
-    """A word and where it begins and ends.
+    """A word, with its begin and end.
 
     Attributes:
-        target: Where a link on it leads within the document.
+        target: The place in the document to which a link on it leads.
     """
 
     text: str
@@ -140,7 +146,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        """Its words, with a space between each two."""
+        """The words, with a space between each two."""
         return " ".join(word.text for word in self.words)
 
 
@@ -185,7 +191,7 @@ class _OpenLine:
 
 
 def read_lines(text: Handle, transform: Transform, width: float, height: float) -> tuple[list[Line], int]:
-    """Return lines of a page, in the order of the file, and the number of characters in them that have no text."""
+    """Read the lines of a page, in the order of the file; return also the number of characters without text in them."""
     count = min(raw.FPDFText_CountChars(text), MAX_CHARACTERS)
     rectangle, matrix = raw.FS_RECTF(), raw.FS_MATRIX()
     x, y = ctypes.c_double(), ctypes.c_double()
@@ -238,7 +244,7 @@ def _is_unknown(text: Handle, index: int) -> bool:
 
 
 def _spell_out(words: list[Word]) -> int:
-    """Give the words of a page their ligatures in letters; returns the number of characters that stay without text.
+    """Spell out the ligatures in the words of a page; return the number of characters that stay without text.
 
     Such a character becomes ``LOST`` in a word; on its own (a bullet, a sign of a formula) it is left out.
     """
@@ -259,7 +265,7 @@ def _spell_out(words: list[Word]) -> int:
 
 
 def _by_code(sign: re.Match[str]) -> str:
-    """Return what the code of a character says that has no text, if it is a sign: bullets often have none."""
+    """Return the sign with the code of a character that has no text; "" below A0 (hex). Bullets often have no text."""
     code = ord(sign[0]) - UNKNOWN
     return chr(code) if code >= 0xA0 else ""
 
@@ -289,7 +295,7 @@ def _finished(text: Handle, line: _OpenLine) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Font:
-    """What a letter is set in; the size in points as shown."""
+    """The font of a letter; its size in points as shown."""
 
     size: float
     bold: bool

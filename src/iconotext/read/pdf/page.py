@@ -1,4 +1,4 @@
-"""A page of a PDF as pdfium shows it: lines of text with their places, images with theirs, links within the file."""
+"""A page of a PDF as pdfium shows it: lines of text and images with their places, and links within the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iconotext.read.pdf.lines import Box, Handle, Line, Transform, page_transfor
 
 @dataclass(slots=True)
 class Place:
-    """Where a link leads: a page, from 1, and the height on it in points from its foot, None for all of the page."""
+    """The target of a link: a page, from 1, and the height on it in points from its foot; None for the whole page."""
 
     page: int
     height: float | None
@@ -27,7 +27,7 @@ class Page:
     Attributes:
         width: As shown, in points.
         height: As shown, in points.
-        links: (place on this page, where it leads).
+        links: (place on this page, target).
         lost: Number of characters in its words that have no text.
     """
 
@@ -41,7 +41,7 @@ class Page:
 
 
 def read_page(document: Handle, index: int, decoder: ImageDecoder) -> Page:
-    """Read one page; ``pdfium.PdfiumError`` where it cannot be loaded."""
+    """Read one page; it raises ``pdfium.PdfiumError`` if the page cannot be loaded."""
     page = document[index]
     try:
         transform = page_transform(page)
@@ -78,7 +78,7 @@ def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tup
 
 
 def _destination_height(destination: Handle) -> float | None:
-    """Return how high the place is in the space of its page, from below; None for a whole page."""
+    """Return the height of the place in the space of its page, from below; None for a whole page."""
     has = [ctypes.c_int() for _ in range(3)]
     values = [ctypes.c_float() for _ in range(3)]
     found = raw.FPDFDest_GetLocationInPage(destination, *has, *values)

@@ -1,4 +1,7 @@
-"""Lines of a column → paragraphs: where one begins, what it is, and how its words go on from line to line."""
+"""Lines of a column → paragraphs: their beginnings, their kinds, and the joining of their lines.
+
+``begins`` finds the beginning of a paragraph, ``classify`` its kind, and ``text_block`` joins its lines to a text.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +49,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How the document hyphenates: whether a hyphen breaks a word or belongs to it.
+    """The hyphenation of a document: whether a hyphen breaks a word or belongs to it.
 
     Attributes:
-        whole: Words that stand in the document unbroken, in lower case.
+        whole: Words that the document also has unbroken, in lower case.
         broken: Whether the document breaks words at all.
     """
 
@@ -58,7 +61,7 @@ class Words:
 
 
 def body_size(pages: Iterable[Page]) -> float:
-    """Size of the letters in which most of the text is set; 0 without text."""
+    """Return the size of the letters of most of the text; 0 without text."""
     sizes: Counter[float] = Counter()
     for page in pages:
         for line in page.lines:
@@ -91,7 +94,7 @@ def line_pitch(page: Page) -> float | None:
 
 
 class Limits:
-    """How far to the right the lines of a column may go."""
+    """The right edges of the lines of a column."""
 
     def __init__(self, column: Column) -> None:
         self.lines = [item for item in column.items if isinstance(item, Line)]
@@ -100,17 +103,17 @@ class Limits:
         self.right = max((line.box[2] for line in self.lines), default=0.0)
 
     def of(self, line: Line) -> float:
-        """Return the right edge of what is set like this line: captions and quotations have a margin of their own."""
+        """Return the right edge of lines in the style of this one: captions and quotations have their own margins."""
         alike = [n.box[2] for n in self.lines if abs(n.box[0] - line.box[0]) < 3 and abs(n.size - line.size) < 0.5]
         return min(max(alike) if len(alike) > 1 else self.right, self.beside(line))
 
     def beside(self, line: Line) -> float:
-        """Return where the image begins around which the line runs; infinity for none."""
+        """Return the left edge of the image around which the line runs; infinity without one."""
         boxes = (box for box in self.images if box[1] < line.base < box[3] and box[0] > line.box[0] + line.size)
         return min((box[0] for box in boxes), default=float("inf"))
 
     def is_broken_off(self, line: Line) -> bool:
-        """Return whether a line ends so early that it is the author who ended it."""
+        """Return whether the author ended a line, since it ends so early."""
         return line.box[2] < self.left + 0.6 * (min(self.right, self.beside(line)) - self.left)
 
 
@@ -162,7 +165,7 @@ def _from_right(above: Line, below: Line) -> bool:
 
 
 def ends_early(line: Line, following: Line, right: float, *, spare: float = 0.5) -> bool:
-    """Return whether the next line's first word would have found room in this one, with some ems to spare."""
+    """Return whether the first word of the next line also fits into this one, with some ems to spare."""
     first = following.words[0]
     return line.box[2] + 0.35 * line.size + (first.right - first.left) < right - spare * line.size
 
@@ -192,7 +195,7 @@ def classify(text: Text, body: float, page: Page, *, table: bool, followed: bool
 
 
 def vocabulary(pages: Iterable[Page]) -> frozenset[str]:
-    """Return words that stand in the document unbroken."""
+    """Return the words that the document has unbroken."""
     found: set[str] = set()
     for page in pages:
         for line in page.lines:
@@ -201,14 +204,14 @@ def vocabulary(pages: Iterable[Page]) -> frozenset[str]:
 
 
 def hyphenates(pages: Iterable[Page]) -> bool:
-    """Return whether lines end with a hyphen more often than compounds alone would make them."""
+    """Return whether lines end with a hyphen more often than compounds alone explain."""
     endings = [line.words[-1].text for page in pages for line in page.lines]
     broken = sum(len(word) > 2 and word[-1] in "-‐" for word in endings)
     return broken > 2 and broken > 0.02 * len(endings)
 
 
 def text_block(text: Text, words: Words) -> Block:
-    """Return the text of a paragraph, words that end a line with a hyphen put together."""
+    """Make the block of a paragraph: words that a hyphen breaks at the end of a line are joined."""
     parts: list[str] = []
     targets: list[tuple[int, int, str]] = []
     length = 0
@@ -239,7 +242,10 @@ def text_block(text: Text, words: Words) -> Block:
 
 
 def _ending(word: str, following: str, words: Words) -> str | None:
-    """How a word at the end of a line goes on in the next: as it is, without its hyphen, or (None) not at all."""
+    """Return the part of a word at the end of a line that the next line continues.
+
+    It is the word itself, or the word without its hyphen; None if the next line does not continue it.
+    """
     if word.endswith("\u00ad"):
         return word.rstrip("\u00ad")
     if CJK.match(word[-1]) and CJK.match(following[0]):

@@ -70,7 +70,7 @@ class Answer:
 
 
 def fetch(address: str) -> bytes:
-    """Return the bytes at an ``http`` or ``https`` address.
+    """Fetch the bytes at an ``http`` or ``https`` address.
 
     Every host on the way is looked up once, all its addresses must be public, and the connection goes to the address
     that was checked, so that a name that resolves differently the second time has no effect.
@@ -122,7 +122,7 @@ def get(
     accept: str = "image/*",
     lookup: Lookup | None = None,
 ) -> Answer:
-    """Return a single request, without following redirects.
+    """Make a single request, without following redirects.
 
     Args:
         address: ``http`` or ``https``.

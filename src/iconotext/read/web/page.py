@@ -1,4 +1,4 @@
-"""Fetches documents from the web into a folder, where they are read like any other."""
+"""Documents on the web: ``fetch_page`` puts them into a folder, where they are read like all others."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Origin:
 
 
 def is_address(text: object) -> bool:
-    """Return whether a document is given as an address on the web."""
+    """Return whether the name of a document is an address on the web."""
     return isinstance(text, str) and ADDRESS.match(text) is not None
 
 

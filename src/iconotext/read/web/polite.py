@@ -1,4 +1,7 @@
-"""Makes many requests politely: with pauses for each host, and only what its robots.txt (RFC 9309) allows."""
+"""Many requests to web servers, with pauses for each host, and within its robots.txt (RFC 9309).
+
+``PoliteFetcher`` makes the requests; ``Pace`` makes each host's requests wait.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ KINDS = ("image/", "application/octet-stream", "binary/octet-stream")
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
-    """How to treat servers.
+    """The limits of requests to servers.
 
     Attributes:
         interval: Seconds between two requests to a host; its robots.txt may ask for more.
@@ -75,7 +78,7 @@ class Politeness:
         patience: Longest time in seconds that a host may ask us to wait; if it asks for more, we give up.
         max_bytes: Maximum size of an image.
         max_seconds: Time limit for a request.
-        robots: Whether robots.txt is obeyed; switch it off only for hosts of your own.
+        robots: Whether robots.txt is obeyed; switch it off only for your own hosts.
     """
 
     interval: float = 1.0
@@ -140,7 +143,7 @@ class PoliteFetcher:
         self._lock = threading.Lock()
 
     def fetch(self, address: str) -> bytes:
-        """Return the bytes of an image.
+        """Fetch the bytes of an image.
 
         Raises:
             UnreachableError: No answer, or a busy server, after all tries; the image may be available later.
@@ -153,7 +156,7 @@ class PoliteFetcher:
         return answer.body
 
     def follow(self, address: str, *, accept: str = "image/*") -> tuple[str, Answer]:
-        """Return the content at an address, and its address after all redirects.
+        """Fetch the content at an address; return also its address after all redirects.
 
         Raises:
             ImageError: As for ``fetch``, except for the content type.
@@ -175,7 +178,7 @@ class PoliteFetcher:
         raise ImageError(f"not fetched: more than {MAX_REDIRECTS} redirects")
 
     def _request(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
-        """Return the answer to a request, after several tries if necessary."""
+        """Make a request, several times if necessary, and return the answer."""
         politeness, host = self._politeness, _host(address)
         interval = max(politeness.interval, delay)
         if interval > politeness.patience:
@@ -250,7 +253,7 @@ def _site(address: str) -> str:
 
 
 def _seconds_to_wait(answer: Answer) -> float:
-    """Seconds that a busy server asks us to wait; 0 if it does not say."""
+    """Return the seconds that a busy server asks us to wait; 0 if it does not say."""
     value = (answer.headers.get("Retry-After") or "").strip()
     if value.isascii() and value.isdigit():
         return float(value)
