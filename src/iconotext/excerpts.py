@@ -52,7 +52,7 @@ class Excerpt(Quote):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a document says about one of its images.
+    """The context of an image: the sentences of a document about it.
 
     Attributes:
         document: Id of the document.

@@ -27,7 +27,7 @@ Part = TypeVar("Part")
 EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "text", "layout", "reference")
 
 Claim = Literal["document", "paragraph", "sentence"]
-"""What may be promised about a link: its picture belongs to the document; its paragraph, or its sentence, is right."""
+"""The claims of promises about a link: its picture belongs to the document; its paragraph or its sentence is right."""
 
 Required = Literal["document", "paragraph", "sentence", "none"]
 """Links that do not pass this claim are dropped; ``none`` drops no links."""

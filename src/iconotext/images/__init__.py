@@ -47,8 +47,8 @@ ALL_PIXELS, PIXELS_A_BYTE = 1_000_000_000, 200
 Photographs have up to 20 pixels a byte, drawings up to 200, and a picture that was made to take long has a thousand."""
 
 SLOW, SLOW_PIXELS = 3, 5_000_000
-"""How often a pixel of a slow format counts (TIFF, AVIF, HEIC, JPEG 2000), and pixels as which such a picture counts at
-least, since its header may understate them."""
+"""Weight of a pixel of a slow format (TIFF, AVIF, HEIC, JPEG 2000), and smallest number of pixels that such a picture
+counts as, since its header may understate them."""
 
 SMALL = 8
 """Up to this multiple of ``MIN_SIDE``, or of the side that the user chose, a picture with the name of an icon or a logo
@@ -75,7 +75,7 @@ _OF_SIZE = re.compile(
     r"(?=[-_. @]|$)|@[123]x",
     re.IGNORECASE,
 )
-"""Parts of file names that tell sizes of one picture apart."""
+"""Parts of file names that name the size of a picture."""
 
 Result = TypeVar("Result")
 

@@ -36,7 +36,7 @@ LUMA = np.array((66, 129, 25), np.int32)
 """Weights of red, green and blue, in 256ths: luminance of ITU-R BT.601 in television range."""
 
 DIGITS = 6
-"""Digits of a coefficient; what is smaller comes from rounding a flat picture."""
+"""Digits of a coefficient; smaller values come from rounding a flat picture."""
 
 
 WAVES = np.cos(np.pi / SIDE * np.outer(np.arange(1, 9), np.arange(SIDE) + 0.5)) * np.sqrt(2 / SIDE)

@@ -50,9 +50,9 @@ QUOTES = (
 ENTITY = re.compile(r"&amp;(#\d{1,7}|#x[\da-fA-F]{1,6}|[a-zA-Z]{2,20});")
 HELD = re.compile("\ue000(\\d{1,7})\ue001")
 MAX_VALUE = 4_000
-"""Characters of the value of an attribute, what is in it filled in."""
+"""Maximum number of characters of an attribute's value, with other attributes filled in."""
 MAX_FILLED = 16 * 2**20
-"""Characters that attributes add to a document."""
+"""Maximum number of characters that attributes add to a document."""
 KNOWN = {
     "nbsp": "\u00a0", "sp": " ", "empty": "", "zwsp": "\u200b", "apos": "'", "quot": '"', "lt": "<", "gt": ">",
     "amp": "&", "lsquo": "‘", "rsquo": "’", "ldquo": "“", "rdquo": "”", "deg": "°", "plus": "+", "startsb": "[",
@@ -60,7 +60,7 @@ KNOWN = {
     "cpp": "C++",
 }  # fmt: skip
 OURS = {"backend": "html5", "backend-html5": "", "basebackend-html": "", "outfilesuffix": ".html"}
-"""What a converter to HTML sets: conditions ask for it."""
+"""Attributes that a converter to HTML sets: conditions test them."""
 
 
 def parse_attributes(text: str) -> tuple[list[str], dict[str, str]]:
@@ -188,13 +188,13 @@ ANCHOR = re.compile(r"\[\[([^\[\],]{1,300})(?:,([^\]]{0,300}))?\]\][ \t]*+")
 CELL = re.compile(r"(?:(?<=\s)|^)(?:\d{1,4}(?:\.\d{1,4})?[+*]|\.\d{1,4}\+)?[<^>.]{0,4}([adehlmsv]?)\|", re.MULTILINE)
 
 CODE = ("-", ".", "/", "`")
-"""What the delimiters of code and comments begin with."""
+"""Beginnings of the delimiters of code and comments."""
 DRAWN = frozenset(
     "plantuml mermaid graphviz ditaa blockdiag seqdiag actdiag nwdiag erd vega vegalite tikz svgbob".split()
 )
 CODE_STYLES = frozenset("source listing literal stem latexmath asciimath comment pass".split())
 MAX_DEPTH = 30
-"""Blocks within blocks."""
+"""Maximum depth of blocks within blocks."""
 
 
 def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:

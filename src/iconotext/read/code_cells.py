@@ -19,7 +19,7 @@ ENGINES = frozenset(
     "r python julia ojs js bash sh sql stan rcpp dot mermaid octave perl ruby go scala node d3 css sass tikz asis cat "
     "block exec embed haskell fortran c cpp stata sas code-cell ipython ipython3".split()
 )
-"""What runs the code of a cell: the first word between the braces."""
+"""Languages that run the code of a cell: the first word between the braces."""
 
 _DOUBLE, _SINGLE = (rf"{mark}(?:[^{mark}\\]|\\.)*+(?:{mark}|\\?\Z)" for mark in "\"'")
 OPTION = re.compile(
@@ -36,7 +36,7 @@ MADE = ("fig-cap", "fig.cap", "fig-subcap", "fig.subcap")
 """Options that only a cell with a picture has."""
 MAX_HEAD = 64 * 2**10
 MAX_PICTURES = 200
-"""Of one cell."""
+"""Maximum number of pictures of one cell."""
 
 
 @dataclass

@@ -23,7 +23,7 @@ TITLED = re.compile(r"\s*+([^<]*?)\s*+<([^<>]{1,500})>\s*+", re.DOTALL)
 
 
 ENDINGS = ("svg", "png", "gif", "jpeg", "jpg", "webp", "avif")
-"""What ``plan.*`` may end with, in the order in which Sphinx prefers them for a page."""
+"""Possible endings of ``plan.*``, in the order in which Sphinx prefers them for a page."""
 
 
 def figure(images: Iterable[str], caption: str = "", *, names: Sequence[str] = ()) -> str:

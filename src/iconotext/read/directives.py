@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 HEAD = re.compile(r"\{([^{}\n]++)\}[ \t]*+(.*)", re.DOTALL)
-"""After a fence: the name in braces, and what follows."""
+"""The text after a fence: a name in braces, and the argument."""
 COLONS = re.compile(r"(:{3,})[ \t]*+(.*?)[ \t]*+:*")
 OPTION_LINE = re.compile(r":([\w.-]+):(?:[ \t]+(.*))?")
 ATTRIBUTE = re.compile(r"""(?<![\w-])([\w-]{1,50}+)=(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\s"'}]++))""")
@@ -39,7 +39,7 @@ COLON_ROLE = re.compile(
     r":(label|eqlabel|width|height|numref|ref|eqref|cite|citet|citep|bibliography):`([^`\n]{1,500})`"
     r"|:begin_tab:(?:`[^`\n]{0,200}`|[a-z]{1,20})|:end_tab:"
 )
-"""Markup of d2lbook; ``:label:`` stands behind what it names."""
+"""Markup of d2lbook; ``:label:`` stands behind the labelled element."""
 SHOWN_FOR = {
     "fig": "Fig.",
     "tab": "Table",
@@ -48,7 +48,7 @@ SHOWN_FOR = {
     "chap": "Chapter",
     "chapter": "Chapter",
 }
-"""By the first part of a label, what is shown for a reference to another file."""
+"""The first part of a label to the text of a reference to another file."""
 
 INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")
 """Code within a sentence, whose result is shown in its place."""
@@ -62,20 +62,20 @@ REFERENCE = "|".join(
         EMPTY_LINK.pattern,
     )
 )
-"""Where references may stand in the source, for who looks for the places of sentences."""
+"""References in the source, for the search for the positions of sentences."""
 
 NO_TEXT = frozenset(
     "code code-block sourcecode math toctree tableofcontents literalinclude bibliography eval-rst raw index glue "
     "glue:math glue:text mermaid-code exercise-end solution-end video iframe youtube latex embed contents list-of "
     "autosummary automodule autoclass autofunction tikz-code".split()
 )
-"""Directives that hold no prose; what is in them is left out."""
+"""Directives without prose; their content is left out."""
 DRAWN = frozenset("mermaid graphviz plantuml uml glue:figure plot altair-plot tikz".split())
-"""Directives out of which a picture is made when the document is rendered."""
+"""Directives that become a picture when the document is rendered."""
 FRAME = ":::"
-"""The name of a frame that has none."""
+"""The name of a frame without a name."""
 MAX_DEPTH = 30
-"""Directives within directives."""
+"""Maximum depth of directives within directives."""
 
 
 def directives_plugin(parser: MarkdownIt) -> None:

@@ -20,7 +20,7 @@ OFF = frozenset(("0", "false", "off", "none"))
 WRAPPERS = frozenset(
     ["ins", "moveTo", "smartTag", "customXml", "sdt", "sdtContent", "dir", "bdo", "hyperlink", "fldSimple"]
 )
-"""Elements around paragraphs or runs that are ignored, but not their content."""
+"""Elements around paragraphs or runs; their content is read as if they were absent."""
 
 
 def local(element: Element) -> str:

@@ -30,7 +30,7 @@ NOT_TEXT = frozenset(
         "endnote endnotes rearnote rearnotes noteref"
     ).split()
 )
-"""Values of ``epub:type`` for what is no running text."""
+"""Values of ``epub:type`` for elements that are no running text."""
 NOT_TEXT_ROLES = frozenset(
     f"doc-{name}" for name in ("toc", "pagelist", "pagebreak", "endnotes", "footnote", "noteref")
 )

@@ -51,7 +51,7 @@ OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file
 """Reasons for skipping a file, besides suffixes of other kinds of files, and names of folders, which end in ``/``."""
 
 KINDS = 8
-"""Kinds of files, or folders, that a message names."""
+"""Maximum number of kinds of files, or folders, that a message names."""
 
 _HEAD = 64 * 2**10
 """Bytes at the beginning of an HTML file that are read to find out whether it is a document."""

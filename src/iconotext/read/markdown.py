@@ -153,9 +153,9 @@ def _figure(arguments: str, *, name: str) -> str:
 FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*+\r?\n(.*?)\r?\n\1[ \t]*+(?:\r?\n|\Z)", re.DOTALL)
 ANY_REFERENCE = re.compile(REFERENCE)
 TEXT_REFERENCE = re.compile(r"^(\(ref:[\w-]{1,100}\))[ \t]++(\S.*)$", re.MULTILINE)
-"""bookdown: ``(ref:a) A caption`` stands for the caption wherever ``(ref:a)`` is one."""
+"""bookdown: ``(ref:a) A caption`` stands for the caption wherever ``(ref:a)`` is used as one."""
 MAX_FRONT_MATTER = 64 * 2**10
-"""Characters of a front matter; real documents have some hundreds."""
+"""Maximum number of characters of a front matter; real documents have some hundreds."""
 
 
 def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:

@@ -30,14 +30,14 @@ PICTURES = {
     "image/gif": ".gif",
     "image/svg+xml": ".svg",
 }
-"""Kinds of pictures that an output may hold, the best for us first."""
+"""Kinds of pictures that an output may hold, the preferred one first."""
 
 ATTACHMENT = "attachment"
 REMOVED = frozenset(("remove-cell", "remove_cell", "hide-cell", "remove-output", "remove_output"))
 """Tags of cells whose outputs Jupyter Book and nbconvert do not show."""
 REMOVED_TEXT = frozenset(("remove-cell", "remove_cell", "hide-cell"))
 OPTION = re.compile(r"^#\|[ \t]*([\w-]{1,40}):[ \t]*(\S[^\n]{0,2000})$", re.MULTILINE)
-"""``#| fig-cap: The old tram``, as Quarto has it at the beginning of a cell."""
+"""An option such as ``#| fig-cap: The old tram``, at the beginning of a cell in Quarto."""
 
 
 def read_notebook(path: Path, settings: ReadSettings) -> list[Flow]:

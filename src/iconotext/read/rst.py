@@ -28,22 +28,22 @@ from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import Includes, decode_text
 
 MAX_LINE = 100_000
-"""Characters of a line; docutils looks at each of its marks in a way that long lines make slow."""
+"""Maximum number of characters of a line; docutils takes long for each mark in a long line."""
 
 MAX_DEPTH = 255
-"""Indentations within each other; docutils copies all lines for each of them."""
+"""Maximum depth of indentations; docutils copies all lines for each of them."""
 
 MAX_STEPS = 300_000_000
-"""Characters that docutils may look at for the marks of a document: the rest of a paragraph for each mark in it."""
+"""Limit on the characters that docutils searches for a document's marks: the rest of a paragraph for each mark in it."""
 
 LONG_WORD = re.compile(r"\S{100,}")
 MARK = re.compile(r"[*`|@_\[]|://")
 
 SUBSTITUTION = re.compile(r"^[ \t]*+\.\. +\|", re.MULTILINE)
-"""How a definition begins; docutils takes quadratic time to parse many of them."""
+"""Beginning of a definition; docutils takes quadratic time to parse many of them."""
 
 MAX_NOTES, MAX_SUBSTITUTIONS, MAX_SUBSTITUTED, MAX_NAMES = 5_000, 2_000, 100_000, 1_000
-"""Footnotes and citations; substitutions, and what they stand for in all; names of one place."""
+"""Maximum numbers of footnotes and citations; of substitutions, nested ones included; of names of one place."""
 
 ROLE = re.compile(r":([A-Za-z][\w.+-]{0,50}(?::[A-Za-z][\w.+-]{0,50}){0,3}):`")
 DIRECTIVE = re.compile(
@@ -55,7 +55,7 @@ DRAWN = frozenset(
     "plot graphviz digraph graph mermaid uml plantuml tikz blockdiag seqdiag nwdiag actdiag chart inheritance-diagram "
     "drawio-figure drawio-image bokeh-plot altair-plot pyvista-plot".split()
 )
-"""Directives out of which a picture is made when the document is rendered."""
+"""Directives that become a picture when the document is rendered."""
 
 NO_TEXT = frozenset(
     "toctree code-block sourcecode literalinclude highlight index tabularcolumns default-domain currentmodule module "
@@ -64,7 +64,7 @@ NO_TEXT = frozenset(
     "youtube vimeo video raw-html sectionauthor codeauthor productionlist prompt parsed-literal bibliography "
     "contents meta csv-table-file ifconfig only-latex sidebar-links tags".split()
 )
-"""Directives that hold no prose."""
+"""Directives without prose."""
 
 TEXT_IN_ARGUMENT = frozenset(
     "versionadded versionchanged deprecated seealso tab-item tab card grid-item-card dropdown details tip-box "
@@ -371,7 +371,7 @@ TAGS = {
     "literal": "code", "literal_block": "pre", "doctest_block": "pre", "reference": "a", "image": "img",
     "table": "table", "math": "span",
 }  # fmt: skip
-"""What an element of docutils is in HTML; any other is a ``span`` within a text, else a ``div``."""
+"""The HTML element of each element of docutils; any other is a ``span`` within a text, else a ``div``."""
 
 SKIPPED = frozenset(
     "comment system_message math_block substitution_definition docinfo label footnote_reference pending meta "

@@ -29,7 +29,7 @@ NUMBERED = (
 ).replace(" ", "|")
 """The same in other languages."""
 WORDS_TOO = "tabs?|ills?|arts?|exs?|nos?|pls?"
-"""The same where English has words of these letters; those begin with a capital letter."""
+"""The same for abbreviations that are English words, too; they must begin with a capital letter."""
 ABBREVIATED = re.compile(rf"(?<![^\W_])(?:{ENGLISH_NUMBERED}|{NUMBERED}|{WORDS_TOO}|[scčn])\.$", re.IGNORECASE)
 ABBREVIATED_ENGLISH = re.compile(
     rf"(?<![^\W_])(?:(?i:{ENGLISH_NUMBERED})|(?=[A-Z])(?i:{WORDS_TOO}))\.$",

@@ -84,7 +84,7 @@ def _cost(before: Sentence, after: Sentence) -> int:
 
 
 Home = tuple[str, float | None]
-"""Why an image is in a chunk (``ChunkImage.by``), and the confidence."""
+"""The reason why an image is in a chunk (``ChunkImage.by``), and the confidence."""
 
 
 def _homes(linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Sequence[int]) -> dict[int, Home]:

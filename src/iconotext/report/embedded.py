@@ -27,7 +27,7 @@ PAGE_SIDE = 720
 """Longer side in pixels of an image within a page of many: two and a half times its width beside the text."""
 
 QUALITY = {"JPEG": 80, "WEBP": 72}
-"""Of photographs. WebP takes half the bytes, and twice the time."""
+"""Quality of photographs. WebP takes half the bytes, and twice the time."""
 
 FLAT_COLOURS, LEAST_GROUND = 256, 0.1
 """An image with at most this many colours, one of which covers at least this share, is a drawing or a screenshot: an

@@ -34,7 +34,7 @@ LABELS = {
     "Meta": "when, where or how",
     "Irrelevant": "maybe unrelated",
 }
-"""What readers see for each relation."""
+"""The name that readers see for each relation."""
 
 _LABELLED = {relation.name: relation for relation in RELATIONS if relation.name in LABELS}
 

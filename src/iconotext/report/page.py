@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 PACKAGE = "iconotext.report"
-"""Where the template lies that every page extends, ``page.html``, and the styles that all pages share."""
+"""The package with the template that every page extends, ``page.html``, and with the styles that all pages share."""
 
 
 def filled(

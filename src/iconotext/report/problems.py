@@ -48,7 +48,7 @@ _WRONG: dict[Claim, tuple[str, str]] = {
     "paragraph": ("figure whose paragraph is known", "lead to a wrong paragraph"),
     "sentence": ("figure whose sentence is known", "lead to a wrong sentence"),
 }
-"""What it was tested on, and what is wrong with links that break the promise."""
+"""The object of each claim's test, and the fault of links that break the promise."""
 
 
 def promise_lines(promises: Iterable[Promise], pictures: int | None = None) -> list[str]:

@@ -23,12 +23,12 @@ from iconotext.read.cross_references import fill_references
 from iconotext.read.html import Element
 
 KINDS = {"figure": "Figure", "table": "Table", **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "")}
-"""What is referred to, and what it is called; a heading by its text."""
+"""The elements to which references lead, and the names in these references; a heading is named by its text."""
 DROPPED = "dropped"
 """Tag of elements that are taken out together in the end: text behind each is then moved only once."""
 CLOSING = tuple(".,;:!?)")
 MAX_TARGETS = 50
-"""Places that one reference points at."""
+"""Maximum number of labels in one reference."""
 
 
 def mend(tree: Element, format_: str) -> str | None:
@@ -162,18 +162,18 @@ NAMES = {
     "mediawiki": "MediaWiki",
     "typst": "Typst",
 }
-"""The formats that pandoc reads for us, as pandoc calls them and as people do."""
+"""The formats that pandoc reads: its names for them, and the usual names."""
 
 MAX_SECONDS = 50
-"""Of the clock and of the processor. Less than the reader itself gets, so that pandoc never outlives it."""
+"""Limit in seconds, of the clock and of the processor. It is below the reader's own, so that pandoc never outlives it."""
 LEAST_SECONDS, BYTES_A_SECOND = 8, 15_000
-"""Of the processor: ``LEAST_SECONDS`` + bytes of the document / ``BYTES_A_SECOND``, at most ``MAX_SECONDS``."""
+"""Seconds of the processor: ``LEAST_SECONDS`` + bytes of the document / ``BYTES_A_SECOND``, at most ``MAX_SECONDS``."""
 MAX_HEAP = 2**30
-"""Bytes of pandoc's own memory."""
+"""Maximum number of bytes of pandoc's memory."""
 MAX_HTML = 128 * 2**20
-"""Bytes of HTML that pandoc may make of a document."""
+"""Maximum number of bytes of HTML that pandoc may make of a document."""
 MAX_TOLD = 5
-"""Things left out of a document that are told; of the others, their number."""
+"""Maximum number of omissions that are listed; only the number of the others is given."""
 
 REFUSED = re.compile(r"^Error at .{0,400}?line (\d+),? column (\d+)")
 UNEXPECTED = re.compile(r"(?:unexpected|expecting) [^\n]{1,80}")
@@ -288,7 +288,7 @@ def _program(format_: str) -> Path:
 
 
 def _bounded(seconds: int) -> Callable[[], None]:
-    """What lets the system end pandoc after so much work, and, on Linux, together with this thread that waits for it.
+    """Return a function that limits pandoc's processor time, and on Linux ends pandoc with the thread that waits for it.
 
     This program may be killed, and then it can end nothing.
     """

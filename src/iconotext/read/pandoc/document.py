@@ -33,19 +33,19 @@ INCLUDES = {
     "org": re.compile(r"^[ \t]*#\+include:[ \t]+\"([^\"\n]{1,400})\"", re.MULTILINE | re.IGNORECASE),
     "typst": re.compile(r"#?\b(?:include|import)[ \t]+\"([^\"\n@]{1,400})\""),
 }
-"""How a format names the files that it takes in; of LaTeX, ``latex.join_files`` knows it."""
+"""Syntax by which a format includes files; for LaTeX see ``latex_source.join_files``."""
 
 MAX_DEPTH = 255
 """Groups, environments, templates and links within each other, as elements of HTML; pandoc takes minutes for more."""
 
 MAX_HEADINGS = 5_000
-"""Headings of Org, for which pandoc takes quadratic time."""
+"""Maximum number of headings of Org, for which pandoc takes quadratic time."""
 
 NESTED = {
     "latex": re.compile(r"\\[\\{}]|(\{|\\begin\b)|(\}|\\end\b)"),
     "mediawiki": re.compile(r"(\{\{|\[\[|\{\|)|(\}\}|\]\]|\|\})"),
 }
-"""What opens and closes, as two groups."""
+"""Syntax that opens and closes an element, as two groups."""
 
 ORG_HEADING = re.compile(r"^\*+ ", re.MULTILINE)
 
@@ -173,13 +173,13 @@ def included_files(text: str, format_: str, document: Path, settings: ReadSettin
 
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".svg", ".webp", ".gif", ".tif", ".tiff", ".pdf", ".eps")
-"""What LaTeX, and publishers of JATS, leave out of the names of pictures; the best for us first."""
+"""Endings that LaTeX, and publishers of JATS, leave out of the names of pictures; the preferred one first."""
 
 PLACE = re.compile(r" \(?(?:at )?line (?P<line>\d+) column (?P<column>\d+)\)?")
 MAX_ATTEMPTS = 10
-"""How often pandoc tries a LaTeX document, each time with less of what it refuses."""
+"""Maximum number of pandoc's tries with a LaTeX document; before each further try, a refused part is removed."""
 MAX_TOLD = 20
-"""Repairs that are told; of the others, their number."""
+"""Maximum number of repairs that are listed; only the number of the others is given."""
 
 
 def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:

@@ -29,9 +29,9 @@ WELL_DEFINED = re.compile(
     r"\*?\s{0,9}(?:\{[^{}]{1,100}\}|\\(?:[a-zA-Z@]{1,100}|[^a-zA-Z]))[ \t]{0,9}(?:\[[^\]]{0,100}\][ \t]{0,9}){0,2}"
     r"(?:%[^\n]{0,400})?\n?[ \t]{0,9}[{\\]"
 )
-"""How a definition goes on after ``\\newcommand``."""
+"""Syntax of a definition after ``\\newcommand``."""
 TEX_DEFINED = re.compile(r"\s{0,9}\\(?:[a-zA-Z@]{1,100}|[^a-zA-Z])[^{}\n]{0,200}\{")
-"""How a definition goes on after ``\\def``."""
+"""Syntax of a definition after ``\\def``."""
 TOKEN = re.compile(
     r"\\begin\s{0,9}\{(?P<begin>[^{}\\\n]{1,60})\}|\\end\s{0,9}\{(?P<end>[^{}\\\n]{1,60})\}"
     r"|\\(?:verb\*?|lstinline(?:\[[^\]\n]{0,200}\])?)(?P<verb>[^a-zA-Z0-9\s*{\[])|\\(?P<math>[\[\]()])"
@@ -44,11 +44,11 @@ PARAGRAPH = re.compile(r"\n[ \t]*\n")
 COMMAND = re.compile(r"\\(?:begin\s{0,9}\{[^{}\n]{1,60}\}|[a-zA-Z@]+\*?)")
 GROUPS = {"{": "}", "[": "]"}
 REACH = 2_000
-"""Characters before a place that pandoc refuses in which the command to blame may begin."""
+"""Maximum distance, in characters, from a place that pandoc refuses back to the beginning of the faulty command."""
 MAX_DEPTH = 200
-"""Open braces, formulas and environments that are followed; of more, nothing is repaired."""
+"""Maximum number of open braces, formulas and environments; a text with more is not repaired."""
 SHOWN = 60
-"""Characters of a line that a message shows."""
+"""Maximum number of characters of a line that a message shows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ REFERENCES = {
     **dict.fromkeys("ref subref figref fullref labelcref eqref".split(), "ref"),
     **dict.fromkeys("cref Cref autoref vref Vref fref Fref Figref".split(), "ref+Name"),
 }
-"""The commands that refer to a label, and how pandoc calls them: a number alone, or with "Figure" before it."""
+"""The commands that refer to a label, and their names in pandoc: a number alone, or with "Figure" before it."""
 DEFINITIONS = frozenset("newcommand renewcommand providecommand newenvironment renewenvironment def edef gdef".split())
 NO_TEXT = frozenset(
     "title cite citep citet citeauthor citeyear parencite textcite nocite pageref vspace hspace usepackage today index "
@@ -79,11 +79,11 @@ TOKEN = re.compile(
 SPACED = re.compile(r"\s{0,9}")
 ACCENTED = re.compile(r"\s{0,2}\{?\\?([a-zA-Z])\s?\}?")
 MAX_GROUP = 20_000
-"""Characters of an argument."""
+"""Maximum number of characters of an argument."""
 MAX_VERBATIM = 50_000
-"""Characters of a listing or a formula."""
+"""Maximum number of characters of a listing or a formula."""
 MAX_DEPTH = 20
-"""Arguments within arguments."""
+"""Maximum depth of arguments within arguments."""
 
 
 def plain_html(text: str) -> str:

@@ -26,10 +26,10 @@ LOOK_SIDE = 128
 """Sides in pixels of the small rendering that shows whether an image is the same as before, or has a mask."""
 
 MAX_LOOKS = 10
-"""After so many equal looks at the images with the same data, further ones are not looked at."""
+"""After this many equal renderings of images with the same data, further images are taken to be equal."""
 
 MAX_LOOKED = 1_000_000_000
-"""Maximum number of pixels, in the whole document, of images that are looked at because they have the same data."""
+"""Maximum number of pixels, in the whole document, of images that are rendered for comparison of equal data."""
 
 SMALLEST = 8.0  # points; a smaller image is a rule, a bullet or a spacer
 

@@ -100,7 +100,7 @@ IN_WORDS = {0xF001: "fi", 0xF002: "fl"}
 """Private codes of ligatures in older fonts; on their own they are symbols of other fonts."""
 TEX_LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
 TEX_CODES = (0x0B, 0x1B)
-"""Where these begin in the two encodings of TeX's fonts, whose PDFs may lack the text of them."""
+"""First codes of the ligatures in the two encodings of TeX's fonts, whose PDFs may lack their text."""
 UNKNOWN = 0x10_FF00
 """Added to the code of a character without text, until a page has been read."""
 SIGNS = re.compile(f"[{chr(UNKNOWN)}-{chr(UNKNOWN + 0xFF)}]")

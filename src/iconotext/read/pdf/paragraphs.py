@@ -23,11 +23,11 @@ SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*
 CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 WORD = re.compile(r"[^\W\d_]+")
 MAX_PITCH = 4.0
-"""Larger distances of baselines, in sizes of the letters, are never those of lines of one paragraph."""
+"""Largest distance of baselines within a paragraph, in sizes of the letters."""
 USUAL_PITCH = 1.2
 FULL_LINE = 15  # characters, at least
 ENOUGH_LINES = 3
-"""So many lines that go on in the next one tell the distance of lines on a page."""
+"""Fewest lines, continued in the next one, from which the distance of lines on a page is computed."""
 HEADING_SIZE = 1.12  # letters so much larger than those of the text make a heading
 HEADING_WORDS = 25
 
