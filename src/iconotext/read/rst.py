@@ -34,7 +34,7 @@ MAX_DEPTH = 255
 """Maximum depth of indentations; docutils copies all lines for each of them."""
 
 MAX_STEPS = 300_000_000
-"""Limit on the characters that docutils searches for a document's marks: the rest of a paragraph for each mark in it."""
+"""Limit on characters that docutils searches for a document's marks: the rest of a paragraph for each mark in it."""
 
 LONG_WORD = re.compile(r"\S{100,}")
 MARK = re.compile(r"[*`|@_\[]|://")

@@ -165,7 +165,7 @@ NAMES = {
 """The formats that pandoc reads: its names for them, and the usual names."""
 
 MAX_SECONDS = 50
-"""Limit in seconds, of the clock and of the processor. It is below the reader's own, so that pandoc never outlives it."""
+"""Limit in seconds, of the clock and of the processor. It is below the reader's own, so pandoc never outlives it."""
 LEAST_SECONDS, BYTES_A_SECOND = 8, 15_000
 """Seconds of the processor: ``LEAST_SECONDS`` + bytes of the document / ``BYTES_A_SECOND``, at most ``MAX_SECONDS``."""
 MAX_HEAP = 2**30
@@ -288,7 +288,7 @@ def _program(format_: str) -> Path:
 
 
 def _bounded(seconds: int) -> Callable[[], None]:
-    """Return a function that limits pandoc's processor time, and on Linux ends pandoc with the thread that waits for it.
+    """Return a function that limits pandoc's processor time, and on Linux ends it with the thread that waits for it.
 
     This program may be killed, and then it can end nothing.
     """
