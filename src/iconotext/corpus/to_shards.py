@@ -1,4 +1,7 @@
-"""Writes a corpus as shards: tables of some hundred documents each, with the pictures inside the rows."""
+"""Write a corpus as shards: tables of some hundred documents each, with the pictures inside the rows.
+
+``write_shards`` does it.
+"""
 
 from __future__ import annotations
 

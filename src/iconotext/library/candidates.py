@@ -105,7 +105,7 @@ texts that do not fit count against it. The cosine of a picture without texts ha
 its file name count, with the same weight."""
 
 GOOD, STRONG = 4.1, 7.4
-"""Scores from which on a match is good, and strong: see docs/search.md for how often either is wrong."""
+"""The lowest scores of a good and of a strong match: see docs/search.md for how often either is wrong."""
 
 EVERY_WORD = 1.4
 """Bonus if a picture's texts have every word of the sentence, times the logarithm of the number of words: the more

@@ -1,4 +1,7 @@
-"""Builds the application from store, processes, jobs and routes behind the guard, and runs its server."""
+"""The server as a whole: builds the application from database, processes, routes and guard (``make_app``), and runs it.
+
+``run`` is the command ``iconotext serve``.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
         servers=[{"url": "/"}],  # clients that are made of the description want one
-        # Says only that there is a key: the guard has looked at it by then.
+        # Only describes that there is a key: the guard has checked it by then.
         dependencies=[Depends(HTTPBearer(auto_error=False, description="The key in the file of the data folder."))],
         generate_unique_id_function=operation_name,
     )
@@ -81,12 +84,12 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
 
     @app.get("/v1/health", tags=["server"], openapi_extra={"security": [{}]})
     def health() -> Health:
-        """Whether the server is there; needs no key."""
+        """Whether the server is running; needs no key."""
         return Health(status="ok", version=__version__)
 
     @app.get("/metrics", tags=["server"], response_class=PlainTextResponse, responses=collections.problems())
     def metrics() -> PlainTextResponse:
-        """What the server counts, for Prometheus."""
+        """The server's counts, for Prometheus."""
         return PlainTextResponse(jobs.metrics.text(), media_type="text/plain; version=0.0.4")
 
     app.state.jobs = jobs
@@ -123,7 +126,7 @@ def operation_name(route: APIRoute) -> str:
 
 @contextmanager
 def open_data(settings: ServeSettings) -> Iterator[Store]:
-    """The store of a server, in a folder that only its owner can read and no other server uses meanwhile.
+    """The database of a server, in a folder that only its owner can read; no other server can use it meanwhile.
 
     Raises:
         SettingError: The folder cannot be used, or another server uses it.
@@ -144,7 +147,7 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
     """Run the server until it is stopped.
 
     Args:
-        announce: Called with the address at the start, and with a new one whenever one was used.
+        announce: Called with the address at the start, and with a new address whenever one was used.
     """
     import uvicorn
 

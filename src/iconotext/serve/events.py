@@ -1,4 +1,4 @@
-"""Tells open pages about changes, with server-sent events, from any thread."""
+"""Server-sent events that tell open pages about changes (``Events``), and counts for Prometheus (``Metrics``)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Checks every request: who sent it, from where, and how much may be sent.
+"""The guard before all routes: checks the sender of every request and the amount of data, and issues cookies.
 
-The order is: the name by which the server was called (it is wrong if another site's name was pointed here: DNS
-rebinding), whether another site's page sent the request, who sent it, and then its size and speed. Every answer tells
-the browser what its page may do: load from this server, and nothing else.
+``Guard`` wraps the application, ``Access`` knows the tokens, cookies and the key. The checks in order: the host name in
+the request (another site's name may point to this server: DNS rebinding), whether another site's page sent the request,
+who sent it, and then its size and speed. Every answer tells the browser what its page may load: only this server.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ UPLOADS = ("/v1/collections", "/v1/link", "/v1/context", "/v1/chunks", "/v1/alt-
 """Paths to which files are sent."""
 
 OPEN = ("/v1/health",)
-"""Paths that need no access rights: they only say that the server is running."""
+"""Paths that need no access rights: they only show that the server is running."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -235,7 +235,6 @@ class Guard:
 
 
 def _said(scope: Scope, text: str, status: int) -> Response:
-    """A refusal in the form of all errors; closes the connection."""
     headers = {"connection": "close"} if status == 413 else None
     if scope["path"].startswith("/v1/"):
         return JSONResponse({"detail": text.strip()}, status, headers)

@@ -1,4 +1,4 @@
-"""The list of documents: the store filters it, sorts it and cuts it into pages, however many documents there are.
+"""The list of documents, filtered, sorted and divided into pages by the database (``listing``).
 
 A page costs as many queries for ten documents as for ten thousand.
 """
@@ -36,7 +36,7 @@ SAID: dict[State, str] = {
     "done": "",
     "failed": "cannot be linked",
 }
-"""How far a collection is, in words."""
+"""The states of a collection, in words."""
 
 
 class Asked(BaseModel):
@@ -61,8 +61,8 @@ class Listed:
         row: Its columns and sums, see ``_COLLECTION``.
         documents: Rows of the documents on the page, see ``_DOCUMENTS``.
         matching: Number of its documents that match.
-        refused: Name of each file of the drop that was not taken, and why; the first ``LINES``.
-        refusals: Number of the files that were not taken.
+        refused: Name and problem of each file of the upload that was refused; the first ``LINES``.
+        refusals: Number of the files that were refused.
     """
 
     row: sqlite3.Row
