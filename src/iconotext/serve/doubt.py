@@ -2,7 +2,7 @@
 
 A verdict removes all doubt about its own picture: the entropy of its confidences. It also shows where one more picture
 of the collection stands. In the inferred habit, that picture has a weight of one among the other pictures and
-``STRENGTH`` (see ``evidence.habit``), so it can remove at most this share of the doubt about the other pictures' places:
+``STRENGTH`` (``evidence.habit``), so it can remove at most this share of the doubt about the other pictures' places:
 
     worth of picture j  =  H_j  +  P_j / (STRENGTH + n) * sum of P_i over the other pictures without a verdict
 

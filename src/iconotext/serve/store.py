@@ -485,8 +485,8 @@ class Store:
             most: Maximum number of rows.
 
         Returns:
-            The number of all answers, and rows with the columns of a verdict, the ``title`` of the document, and whether
-            the answer is about its present version (``counts``).
+            The number of all answers, and rows with the columns of a verdict, the ``title`` of the document, and
+            whether the answer is about its present version (``counts``).
         """
         given = {"collection": collection, "reviewer": reviewer, "first": first, "most": most}
         answers = (

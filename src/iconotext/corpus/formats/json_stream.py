@@ -1,4 +1,7 @@
-"""Reads one large JSON object of arrays, as data sets are published, with one element in memory at a time."""
+"""Large JSON objects of arrays, as data sets are published, read with one element in memory at a time.
+
+``source_entries`` reads the lists of a file, ``lists`` those of an open stream.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,12 @@ from typing import Any, NoReturn, TextIO
 from iconotext.errors import CorpusError
 
 PIECE = 1 << 16
-"""Characters that are read at first; doubled until an element fits."""
+"""Number of characters of the first read; doubled until an element fits."""
 
 LONGEST_TOKEN = 16
-"""Longest number or word, in characters: one that ends nearer to the end of the buffer may be incomplete."""
+"""Maximum length of a number or word, in characters: one that ends closer to the end of the buffer may be
+incomplete.
+"""
 
 
 @contextmanager
@@ -41,7 +46,7 @@ def lists(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, Iterat
     """Keys and values of ``{"key": [value, value, ...], ...}``; read the values of a key before the next key.
 
     Args:
-        others: Whether values that are no arrays are allowed; they are skipped.
+        others: Whether values that are not arrays are allowed; they are skipped.
 
     Raises:
         ValueError: Not such an object; the message gives the position in characters.
@@ -61,7 +66,7 @@ def lists(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, Iterat
 
 
 class _Text:
-    """The part of a file from the current position, as far as it was needed."""
+    """The part of a file from the current position, read as far as necessary."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -100,7 +105,6 @@ class _Text:
         self._at += 1
 
     def value(self) -> Any:
-        """Read the next value."""
         self.peek()
         size = PIECE
         while True:
@@ -148,8 +152,8 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
     """Key, index (from 0) and value of every element of some lists in a file.
 
     Args:
-        keys: Of the lists; others are skipped. The first one must exist, even if empty.
-        about: What the file is and where it comes from, for the error.
+        keys: Keys of the lists; others are skipped. The first one must exist, even if empty.
+        about: Description of the file and its source, for the error.
 
     Raises:
         CorpusError: The file cannot be read, is not such an object, or ends too early.
@@ -169,7 +173,7 @@ def source_file(folder: Path, names: Collection[str], about: str) -> Path:
     """A file in a folder or its subfolders: the nearest one, then the first of ``names``.
 
     Raises:
-        CorpusError: It does not exist; the message says what it is and where it comes from.
+        CorpusError: It does not exist; the message describes the file and its source.
     """
     if not folder.is_dir():
         raise CorpusError(f"{folder}: not a folder; name the one that has {next(iter(names))}: {about}")
