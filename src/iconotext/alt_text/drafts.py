@@ -1,4 +1,8 @@
-"""Drafts of alternative texts, made from the author's own sentences about what a picture shows."""
+"""Drafts of alternative texts, made from the author's own sentences about what a picture shows.
+
+``make_drafts`` makes the drafts of a document, ``depicted`` finds the phrase in a sentence; ``read_drafts`` reads
+edited drafts.
+"""
 
 from __future__ import annotations
 

@@ -220,8 +220,6 @@ def _broken(place: str, inside: Sequence[bytes | None]) -> Iterator[Problem]:
 
 @dataclass(slots=True)
 class _Check:
-    """The state of the check."""
-
     files: ImageFiles
     folder: Path
     table: FeatureTable | None
@@ -240,7 +238,6 @@ class _Check:
     _shared: set[int] = field(default_factory=set)
 
     def add(self, problem: Problem) -> None:
-        """Add a problem."""
         if len(self.problems) < LISTED:
             self.problems.append(problem)
         else:
@@ -342,7 +339,7 @@ class _Check:
         return f"{source} is in {split} here and in {first} at {place}"
 
     def notes(self, *, no_features: bool) -> Iterator[str]:
-        """Findings that are no errors but may be mistakes."""
+        """Findings that are not errors but may be mistakes."""
         for number, what in ((self._no_images, "images"), (self._no_sentences, "sentences")):
             if number:
                 yield f"{number} documents without {what}: they take no part in training"

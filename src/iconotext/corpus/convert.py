@@ -277,7 +277,6 @@ def _has_rows(source: Path, folder: Path, watch: Watch) -> bool:
 
 
 def _compute_features(path: Path, files: dict[str, Path], backbone: str, *, force: bool, watch: Watch) -> None:
-    """Compute and write the features of pictures; ``files``: name in the corpus to file."""
     from iconotext.features import FeatureCache, cached_image, load_image_backbone
 
     encoder = cached_image(load_image_backbone(backbone), FeatureCache())

@@ -98,7 +98,6 @@ def task(linked: LinkedDocument, folder: Path, said: Sequence[Link] | None = Non
 def _result(
     links: Sequence[Link], text: str, spans: list[Span], pictures: Mapping[int, Embedded]
 ) -> list[dict[str, Any]]:
-    """Links in Label Studio's form: sentences, pictures, and relations between them."""
     regions = [_sentence(text, spans, number, links) for number in sorted({link.sentence for link in links})]
     regions += [
         {

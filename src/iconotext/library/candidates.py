@@ -115,7 +115,6 @@ words, the less likely this is by chance. From 0.7 to 2 the measured order is th
 CLEAR = 2.0
 """Standard deviations above which a cosine is named as a reason for the match."""
 
-
 Level = Literal["strong", "good", "weak"]
 LEVELS: tuple[Level, ...] = ("strong", "good", "weak")
 """From best to worst, as results are sorted."""

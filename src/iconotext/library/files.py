@@ -27,19 +27,14 @@ from iconotext.system.object_store import address_of, is_remote
 IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .jp2 .j2k .heic .heif".split())
 """Suffixes of pictures to look for in folders; raw camera files are included only to tell the user what to do."""
 
-
 _OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
-
 
 KINDS = IMAGES | SUFFIXES.keys() | _OF_SHARDS
 """Suffixes of all files that can be added."""
 
-
 _EXIF = 0x8769  # where the camera's own fields begin
 
-
 _TAKEN, _DIGITISED, _CHANGED = 0x9003, 0x9004, 0x0132
-
 
 _CAMERA_TIME = "%Y:%m:%d %H:%M:%S"
 

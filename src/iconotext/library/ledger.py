@@ -28,7 +28,6 @@ CREATE TABLE IF NOT EXISTS files (
 ) WITHOUT ROWID
 """
 
-
 RESULT_OF = "result of"
 """First key in the state of a result, which is JSON. Its value is the address of the shard that the result
 belongs to.

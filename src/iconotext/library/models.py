@@ -52,7 +52,6 @@ Settings = TypeVar("Settings", bound=BaseModel)
 OF_FOLDERS = ("include", "exclude")
 """Settings that choose files; they do not change how a file is read."""
 
-
 OF_PICTURES = ("min_side", "max_pixels")
 """Settings of reading that also decide which single pictures are left out."""
 

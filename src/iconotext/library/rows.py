@@ -13,10 +13,8 @@ from iconotext.library.items import Compared, Item, Place, folders_of, words_of
 COMPARED = ("digest", "vector", "said", "words")
 """Columns that a search reads for all candidates; reading them takes longer than finding the candidates."""
 
-
 TOLD = ("digest", "places", "date", "relation_model", "offsets", "taken")
 """Further columns that a search reads for its results."""
-
 
 PLACES = TypeAdapter(tuple[Place, ...])
 

@@ -33,7 +33,6 @@ every item would fail; the value is the exception. ``unready``: the worker died 
 item; the value is the reason as text.
 """
 
-
 NO_MEMORY = ("bad_alloc", "failed to map segment", "Cannot allocate memory")
 """Parts of error messages of libraries that cannot get memory, most often while they are imported."""
 

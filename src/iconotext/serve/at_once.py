@@ -108,7 +108,6 @@ def _start() -> Path:
 
 
 def _reply(sent: Sent, text: Callable[[Results], Iterable[str]], *, may_fail: bool = False) -> Reply:
-    """The answer with ``text`` of the linked documents."""
     documents = links = 0
     problem = f"no document in it: what is read is {FORMATS}"
 

@@ -291,7 +291,6 @@ async def sent_once(
 
 
 def _name(files: Sequence[str]) -> str:
-    """The name of a collection of files: that of their folder, or else of the first document among them."""
     paths = [name.replace("\\", "/").strip("/") for name in files]
     documents = [path for path in paths if PurePosixPath(path).suffix.lower() in {".zip", *SUFFIXES}] or paths
     more = f" and {len(documents) - 1:,} more" if len(documents) > 1 and "/" not in documents[0] else ""

@@ -194,7 +194,6 @@ class Guard:
             await self._app(scope, _bounded(receive, self._limit(path), self._too_large(path)), send)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The answer if a request is refused; None if it is allowed."""
         headers = _single(scope["headers"])
         host = headers.get("host", "")
         if not is_own_name(host, self._settings):

@@ -322,7 +322,6 @@ class Jobs:
 
 
 def _changed(before: Mapping[int, int | None], pictures: Sequence[Picture]) -> list[tuple[int, int | None, int | None]]:
-    """Pictures whose sentence changed: number, sentence before and now."""
     return [(p.number, before[p.number], p.best) for p in pictures if p.number in before and before[p.number] != p.best]
 
 

@@ -31,14 +31,11 @@ if TYPE_CHECKING:
 ARRAYS, ABOUT = "evidence.npz", "evidence.json"
 """Names of the files."""
 
-
 FORM = 1
 """Version of both files; files of another version count as missing."""
 
-
 OF_COLLECTION = ("collection", "repository", "book")
 """Keys of ``Document.meta`` that name the collection whose habits it shares."""
-
 
 TEACHERS: tuple[Evidence, ...] = ("caption", "reference")
 """The kinds of evidence from which habits are inferred."""

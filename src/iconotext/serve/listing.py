@@ -28,7 +28,6 @@ SORTS = {
 }
 """The orders of the list, in words."""
 
-
 SAID: dict[State, str] = {
     "finding": "looking for documents …",
     "linking": "linking …",

@@ -25,7 +25,6 @@ ASSETS = {
 }
 """The static files of the pages: package of the template, and media type."""
 
-
 TEMPLATES = ("iconotext.serve", "iconotext.library")
 """Packages of the templates; that of search results belongs to the library."""
 

@@ -50,7 +50,6 @@ class Chosen(BaseModel):
 
 router = APIRouter(include_in_schema=False)
 
-
 ANSWERS = 50
 """Most answers on a page."""
 

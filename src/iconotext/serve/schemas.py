@@ -149,10 +149,8 @@ class UndoneOut(Described):
 MOST = 1000
 """Maximum number of results."""
 
-
 PictureId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 """The id of a picture: a digest of its content."""
-
 
 Size = Literal["small", "large"]
 """The size at which a picture is shown."""

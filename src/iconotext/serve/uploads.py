@@ -121,7 +121,6 @@ class _Upload:
         self.files: dict[str, PurePosixPath] = {}
 
     def add(self, name: str, data: bytes | Iterable[bytes]) -> None:
-        """Write a file, or refuse it."""
         try:
             place = self._free(place_of(name))
             write_bytes(self.folder / place, data)

@@ -86,7 +86,6 @@ def without_hint(message: str) -> str:
 
 
 def _picture_files(document: Document, path: Path, within: Path) -> list[str]:
-    """The files of a document's pictures, including files that are missing."""
     found: set[str] = set()
     for image in document.images:
         if isinstance(image.file, Path):

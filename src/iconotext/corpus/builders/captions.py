@@ -343,7 +343,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _check_there(build: Build, settings: Settings, photos: Sequence[Photo], read: int) -> None:
-    """Report how many photographs there are; ``CorpusError`` if none of their images exists."""
     report = build.report
     missing = report.dropped[NO_IMAGE]
     if missing and not read:

@@ -237,7 +237,6 @@ def images_folder(output: Path) -> Path:
 
 
 def _count(build: Build, settings: Settings) -> int:
-    """Number of files to read; ``DocumentError`` if there are none."""
     skipped: Counter[str] = Counter()
     total = sum(1 for _ in find_documents(settings.source, settings, skipped=skipped))
     if not total:
@@ -369,7 +368,6 @@ def _ready(document: Document, folder: Path, images: Path, dropped: list[tuple[s
 
 
 def _with_fetched(images: tuple[Image, ...], folder: Path, settings: Settings) -> tuple[Image, ...]:
-    """The images, with the fetched files for images on the web, if fetching is wanted."""
     if not settings.fetch:
         return images
     there = []

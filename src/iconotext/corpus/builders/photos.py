@@ -56,8 +56,6 @@ class Photo:
 
 
 class _Line(BaseModel):
-    """A line of a file of captions; other keys are skipped."""
-
     image: Annotated[StrictStr, Field(min_length=1)]
     captions: Annotated[list[StrictStr], Field(min_length=1)]
     split: Split | None = None
@@ -450,7 +448,6 @@ def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
 
 
 def _one(source: Path, format_: CaptionFormat) -> Path:
-    """The only caption file of a source; ``CorpusError`` if there are several."""
     first, *others = caption_files(source, format_)
     if others:
         names = [str(path.relative_to(source)) for path in (first, others[0])]

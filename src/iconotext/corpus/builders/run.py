@@ -234,7 +234,7 @@ def build_corpus(
                 _write(found, staged, build)
         except (CorpusError, DocumentError, SettingError) as error:
             raise type(error)(f"{error}{_most_dropped(report)}") from error
-        for path_of in (dropped_path, report_path, Path):  # the corpus last: where it is, all of them are
+        for path_of in (dropped_path, report_path, Path):  # the corpus last: if it exists, all of them do
             put_in_place(path_of(staged), path_of(output), force=force)
     return report
 
@@ -287,7 +287,6 @@ def _counted(documents: Iterable[Values], counting: Counting) -> Iterator[Row]:
 
 
 def _most_dropped(report: BuildReport) -> str:
-    """The most frequent reasons for dropped items, for an error message."""
     rules = report.dropped.most_common(3)
     listed = "; ".join(f"{number} {rule}, such as {report.first[rule]}" for rule, number in rules)
     return f" (dropped: {listed})" if listed else ""
@@ -347,7 +346,6 @@ def work_folder(output: Path) -> Iterator[Path]:
 
 
 def _clear(folder: Path, kept: set[str]) -> None:
-    """Remove the contents of the folder except for some files."""
     for path in folder.iterdir():
         if path.name in kept:
             continue

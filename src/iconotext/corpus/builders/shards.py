@@ -152,7 +152,6 @@ def _parts(shards: Iterable[Path], data_set: ShardedSet) -> Iterator[Item]:
 
 
 def _rows(settings: ShardSettings, data_set: ShardedSet, item: Item) -> list[Usable | Dropped]:
-    """The usable and the dropped rows of a part."""
     shard, part = item
     rows: list[Usable | Dropped] = []
     try:

@@ -98,7 +98,6 @@ class _Text:
                 return ""
 
     def take(self, character: str) -> None:
-        """Skip the next character, which must be this one."""
         found = self.peek()
         if found != character:
             self.fail(f"{character!r} is needed" + (f", not {found!r}" if found else "; the file ends here"))
@@ -128,7 +127,6 @@ class _Text:
             return value
 
     def fail(self, message: str) -> NoReturn:
-        """Raise ``ValueError`` with the current position."""
         raise ValueError(f"{message} (after {self._before + self._at} characters)")
 
     def _more(self, size: int) -> bool:

@@ -54,7 +54,6 @@ def obelics_parts(path: Path) -> Iterator[Part]:
 
 
 def _parsed(text: object) -> object:
-    """Parse JSON; None for an empty text."""
     return parse_json(text) if isinstance(text, str) and text else text or None
 
 
@@ -97,8 +96,6 @@ def _record(values: dict[str, Any], place: str) -> Record:
 
 
 class _Page:
-    """Sentences and images of a page, in order."""
-
     def __init__(self) -> None:
         self.sentences: list[str] = []
         self.blocks: list[int] = []
@@ -190,7 +187,6 @@ def _positions(row: Row) -> list[int]:
 
 
 def _text(row: Row, numbers: range, ends: list[Any]) -> str:
-    """Sentences as paragraphs, with the marker where another document begins."""
     blocks = row.blocks if row.blocks is not None else list(range(len(row.sentences)))
     marks = {end for end in ends if isinstance(end, int)}
     paragraphs: list[str] = []

@@ -156,7 +156,6 @@ def _links(of_sentences: list[int | None], of_images: list[int | None]) -> list[
 
 
 def _named(problem: Problem) -> Problem:
-    """The problem, with the number of a part replaced by its name."""
     if problem.field is None:
         return problem
     first, dot, rest = problem.field.partition(".")
