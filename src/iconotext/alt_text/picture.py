@@ -44,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a document, with everything that is needed to judge its alternative text.
+    """A picture of a document, with all facts for judging its alternative text.
 
     Attributes:
         index: Its number among the pictures of the document, from 0.

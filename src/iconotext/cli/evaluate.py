@@ -294,7 +294,7 @@ def _precision(each: RelationPrecision) -> tuple[str, str]:
 
 
 class Protocol(StrEnum):
-    """What is measured."""
+    """The kind of evaluation."""
 
     LINKS = "links"
     REORDER = "reorder"
@@ -465,7 +465,7 @@ def check_names(linking: LinkSettings, *models: str) -> None:
 
 
 def nothing_measured(evaluation: Evaluation) -> str:
-    """Why there is no result at all, and advice."""
+    """Why there is no result at all, with advice."""
     reasons = Counter(document.undefined for document in evaluation.undefined)
     undefined = "; ".join(f"{number:,} because {why}" for why, number in reasons.most_common(3))
     return (

@@ -40,7 +40,7 @@ def name_types(command: Any) -> None:
     for param in [*command.params, command.get_help_option(context)]:
         if hasattr(param, "display_type_rich"):  # which older versions of Typer have not, nor such names
             shown = param.display_type_rich(context)
-            # An argument has its name, and with it all that there is to say.
+            # An argument has no type in the help, since its name suffices.
             name = "" if param.param_type_name == "argument" else CALLED.get(shown, shown.strip("<>"))
             param.display_type_rich = lambda ctx, name=name: name
 

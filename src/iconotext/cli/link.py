@@ -268,7 +268,7 @@ OF_FILES = (".csv", ".docx", ".epub", ".json", ".jsonl", ".markdown", ".md", ".p
 
 
 class Format(StrEnum):
-    """What links are written as."""
+    """The format of the written links."""
 
     HTML = "html"
     JSON = "json"

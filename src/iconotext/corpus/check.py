@@ -83,7 +83,8 @@ class CheckedCorpus:
     Attributes:
         format: None if the corpus cannot be read at all.
         problems: In the order of the file, at most ``LISTED``; an image or a leak only at its first occurrence.
-        notes: Findings that are no errors but may be mistakes.
+        notes: Findings that are not errors but may be mistakes.
+        unlisted: Number of further problems.
     """
 
     path: Path

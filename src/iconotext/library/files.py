@@ -25,7 +25,7 @@ from iconotext.scale.shards import find_shards
 from iconotext.system.object_store import address_of, is_remote
 
 IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .jp2 .j2k .heic .heif".split())
-"""Suffixes of pictures to look for in folders; raw camera files are included only to tell the user what to do."""
+"""Suffixes of pictures in folders; raw camera files are included only so that their users get advice."""
 
 _OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 _NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b")
-"""Parts of file names that are no words: a timestamp, or digits of a hash."""
+"""Parts of file names that are not words: a timestamp, or digits of a hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +43,22 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place where a picture was found: a file, or an image of a document.
+    """A place of a picture: a file, or an image of a document.
 
     Attributes:
         file: The picture's file, absolute; None if it is inside a document or came from the network.
         document: The document's file, absolute; None for a single picture in a folder.
         number: Number of the image in the document, from 0; None without a document.
         source: Its address as the document writes it.
+        caption: Its caption in the document.
+        alt: Its alternative text in the document.
         sentences: The sentences linked to it here, most confident first.
         language: ISO 639-1 code of the document.
         relations: Log-odds of each relation between the picture and the document's text about it; None without a text,
             if the text is not English, or without a relation model.
         written: The words in the picture; None if there are none, or if they were not read.
         id: Id of the document in a shard; ``document`` is then the shard, or its result.
-        part: Number of the shard's part that the document is in.
+        part: Number of the shard's part that contains the document.
         member: The picture's place in a tar or a table.
     """
 

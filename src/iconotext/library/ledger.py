@@ -77,7 +77,7 @@ class Ledger:
             self._connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all files."""
         with self._connection:
             self._connection.execute("DELETE FROM files")
 

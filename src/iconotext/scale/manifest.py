@@ -186,7 +186,7 @@ def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
             yield from differences(before.get(name), now.get(name), f"{place}.{name}" if place else name)
     elif before != now:
         was, now = (json.dumps(each, ensure_ascii=False) for each in (before, now))
-        digests = all(len(each) == len('""') + 64 for each in (was, now))  # digests mean nothing to a reader
+        digests = all(len(each) == len('""') + 64 for each in (was, now))  # digests are meaningless to a reader
         yield f"{place} is another" if digests else f"{place} was {was} and is {now}"
 
 

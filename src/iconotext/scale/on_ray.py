@@ -33,7 +33,7 @@ VARIABLES = {
 }
 
 PASSED_ON = ("ICONOTEXT_RUNTIME",)
-"""Environment variables that change what a worker does, passed to the tasks."""
+"""Environment variables that change the behaviour of a worker, passed to the tasks."""
 
 
 class OnRay(Generic[Item]):
@@ -60,7 +60,7 @@ class OnRay(Generic[Item]):
             workers = workers or usable_cores()
             variables = VARIABLES | thread_shares(workers)
             self._scratch = TemporaryDirectory(prefix="iconotext-", ignore_cleanup_errors=True)
-            variables["TMPDIR"] = self._scratch.name  # deleted at the end, with what killed processes leave
+            variables["TMPDIR"] = self._scratch.name  # deleted at the end, with the files of killed processes
             settings |= {"num_cpus": workers, "object_store_memory": STORE, "include_dashboard": False}
             settings["_temp_dir"] = self._scratch.name
         else:
@@ -107,7 +107,7 @@ class OnRay(Generic[Item]):
                 self._any = True
             except errors.RayTaskError as error:  # the work could not be prepared
                 outcome, value = "error", IconotextError(f"a machine of the cluster cannot do the work: {error.cause}")
-            except errors.RayError as error:  # its message is long; the first line says what happened
+            except errors.RayError as error:  # of its long message, the first line names the cause
                 value = f"its process was lost ({str(error).strip().splitlines()[0].rstrip('.')})"
                 outcome = "failed" if self._any or self._can_begin() else "unready"
             yield item, outcome, value

@@ -74,7 +74,7 @@ def find_result(file: Path) -> Result | None:
     Raises:
         CorpusError: The file is in a folder of results, but differs from its manifest, or has no links.
     """
-    places = file.parents[: -2 if is_remote(address_of(file)) else None]  # the root of a store is no folder
+    places = file.parents[: -2 if is_remote(address_of(file)) else None]  # the root of a store is not a folder
     folder = next((each for each in places if entry(address_of(each / SETUP)) is not None), None)
     if folder is None:
         return None

@@ -51,7 +51,7 @@ class QuoteOut(Described):
 
 
 class ToDescribeOut(Described):
-    """A picture with all that somebody needs to give it an alternative text."""
+    """A picture with all information for writing its alternative text."""
 
     picture: int
     key: str = Field(description="Names it as long as its address and what it shows are the same.")

@@ -162,7 +162,7 @@ class Texts(NamedTuple):
 
 
 def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mapping[int, Embedded]) -> dict[str, Any]:
-    """The pictures of a document, with everything that is needed to write alternative texts for them.
+    """The pictures of a document, with all information for writing their alternative texts.
 
     Args:
         shown: Image number to the picture as pages show it.

@@ -86,7 +86,7 @@ others may be pictures."""
 _ANSWERS: dict[str, Any] = {
     "openapi_extra": FILES,
     "responses": problems(415, 500, 503, 504),
-    "response_class": JSONResponse,  # says so in the description; the text comes from the process
+    "response_class": JSONResponse,  # only for the description, since the text comes from the process
 }
 
 

@@ -36,7 +36,7 @@ from iconotext.serve.store import Store
 from iconotext.system.files import is_full_disk, locked, reporting_full_disk
 
 MAX_CONNECTIONS = 500
-"""Connections at a time; further clients are told to come again."""
+"""Maximum number of connections; further clients are asked to come again."""
 
 
 def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
@@ -72,7 +72,7 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     @app.exception_handler(OSError)
     @app.exception_handler(HTTPException)
     async def full(request: Request, error: Exception) -> Response:
-        if is_full_disk(error):  # also where a route has made another answer of it
+        if is_full_disk(error):  # also if a route has turned it into another answer
             return JSONResponse({"detail": FULL.strip()}, 507)
         if isinstance(error, HTTPException):
             return await http_exception_handler(request, error)
@@ -200,7 +200,7 @@ def listen(settings: ServeSettings) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((settings.host, settings.port))
-        listener.listen(128)  # now: the address is told before anything is answered
+        listener.listen(128)  # now, since the address is printed before the server answers
     except OSError as error:
         listener.close()
         problem = f"cannot listen at {settings.host}, port {settings.port}: {error.strerror}"

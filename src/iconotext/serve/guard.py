@@ -66,7 +66,7 @@ class Access:
             if not found:
                 return None
             cookie = secrets.token_urlsafe(32)
-            self._store.add_session(digest(cookie))  # where that fails, the address still works
+            self._store.add_session(digest(cookie))  # if this fails, the address still works
             self._tokens.remove(found[0])
         self.on_use()
         return cookie
@@ -204,7 +204,7 @@ class Guard:
         if path in OPEN and method in SAFE:
             return None
         if method not in SAFE and "sec-fetch-site" not in headers and "origin" not in headers:
-            # A browser tells where a request comes from. A program identifies itself.
+            # A browser names the site that sent a request. A program identifies itself.
             if not self._access.is_key(headers.get("authorization", "")):
                 return _said(scope, "Programs need the key: Authorization: Bearer ...\n", 401)
         elif not self._access.is_known(headers):

@@ -261,7 +261,7 @@ class Jobs:
             except DocumentError:
                 if entry.problem is None or not (folder / name).is_file():
                     raise
-                return folder / name  # the old view; the page says beside it that the document cannot be read
+                return folder / name  # the old view; the page reports beside it that the document cannot be read
             if digest != entry.digest:  # its file has changed
                 self.store.link_again(entry.id)
                 self.wake()

@@ -108,7 +108,7 @@ OF_COLLECTION = {
     "shown": "case when 1 = (select count(*) from documents where collection = collections.id) then (select "
     "coalesce(title, name) from documents where collection = collections.id) else collections.name end",
 }
-"""Name to expression; ``shown`` is the name by which somebody knows it: of a collection of one document its title."""
+"""Name to SQL expression; ``shown`` is the displayed name: the title of its document, if a collection has only one."""
 
 _ORDERS = {
     "new": "{new}",

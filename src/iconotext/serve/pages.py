@@ -64,7 +64,7 @@ def all_documents(jobs: TheJobs, asked: Annotated[Asked, Query()], path: str = "
 
 @router.get("/root", response_class=HTMLResponse)
 def folder(jobs: TheJobs, path: str = "", number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1) -> str:
-    """A folder below the root, with what can be opened."""
+    """A folder below the root, with the documents and folders that can be opened."""
     found, root = shelf(jobs.settings.root, path, number), jobs.settings.root
     assert root is not None
     home = root.resolve()

@@ -121,7 +121,7 @@ async def search(jobs: TheJobs, finder: TheFinder, body: SearchIn) -> SearchOut:
 
 @router.post(PICTURES, status_code=201, openapi_extra=FILES, responses=problems(400, 413, 415, 503))
 async def send_example(jobs: TheJobs, finder: TheFinder, request: Request) -> ExampleOut:
-    """Send a picture to search with; a few hundred are kept."""
+    """Send a picture to search with; a few hundred are stored."""
     folder = jobs.settings.data.absolute() / "dropped" / new_id()
     try:
         await received(request, folder, jobs)

@@ -105,7 +105,7 @@ def judge(jobs: TheJobs, studies: TheStudies, study: str) -> str:
 
 @router.get("/studies/{study}/result", response_class=HTMLResponse, include_in_schema=False)
 def result(jobs: TheJobs, studies: TheStudies, study: str) -> str:
-    """What raters prefer, once all votes are in: the tables of ``iconotext analyze votes``."""
+    """The raters' preferences, once all votes are in: the tables of ``iconotext analyze votes``."""
     with _used(studies, study) as path:
         found = study_results(path)
     grids = study_grids(found) if found.progress.finished else []
@@ -162,7 +162,7 @@ def _used(studies: Mapping[str, Path], study: str) -> Iterator[Path]:
     except SettingError as error:
         raise HTTPException(400, str(error)) from None
     except (StudyError, ImageError, GoneError) as error:
-        said = str(error).replace(f"{studies[study]}: ", "")  # the name of the file may tell what is compared
+        said = str(error).replace(f"{studies[study]}: ", "")  # the name of the file may reveal what is compared
         raise HTTPException(409, said) from None
 
 

@@ -175,7 +175,7 @@ class _Upload:
                 self.add(member, data)
 
     def _free(self, place: PurePosixPath) -> PurePosixPath:
-        """The place, or one beside it if something there has its name; some file systems know no case."""
+        """The place, or one beside it if its name is taken; some file systems ignore case."""
         path = PurePosixPath()
         for part in place.parts[:-1]:
             path = next(each for each in _beside(path / part) if not os.path.isfile(self.folder / each))

@@ -98,8 +98,9 @@ def _picture_files(document: Document, path: Path, within: Path) -> list[str]:
 
 
 PAGE, LINKED, STAMP = "page.html", "linked.json", "stamp"
-"""Files: the reading view, its JSON (like ``iconotext link --to json``), and what both were made of: the ``round`` of
-the collection and the last verdict on the document."""
+"""Files: the reading view, its JSON (like ``iconotext link --to json``), and the state from which both were made: the
+``round`` of the collection and the last verdict on the document.
+"""
 
 KINDS = ("jpeg", "png")
 """Types and suffixes of the files of pictures."""

@@ -163,7 +163,7 @@ def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape:
     rng = random.Random(name)
     drawn = list(photos)
     if not group.divided:
-        rng.shuffle(drawn)  # where they are topical, the first ones are the closest
+        rng.shuffle(drawn)  # in topical groups, the first photographs are the closest
     true = drawn[: shape.pairs]
     images = list(drawn)
     rng.shuffle(images)

@@ -131,8 +131,8 @@ def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     """Write a table in the format of OBELICS; returns the number of rows.
 
     The sentences of a block become a paragraph; without blocks each sentence is one. An image is placed at its
-    position; without position, before its first linked sentence, or at the end. What ``obelics_parts`` keeps in
-    ``meta`` is written too.
+    position; without position, before its first linked sentence, or at the end. The values in ``meta`` from
+    ``obelics_parts`` are written too.
     """
     import pyarrow as pa
 
