@@ -1,12 +1,11 @@
 """Shows what is in the feature cache, and makes it smaller.
 
-Only files and rows that iconotext wrote are counted or removed: rows of its own table, and damaged files that it set
-aside. Other processes may use the cache meanwhile; what they miss they encode again.
+Only rows that iconotext wrote are counted or removed. Other processes may use the cache meanwhile; they encode again
+what they miss.
 """
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -16,8 +15,6 @@ from pathlib import Path
 
 from iconotext.errors import FeatureError
 from iconotext.features.cache import COLUMNS, OF_FILE, PATIENCE, cache_file, cache_limit, prepare, removals
-
-_ASIDE = re.compile(r"\.damaged-\d{8}-\d{6}-\d+(-wal|-shm)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +37,15 @@ class Usage:
     """The size and contents of the cache.
 
     Attributes:
-        bytes: Size on disk, with files that were set aside; 0 if there are none.
+        bytes: Size on disk; 0 if there is none.
         limit: Maximum size.
         kinds: Its contents, largest first.
-        damaged: Files that were set aside.
     """
 
     path: Path
     bytes: int
     limit: int
     kinds: tuple[Kind, ...]
-    damaged: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +53,11 @@ class Pruned:
     """The result of pruning the cache.
 
     Attributes:
-        files: Damaged files that were removed.
         bytes_before: Size on disk before.
         bytes_after: Size on disk after; while another process uses the cache, its file may shrink only later.
     """
 
     entries: int
-    files: int
     bytes_before: int
     bytes_after: int
 
@@ -85,11 +78,11 @@ def cache_usage(path: Path | None = None) -> Usage:
                 "GROUP BY 1, 2 ORDER BY 4 DESC"
             )
             kinds = [Kind(*row) for row in rows]
-    return Usage(path, _bytes(path), cache_limit(), tuple(kinds), tuple(_damaged(path)))
+    return Usage(path, _bytes(path), cache_limit(), tuple(kinds))
 
 
 def prune_cache(path: Path | None = None, *, older_than: float | None = None, to_bytes: int | None = None) -> Pruned:
-    """Remove entries, beginning with those used longest ago, and damaged files that were set aside.
+    """Remove entries, beginning with those used longest ago.
 
     Args:
         path: The file, by default the user's cache.
@@ -107,10 +100,7 @@ def prune_cache(path: Path | None = None, *, older_than: float | None = None, to
             removed = sum(removals(connection, to_bytes=to_bytes, before=before))
             if removed:
                 _shrink(connection)
-    damaged = _damaged(path)
-    for file in damaged:
-        file.unlink(missing_ok=True)
-    return Pruned(removed, len(damaged), size_before, _bytes(path))
+    return Pruned(removed, size_before, _bytes(path))
 
 
 @contextmanager
@@ -138,23 +128,9 @@ def _shrink(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _damaged(path: Path) -> list[Path]:
-    if not path.parent.is_dir():
-        return []
-    return sorted(
-        file
-        for file in path.parent.iterdir()
-        if file.name.startswith(path.name)
-        and _ASIDE.fullmatch(file.name.removeprefix(path.name))
-        and file.is_file()
-        and not file.is_symlink()
-    )
-
-
 def _bytes(path: Path) -> int:
-    files = [*(Path(f"{path}{suffix}") for suffix in OF_FILE), *_damaged(path)]
     size = 0
-    for file in files:
+    for file in (Path(f"{path}{suffix}") for suffix in OF_FILE):
         with suppress(FileNotFoundError):  # SQLite deletes files when the last process closes them
             size += file.stat().st_size
     return size
