@@ -1,1 +1,1 @@
-"""Chunks and contexts in the words of other programs; each module needs its own package, which an extra brings."""
+"""Adapters that give chunks and contexts to other programs; each module needs its own package, from an extra."""

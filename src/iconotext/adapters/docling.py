@@ -177,7 +177,6 @@ class _Walk:
         return number, (left, top, right, bottom)
 
     def _cut_out(self, number: int, box: Box) -> bytes | None:
-        """The part of a page's image with a picture, as PNG."""
         image = self._given.pages[number].image
         if image is None:
             return None
@@ -213,7 +212,6 @@ def _block(text: str, kind: Kind, ref: str) -> Block:
 
 
 def _extend(block: Block, text: str, ref: str) -> None:
-    """Append text to a block."""
     text = " ".join(text.split())
     if text:
         block.text += " " if block.text else ""

@@ -1,1 +1,1 @@
-"""Alternative texts: finds pictures without one, and those whose text does not help readers."""
+"""Alternative texts: the check of existing ones, drafts of missing ones, and writing them into documents."""

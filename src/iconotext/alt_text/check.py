@@ -1,4 +1,7 @@
-"""Check the alternative texts of documents."""
+"""The check of the alternative texts of documents.
+
+``check`` checks files and folders, ``broken_by_picture`` the pictures of one file.
+"""
 
 from __future__ import annotations
 
@@ -124,8 +127,6 @@ def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
 
 
 class _Sizes:
-    """Finds out whether the files of a document's pictures are large, from their beginnings."""
-
     def __init__(self, path: Path, within: Path, reading: ReadSettings, least: int) -> None:
         self._addresses = Addresses(path, within, reading)
         self._least = least

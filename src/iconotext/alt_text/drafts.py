@@ -1,4 +1,8 @@
-"""Drafts of alternative texts, made from the author's own sentences about what a picture shows."""
+"""Drafts of alternative texts, made from the author's own sentences about what a picture shows.
+
+``make_drafts`` makes the drafts of a document, ``depicted`` finds the phrase in a sentence; ``read_drafts`` reads
+edited drafts.
+"""
 
 from __future__ import annotations
 
@@ -143,11 +147,11 @@ _ODD = re.compile(r"https?:|www\.|[$\\{}<>|=]|@\w|\b\w+\.(?:png|jpe?g|svg|md|htm
 
 
 def depicted(sentence: str) -> str | None:
-    """What the sentence says that a picture shows, shortened at a clause and without references.
+    """The content of a picture according to a sentence, shortened at a clause and without references.
 
     Returns:
-        A noun phrase of at most ``LONGEST`` characters, which begins with a capital letter; None if the sentence says
-        nothing of this kind, is about a part of the picture, or refers to earlier text.
+        A noun phrase of at most ``LONGEST`` characters, which begins with a capital letter; None if the sentence does
+        not state the content, is about a part of the picture, or refers to earlier text.
     """
     text = _SPACES.sub(" ", sentence).strip()
     whole = len(text) <= MOST and not text.startswith(("-", "–", ",", ";", ")"))

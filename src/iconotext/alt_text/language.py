@@ -1,4 +1,7 @@
-"""Detects the language of short texts, only if their most common words leave no doubt."""
+"""Languages and words of short texts: ``other_language`` recognises a language, ``same`` compares two texts.
+
+A language is recognised only if its most common words leave no doubt.
+"""
 
 from __future__ import annotations
 
@@ -96,18 +99,14 @@ def _name(letter: str) -> str:
 
 
 NEAR = 0.9
-"""Share of words in the same order from which on two texts count as nearly equal."""
-
+"""Share of words in the same order above which two texts count as nearly equal."""
 
 FEW = 4
 """Texts with fewer words must be equal word for word."""
 
-
 _WORD = re.compile(r"[^\W_]+")
 
-
 _NUMBERED = re.compile(r"(?:(?P<first>\d{1,3}) )?(?P<name>\D*[^\W\d])(?(first)| ?(?P<last>\d{1,3}))")
-
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])")
 

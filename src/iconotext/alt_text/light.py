@@ -86,7 +86,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add(parser: argparse.ArgumentParser, kind: Any, name: str) -> None:
-    """Add an option for a field; its help is the docstring below the field."""
     info = kind.model_fields[name]
     about = " ".join((info.description or "").replace("``", "`").replace("%", "%%").split())
     flag = f"--{name.replace('_', '-')}"

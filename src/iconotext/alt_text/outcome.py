@@ -1,4 +1,7 @@
-"""A run of the check for a command: its output, its files, and its exit status."""
+"""A run of the check for a command: its printed lines, its files (SARIF, baseline), and its exit status.
+
+``outcome`` runs it.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,7 @@ class Outcome:
     """The result of a run.
 
     Attributes:
-        printed: For standard output.
+        printed: Text for standard output.
         told: Messages for the user, a line each.
         status: Exit status, see ``GOOD``.
     """

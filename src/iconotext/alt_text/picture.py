@@ -1,4 +1,4 @@
-"""A picture whose alternative text is checked, with the texts around it and its place."""
+"""Pictures whose alternative texts are checked, with the texts around them and their places (``pictures_of``)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a document, with everything that is needed to judge its alternative text.
+    """A picture of a document, with all facts for judging its alternative text.
 
     Attributes:
         index: Its number among the pictures of the document, from 0.
@@ -126,7 +126,6 @@ def _place(image: FlowImage, path: str, starts: Sequence[int] | None) -> Place:
 
 
 def _beside(blocks: Sequence[Block], number: int) -> Iterator[str]:
-    """The text of its own block, and the nearest texts above and below."""
     ways: tuple[Iterable[Block], ...] = (
         (blocks[number],),
         (blocks[i] for i in range(number - 1, -1, -1)),

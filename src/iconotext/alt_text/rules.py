@@ -1,4 +1,7 @@
-"""The rules for alternative texts, as far as they can be checked without the picture: one function per rule."""
+"""The rules for alternative texts that can be checked without the picture: one function per rule, and their findings.
+
+``broken_rules`` applies all rules to the pictures of a document; ``fingerprinted`` numbers the findings for a baseline.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +141,6 @@ IMAGE_OF = re.compile(
     re.IGNORECASE,
 )
 """A phrase that says that the picture is a picture, at the beginning (in Chinese and Japanese the end) of a text."""
-
 
 Severity = Literal["error", "warning"]
 
@@ -395,7 +397,6 @@ def _is_stem(alt: str, stems: set[str]) -> bool:
 
 
 def _stems(picture: Picture) -> set[str]:
-    """The names of a picture's files without suffixes."""
     names = (re.split(r"[?#]", source, maxsplit=1)[0].rpartition("/")[2] for source in picture.sources)
     return {_ENDING.sub("", unquote(name)) for name in names}
 

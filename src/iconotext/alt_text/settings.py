@@ -1,4 +1,4 @@
-"""How alternative texts are checked: every choice a user has, with its default."""
+"""The settings of the check of alternative texts: every choice a user has, with its default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Writes alternative texts into documents, atomically, and only if a document has not changed since it was read."""
+"""Writing alternative texts into documents: atomically, and only if a document has not changed since it was read.
+
+``plan_change`` prepares a change and ``write_change`` writes it; ``insert_alts`` makes the new bytes, ``find_gaps``
+finds the places in a text, and ``replace_members`` changes members of a zip file.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +87,6 @@ def _packed(content: bytes, method: int) -> bytes:
 
 
 def _local(data: bytes, start: int, content: bytes, packed: bytes) -> bytes:
-    """A member with its header, with new contents."""
     head = list(LOCAL.unpack_from(data, start))
     head[2] &= ~HAS_DESCRIPTOR
     head[6:9] = zlib.crc32(content), len(packed), len(content)
@@ -92,7 +95,6 @@ def _local(data: bytes, start: int, content: bytes, packed: bytes) -> bytes:
 
 
 def _directory(listing: bytes, moved: Mapping[int, tuple[int, bytes | None, bytes]]) -> bytes:
-    """The directory, with new offsets, and new checksums and sizes of changed members."""
     parts, at = [], 0
     while listing[at : at + 4] == b"PK\x01\x02":
         entry = list(ENTRY.unpack_from(listing, at))
@@ -110,7 +112,7 @@ Markup = Literal["attribute", "markdown", "plain", "shortcode"]
 
 MARKDOWN = re.compile(r"!\[([ \t]{0,20}+)\](?=[(\[])")
 FILLED = re.compile(r"!\[((?:\\[^\n]|[^\[\]\\]){0,2000}+)\](?=\(|\[[^\]])")
-"""The same with any text, except ``![name][]``, where the text names the address."""
+"""A picture with any text in the brackets, except ``![name][]``, where the text names the address."""
 WIKI = re.compile(r"!\[\[[^\[\]|#\n]{1,300}()\]\]")
 SHORTCODE = re.compile(r"\{\{[<%]\s{0,20}+figure(?=\s)")
 FIGURE = re.compile(r"\]\([^()\n]{1,500}+\)\{(?![^{}\n]*\bfig-alt=)[^{}\n#]{0,200}+#fig[-:][\w:.-]{1,200}+(?=[\s}])")
@@ -394,7 +396,6 @@ def _found(before: list[Flow], marked: list[Flow], trial: Mapping[tuple[int, int
 
 
 def _expected(before: list[Flow], alts: Mapping[int, str]) -> list[Flow]:
-    """The expected result of reading the written file."""
     numbers = count()
 
     def with_text(image: FlowImage) -> FlowImage:
@@ -405,7 +406,6 @@ def _expected(before: list[Flow], alts: Mapping[int, str]) -> list[Flow]:
 
 
 def _changed(flows: Iterable[Flow], change: Callable[[FlowImage], FlowImage]) -> list[Flow]:
-    """The flows with ``change`` applied to each image."""
     return [
         replace(
             flow,

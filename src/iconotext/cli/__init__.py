@@ -1,1 +1,1 @@
-"""The command line: one thin file per command."""
+"""The command line: a thin module for each command or group of commands."""

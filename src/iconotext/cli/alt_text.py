@@ -1,4 +1,4 @@
-"""``iconotext alt-text``: the alternative texts of documents."""
+"""``iconotext alt-text``: the commands ``check`` and ``draft`` for the alternative texts of documents."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def draft(
 
 
 def _drafts(paths: list[Path], settings: RunSettings) -> tuple[list[Draft], dict[str, Path | None], Callable[[], None]]:
-    """The drafts for documents, the folder that each was found in, and what ends the run."""
+    """The drafts for documents, the folder of each document, and a function that ends the run."""
     from iconotext.alt_text.drafts import LANGUAGE, make_drafts
     from iconotext.cli.link import Run
 
@@ -181,13 +181,13 @@ def _digest(path: Path) -> str | None:
     try:
         return digest(path.read_bytes())
     except OSError:
-        return None  # reading says what is wrong
+        return None  # the problem is reported when the file is read
 
 
 def _write(
     drafts: list[Draft], reading: ReadSettings, folders: Mapping[str, Path | None], *, yes: bool, quiet: bool
 ) -> None:
-    """Show what is to be written, ask, and write it, document by document; status 1 where one could not be."""
+    """Show the changes, ask, and write them, document by document; status 1 if a document could not be written."""
     from iconotext.alt_text.writing import plan_change, unified_diff, write_change
 
     failed = written = 0
@@ -212,14 +212,14 @@ def _write(
 
 
 def _agreed(path: str, number: int) -> bool:
-    """Whether somebody at the terminal wants it; without one nobody can say."""
+    """Whether the user at the terminal agrees; False without a terminal."""
     if not has_terminal():
         raise OutputError(f"{path}: nobody is there to ask: --yes writes without asking")
     return typer.confirm(f"Write {counted(number, 'alternative text')} into {path}?", err=True)
 
 
 def has_terminal() -> bool:
-    """Whether somebody can be asked."""
+    """Whether there is a terminal, so that the user can be asked."""
     return sys.stdin.isatty()
 
 

@@ -1,4 +1,7 @@
-"""``iconotext analyze``: a closer look at models, as in Hessel 2019 (section 4.1, figures 3 and 4) and later papers."""
+"""``iconotext analyze`` on results and corpora: correlation, difficulty, bias, best pictures, studies and votes.
+
+The analyses are those of Hessel 2019 (section 4.1, figures 3 and 4), Li 2021 and Alikhani 2021.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,7 @@ def bias(
 
 
 def _with_features(settings: S, corpus: Path) -> S:
-    """The settings, with the features beside a corpus that has no picture files, which is told."""
+    """The settings, with the features beside a corpus without picture files; a message says so."""
     from iconotext.corpus.convert import instead_of_pictures
 
     table = None if settings.image else instead_of_pictures(corpus)
@@ -147,10 +150,10 @@ def _with_features(settings: S, corpus: Path) -> S:
 
 
 SMALL_EFFECT = 0.2
-"""Cohen's word for it."""
+"""Cohen's term for an effect of this size."""
 
 OWN = "own"
-"""In the place of a relation: for each model those that it tells."""
+"""Stands for a relation: for each model the relations that it predicts."""
 
 Corpus = Annotated[Path, argument(help="Corpus file of texts and their pictures.")]
 PartOfCorpus = Annotated[Split | None, option(help="Part of the corpus (default: test; all where there is none).")]
@@ -278,7 +281,7 @@ def study(
 
 
 def _searches(models: Sequence[str], corpus: Path, split: Split | None, *, cache: bool) -> list[Search]:
-    """The models, each with the pairs of the corpus as it sees them."""
+    """The models, each with its encoding of the corpus's pairs."""
     from iconotext.cli.evaluate import encoded_pairs, usual_part
     from iconotext.evaluate.retrieval_report import chosen_refinement, retrieval_encoder, retrieval_score
     from iconotext.papers.analyses.top_images import Search, check_same_pairs
@@ -300,7 +303,7 @@ def _searches(models: Sequence[str], corpus: Path, split: Split | None, *, cache
 
 
 def _relations(search: Search, wanted: Sequence[str]) -> list[str]:
-    """The relations whose texts a model is asked about."""
+    """The relations for which texts of a model are selected."""
     if OWN not in wanted:
         return list(wanted)
     if search.encoder.coherence is None:

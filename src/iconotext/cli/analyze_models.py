@@ -1,4 +1,4 @@
-"""``iconotext analyze``: what a model links, what it attends to, how it was trained, and how its ranking is refined."""
+"""``iconotext analyze`` on trained models: examples, training curves, sampling, attention, refinement, spread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from iconotext.linker import LinkSettings
 from iconotext.papers.analyses.settings import DifficultySettings, RefinementSettings
 
 BAR = 30
-"""Characters of the longest bar."""
+"""Length of the longest bar in characters."""
 
 
 @settings_options

@@ -1,4 +1,7 @@
-"""The program ``iconotext``: its commands and what holds for all of them."""
+"""The program ``iconotext``: its list of commands, its own options, and the setup that all commands share.
+
+``main`` runs it.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ COMMANDS = {
 }
 
 ENDS_OTHERS = ("serve", "train", "reproduce", "scale", "mcp")
-"""Commands that answer others or lead other processes, and take the time to end these."""
+"""Commands that answer clients or manage other processes, and need time to end these."""
 
 app = typer.Typer(
     name="iconotext",
@@ -83,7 +86,7 @@ def options(
 
 def main() -> None:
     """Run the program."""
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # not even with --download
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # no telemetry, even with --download
     if sys.argv[1:2] and sys.argv[1] not in ENDS_OTHERS:
         end_soon_when_interrupted()
     command = COMMANDS.get(sys.argv[1]) if len(sys.argv) > 2 else None

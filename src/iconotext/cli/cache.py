@@ -1,4 +1,4 @@
-"""``iconotext cache``: where the cache of features is, how large, and making it smaller."""
+"""``iconotext cache``: show the place, size and contents of the cache of features, and make it smaller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Common parts of all commands: errors become one line and an exit status, progress goes to stderr."""
+"""Common parts of all commands: errors as one line with an exit status, interruption, progress and logs on stderr.
+
+``known_errors`` wraps the body of every command; ``progress`` shows progress.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,6 @@ EVERY = 15.0
 
 Item = TypeVar("Item")
 
-
 GRACE = 2.0
 """Seconds after Ctrl-C in which the program ends by itself."""
 
@@ -35,12 +37,12 @@ _telling = threading.Lock()
 def known_errors(
     *, download: bool = False, goes_on: bool = False, elsewhere: bool = False, status: int = 1
 ) -> Iterator[None]:
-    """For every error that iconotext raises on purpose, end the program with a status and one line on stderr.
+    """End the program with a status and one line on stderr for every error that iconotext raises on purpose.
 
     Args:
         download: Whether missing models may be downloaded in the block.
         goes_on: Whether the same command continues where it was stopped.
-        elsewhere: Whether other processes write, or a database, so that nobody counts the files.
+        elsewhere: Whether other processes write, or a database, so that files cannot be counted.
         status: Exit status, if 1 has another meaning.
     """
     global _stopped
@@ -80,12 +82,12 @@ def known_errors(
         _tell_of_interruption()
         sys.exit(143 if isinstance(error, _Terminated) else 130)
     finally:
-        if _stopped is stopped:  # no interruption was told of
+        if _stopped is stopped:  # no interruption was reported
             _stopped = outer
 
 
 def _what_is_there(number: int, *, elsewhere: bool, goes_on: bool) -> str:
-    """What an interrupted command leaves behind."""
+    """A message about the files that an interrupted command leaves behind."""
     if not number and not elsewhere:
         return "nothing was written"
     files = "1 file was written, and is complete" if number == 1 else f"{number:,} files were written, and are complete"
@@ -153,7 +155,7 @@ def check_unused(given: Mapping[str, object], why: str) -> None:
 
 
 def _give_up_stdout() -> None:
-    """If stdout cannot be written to, drop the rest: Python would try again at exit, and complain."""
+    """If stdout cannot be written to, discard the rest: Python would try again at exit, and print an error."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -1,13 +1,13 @@
-"""What the Tab key offers for values that are no files: names of models, recipes, relations.
+"""Completion by the Tab key for values that are not files: names of models, recipes, relations.
 
-Shells offer files where nothing here begins with what was typed.
+Shells complete files if none of these values begins with the typed text.
 """
 
 from __future__ import annotations
 
 
 def models() -> list[tuple[str, str]]:
-    """Models that come with the program, each with what it is."""
+    """The included models, each with a description."""
     return [
         ("default", "the model that ships"),
         ("photographs", "better at everyday photographs; for research only"),
@@ -16,7 +16,7 @@ def models() -> list[tuple[str, str]]:
 
 
 def recipes() -> list[str]:
-    """Recipes that come with the program."""
+    """The names of the included recipes."""
     from iconotext.recipe import shipped_recipes
 
     return list(shipped_recipes())

@@ -1,14 +1,15 @@
-"""Options from the environment and from files, for those who do not want to type them every time.
+"""Options from the environment and from files, so that they need not be typed every time (``configured``).
 
-The command line counts before the environment, the environment before the project's file, that before the user's own:
+The command line takes precedence over the environment, the environment over the project's file, and that over the
+user's own:
 
 - ``ICONOTEXT_LINK_MODEL=my-model`` is ``iconotext link --model my-model``;
 - ``iconotext.toml`` in the working folder, else ``[tool.iconotext]`` in its ``pyproject.toml``;
 - ``iconotext.toml`` in the user's configuration folder, or the file that ``ICONOTEXT_CONFIG`` names.
 
-A file has a table for each command: ``[link]``, ``[library.add]``. A project's file may come from anywhere, with the
-documents that lie beside it. It therefore sets only what is in ``OF_A_PROJECT``, which reaches for no other file, for
-no network and for no model.
+A file has a table for each command: ``[link]``, ``[library.add]``. A project's file may come from anywhere, together
+with the documents beside it. So it can set only the options in ``OF_A_PROJECT``, which access no other file, no network
+and no model.
 """
 
 from __future__ import annotations
@@ -33,17 +34,19 @@ OF_A_PROJECT = frozenset(
     | {f"alt-text.check.{name}" for name in ("rules", "skip", "empty", "large", "max-length", "include", "exclude")}
     | {"search.top", "search.relation", "search.json"}
 )
-"""What the file of a project may set."""
+"""Options that the file of a project may set."""
 
 MAX_CHARACTERS = 16 * 2**10
-"""Of a file, or of our tables in it: a key of many parts takes the parser time that grows faster than the key."""
+"""Maximum length of a file, or of our tables in it: the parser's time for a key of many parts grows faster than the
+key.
+"""
 
 Options = Mapping[str, Any]
-"""Options by their dotted names, ``library.add.model``, as the command line knows them."""
+"""Options of the command line by their dotted names, such as ``library.add.model``."""
 
 
 def configured(context: typer.Context) -> dict[str, Any]:
-    """What environment and files say of the command that is about to run, for ``Context.default_map``.
+    """The options of environment and files for the command that is about to run, for ``Context.default_map``.
 
     Raises:
         SettingError: A file cannot be read; an option has an unknown name, a wrong value, or may not be set there.
@@ -73,7 +76,7 @@ def configured(context: typer.Context) -> dict[str, Any]:
 
 
 def user_file() -> Path:
-    """The user's own file, which need not be there; ``SettingError`` where ``ICONOTEXT_CONFIG`` names none."""
+    """The user's own file, which may be missing; ``SettingError`` if ``ICONOTEXT_CONFIG`` names a missing file."""
     named = os.environ.get("ICONOTEXT_CONFIG")
     if named and not Path(named).exists():
         raise SettingError(f"ICONOTEXT_CONFIG: {named}: no such file")
@@ -89,7 +92,7 @@ def _options(command: Any, above: str) -> Iterator[tuple[str, Any]]:
 
 
 def _files() -> Iterator[tuple[Path, dict[str, Any], bool]]:
-    """What each file says, the least important first, and whether it is the user's own."""
+    """Path and contents of each file, in ascending precedence, and whether it is the user's own."""
     own, project, pyproject = user_file(), Path("iconotext.toml"), Path("pyproject.toml")
     yield own, _parsed(own, _text(own)), True
     if project.is_file():
@@ -110,7 +113,7 @@ def _text(path: Path) -> str:
 
 
 def _our_tables(pyproject: str) -> str:
-    """Without what is not our business, be it right or wrong."""
+    """Our tables in a ``pyproject.toml``, without the others, which may be invalid."""
     lines, ours = [], False
     for line in pyproject.splitlines():
         if line.startswith("["):
@@ -130,7 +133,7 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
 
 
 def _of_command(table: Mapping[str, Any], command: str, commands: list[str], path: Path) -> dict[str, Any]:
-    """What a file says of one command; ``SettingError`` where it names one that there is not."""
+    """The options in a file for one command; ``SettingError`` if the file names an unknown command."""
     for name, value in table.items():
         where = f"{path}: {reprlib.repr(name)}"
         if not isinstance(value, dict):
@@ -153,7 +156,6 @@ def _flat(table: Mapping[str, Any], options: Options, where: str, above: str = "
 
 
 def _variables(options: Options, prefix: str) -> Iterator[tuple[str, str]]:
-    """The variables that are set, each with its option."""
     names = {f"ICONOTEXT_{name.upper().replace('.', '_').replace('-', '_')}": name for name in options}
     for variable in sorted(os.environ):
         if variable in names:
@@ -175,7 +177,7 @@ def _near(name: str, names: Options) -> str:
 
 
 def _check_project(name: str, where: str) -> None:
-    """Raise for what the file of a project may not set."""
+    """Raise ``SettingError`` for an option that the file of a project may not set."""
     if name not in OF_A_PROJECT:
         raise SettingError(
             f"{where}: {name}: the file of a folder may not set this, since it may come from anywhere; say it on "
@@ -184,7 +186,6 @@ def _check_project(name: str, where: str) -> None:
 
 
 def _checked(context: typer.Context, option: Any, value: Any, where: str) -> Any:
-    """A value that the option takes; ``SettingError`` where it does not take it."""
     if option.multiple and not isinstance(value, list):
         value = [value]
     if isinstance(value, dict):

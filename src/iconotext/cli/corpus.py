@@ -1,4 +1,4 @@
-"""``iconotext corpus``: check, count, convert, divide and build corpora."""
+"""``iconotext corpus``: the commands ``check``, ``convert`` and ``split`` for corpora."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class To(StrEnum):
 
 
 def total(path: Path) -> int:
-    """Number of documents for a progress bar, 0 where there is none to be seen, or the corpus lies in a store."""
+    """Number of documents for a progress bar; 0 if unknown, or if the corpus is in a store."""
     from iconotext.corpus.store import count_documents
 
     return count_documents(path) if sys.stderr.isatty() and path.exists() else 0
@@ -116,7 +116,7 @@ def check(
                 except CorpusError as error:
                     if known is None:
                         raise
-                    checked = unreadable(path, error)  # the other shards are looked at all the same
+                    checked = unreadable(path, error)  # the other shards are checked all the same
                 if json:
                     values = asdict(checked)
                     say_json({"corpus": str(values.pop("path")), **values})
@@ -128,7 +128,7 @@ def check(
 
 
 def _watched(path: Path) -> Watch:
-    """Shows progress; where it is not known how many things will come, they are the documents of a corpus."""
+    """Shows progress; if the total is unknown, it is the number of documents in a corpus."""
     documents = total(path)
 
     def watch(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:

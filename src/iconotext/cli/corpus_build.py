@@ -1,4 +1,4 @@
-"""``iconotext corpus build``: a command for each builder, made of its settings."""
+"""``iconotext corpus build``: a command for each builder, made from its settings class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.builders.report import BuildReport, Count
 
 RULES = 12
-"""Rules by which items were dropped that are shown; the report has all."""
+"""Number of rules for dropped items that are shown; the report has all."""
 
 MORE: Mapping[str, Mapping[str, Any]] = {**READING.more, "compare": {"case_sensitive": False}}
 """Further arguments of options, by the name of the setting."""
@@ -111,11 +111,11 @@ build = typer.Typer(
 
 @build.callback()
 def _options() -> None:
-    """None that all builders have."""
+    """There are no options that all builders share."""
 
 
 def show(report: BuildReport, output: Path) -> None:
-    """Counts beside the published ones, what was dropped, and the corpus, on stderr."""
+    """Print counts beside the published ones, dropped items, and the corpus, on stderr."""
     from iconotext.corpus.builders.report import dropped_path, report_path
 
     if any(count.published is not None for count in report.counts):
@@ -141,7 +141,6 @@ def show(report: BuildReport, output: Path) -> None:
 
 
 def _show_comparison(counts: Sequence[Count]) -> None:
-    """A table: what, found here, published."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

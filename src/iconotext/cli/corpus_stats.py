@@ -1,4 +1,4 @@
-"""``iconotext corpus stats``: corpora in numbers, beside those of the papers, and how large their documents are."""
+"""``iconotext corpus stats``: statistics of corpora beside those of the papers, and histograms of document sizes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 HEADER = ("corpus", "\ntrain/val/test", "median\nn/m", "mean\nn/m", "max\nn/m", "\nimages", "\ndensity")
 
 ROWS = 10
-"""Bars of a histogram on the terminal, at most."""
+"""Maximum number of bars of a histogram on the terminal."""
 
 BAR = 24
-"""Characters of the longest bar."""
+"""Length of the longest bar in characters."""
 
 
 def stats(
@@ -85,7 +85,7 @@ def stats(
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
-    """What the corpora are called: by as much of the ends of their paths as tells them apart."""
+    """Short names of corpora: the ends of their paths, as long as necessary to distinguish them."""
     for length in range(1, max(len(path.parts) for path in paths)):
         names = ["/".join(path.parts[-length:]) for path in paths]
         if len(set(names)) == len(names) and all(names):
@@ -94,7 +94,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def _show_sizes(found: dict[str, CorpusStats], *, published: bool) -> None:
-    """A row for each corpus, as Table 1 of the paper has it."""
+    """A row for each corpus, in the form of the paper's Table 1."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -127,7 +127,6 @@ def _cells(numbers: CorpusStats) -> tuple[str, ...]:
 
 
 def _splits(numbers: CorpusStats) -> str:
-    """Documents of each split, or their number where there are no splits."""
     if set(numbers.splits) <= {"none"}:
         return f"{numbers.documents:,}"
     parts = "/".join(f"{numbers.splits.get(name, 0):,}" for name in ("train", "validation", "test"))
@@ -136,7 +135,7 @@ def _splits(numbers: CorpusStats) -> str:
 
 
 def _published_rows() -> list[tuple[str, ...]]:
-    """The rows of Table 1, with mean and maximum where the supplement has them."""
+    """The rows of Table 1, with mean and maximum if the supplement has them."""
     return [
         (
             name,
@@ -179,7 +178,6 @@ def _show_relations(found: dict[str, CorpusStats]) -> None:
 
 
 def _show_histograms(numbers: CorpusStats, name: str) -> None:
-    """Two bar charts side by side: documents by their number of sentences, and of images."""
     from itertools import zip_longest
 
     from rich.table import Table
@@ -205,6 +203,6 @@ def _bars(sizes: Sizes, width: int) -> list[tuple[str, str]]:
     largest = max(each.count for each in found)
     rows = []
     for each in found:
-        bar = ("#" if plain else "█") * -(-each.count * width // largest)  # rounded up: one document is to be seen
+        bar = ("#" if plain else "█") * -(-each.count * width // largest)  # rounded up, so one document is visible
         rows.append((each.label.replace("–", "-") if plain else each.label, f"{bar} {each.count:,}".lstrip()))
     return rows

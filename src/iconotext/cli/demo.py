@@ -1,4 +1,4 @@
-"""``iconotext demo``: an example article with photographs, linked."""
+"""``iconotext demo``: write an example article with photographs, and link it."""
 
 from __future__ import annotations
 

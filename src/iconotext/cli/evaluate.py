@@ -1,4 +1,8 @@
-"""``iconotext evaluate``: how well a model finds the links of a corpus, and whether it does better than another."""
+"""``iconotext evaluate``: how well a model finds the links of a corpus, and whether it is better than another model.
+
+``evaluate`` is the command; it measures links (``evaluate_model``), retrieval (``evaluate_retrieval``) or the order of
+shuffled pictures (``evaluate_reorder``).
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def show(report: Report, other: Report | None, comparison: dict[str, Comparison] | None, chosen: CorpusPart) -> None:
-    """Tables for people, on stdout."""
+    """Print tables for people on stdout."""
     from iconotext.evaluate.results import LABELS, METRICS
 
     rows = [
@@ -70,7 +74,6 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
 
 
 def _comparison_grid(comparison: Mapping[str, Comparison], labels: Mapping[str, str]) -> Grid:
-    """The differences of two models, with their p values."""
     rows = [
         [
             labels[metric],
@@ -107,7 +110,7 @@ def _p(value: float) -> str:
 def evaluate_reorder(
     model: str, corpus: Path, split: Split | None, *, as_json: bool, settings: EvaluateSettings, linking: LinkSettings
 ) -> None:
-    """Measure and print; the evidence is that of picture and caption where none is named."""
+    """Measure and print the reordering of pictures; the evidence is that of picture and caption by default."""
     from iconotext.corpus.convert import own_features
     from iconotext.evaluate.reorder import reorder
     from iconotext.evaluate.scores import corpus_part
@@ -133,7 +136,7 @@ def evaluate_reorder(
 
 
 def show_reorder(model: str, found: Reordering) -> None:
-    """The table for people, on stdout."""
+    """Print the table for people on stdout."""
     from iconotext.evaluate.reorder import METRICS, RULES
 
     rows = []
@@ -167,11 +170,11 @@ def evaluate_retrieval(
     settings: EvaluateSettings,
     linking: LinkSettings,
 ) -> None:
-    """Measure and print.
+    """Measure and print retrieval.
 
     Args:
-        refine: λ and T, or ``none``; None takes what the model's folder has.
-        linking: The image backbone, or file of features, and whether features are kept on disk.
+        refine: λ and T, or ``none``; None for the refinement in the model's folder.
+        linking: The image backbone, or file of features, and whether features are stored on disk.
     """
     from iconotext.evaluate.retrieval_report import chosen_refinement, measure_retrieval, retrieval_encoder
     from iconotext.evaluate.scores import corpus_part
@@ -200,18 +203,18 @@ def evaluate_retrieval(
 
 
 def encoded_pairs(encoder: Encoder, chosen: CorpusPart) -> PairVectors:
-    """The pairs of a selection as arrays, showing progress; ``CorpusError`` where there are none."""
+    """The pairs of a selection as arrays, with progress; ``CorpusError`` if there are none."""
     from iconotext.evaluate.pair_vectors import pair_vectors
 
     return pair_vectors(encoder, progress(chosen.documents(), total=chosen.count, label="Encoding"))
 
 
 def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) -> CorpusPart:
-    """The split that is asked for, else the usual one; where there is none, all documents, which is said.
+    """The wanted split, else the usual one; if that is missing, all documents, with a message.
 
     Args:
-        usual: The one to take where none is.
-        otherwise: What it means that all documents are taken.
+        usual: The split to use by default.
+        otherwise: The consequence of using all documents, for the message.
     """
     from iconotext.evaluate.scores import corpus_part
 
@@ -240,7 +243,7 @@ def parse_refinement(text: str) -> Refinement:
 
 
 def show_retrieval(model: str, pool: int, report: RetrievalReport) -> None:
-    """Tables for people, on stdout."""
+    """Print tables for people on stdout."""
     plain, refined, pairs = report.plain, report.refined, report.pairs
     measured = [(model, plain)]
     if refined is not None:
@@ -291,7 +294,7 @@ def _precision(each: RelationPrecision) -> tuple[str, str]:
 
 
 class Protocol(StrEnum):
-    """What is measured."""
+    """The kind of evaluation."""
 
     LINKS = "links"
     REORDER = "reorder"
@@ -320,7 +323,7 @@ class EvaluateSettings(BaseModel):
 
 @dataclass(frozen=True)
 class Report:
-    """What came of one model, for object detection with both choices of K."""
+    """The results of one model, for object detection with both choices of K."""
 
     name: str
     evaluation: Evaluation
@@ -452,7 +455,7 @@ def evaluate(
 
 
 def check_names(linking: LinkSettings, *models: str) -> None:
-    """Raise ``FeatureError`` where a model or backbone is mistyped, before a long corpus is read."""
+    """Raise ``FeatureError`` if a model or backbone is mistyped, before a long corpus is read."""
     from iconotext.features import check_backbones, find_model
     from iconotext.features.model_folder import MODELS
 
@@ -462,7 +465,7 @@ def check_names(linking: LinkSettings, *models: str) -> None:
 
 
 def nothing_measured(evaluation: Evaluation) -> str:
-    """Why there is no figure at all, and what may help."""
+    """Why there is no result at all, with advice."""
     reasons = Counter(document.undefined for document in evaluation.undefined)
     undefined = "; ".join(f"{number:,} because {why}" for why, number in reasons.most_common(3))
     return (
@@ -472,7 +475,7 @@ def nothing_measured(evaluation: Evaluation) -> str:
 
 
 def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:
-    """Score the documents with a model or a baseline, showing progress; ``IconotextError`` where it cannot."""
+    """Score the documents with a model or a baseline, with progress; ``IconotextError`` if it cannot."""
     from iconotext.evaluate import evaluate as evaluated
     from iconotext.evaluate.scores import score_documents
 
@@ -485,7 +488,7 @@ def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settin
 
 
 def looking_beside(linking: LinkSettings, model: str, corpus: Path) -> LinkSettings:
-    """The settings, with the features beside the corpus for a model that looks them up, unless others are named."""
+    """The settings, with the features beside the corpus for a model that uses a table, unless another is named."""
     from iconotext.corpus.convert import own_features
 
     return linking.model_copy(update={"image": linking.image or own_features(model, corpus)})
@@ -497,7 +500,7 @@ def _object_detection(chosen: CorpusPart, linking: LinkSettings, settings: Evalu
 
     if set(linking.evidence) != {"picture"}:
         raise SettingError("object-detection uses the picture only: leave --evidence out")
-    # K is chosen on other documents than those it is reported on, or not at all.
+    # K is chosen on other documents than those of the results, or not at all.
     validation = chosen.splits["validation"] if chosen.split in ("test", "train") else 0
     encoder = load_bridge(
         image=linking.image,
@@ -528,7 +531,7 @@ def _with_warnings(documents: Iterable[Document]) -> Iterator[Document]:
 
 
 def as_dict(report: Report, chosen: CorpusPart) -> dict[str, Any]:
-    """What ``--json`` prints of one model."""
+    """The results of one model as ``--json`` prints them."""
     found = report.evaluation.as_dict(model=report.name, corpus=str(chosen.path), split=chosen.split)
     if report.detection is not None:
         detection = report.detection

@@ -1,4 +1,4 @@
-"""``iconotext context`` and ``iconotext chunks``: what documents say of each picture, and documents in chunks."""
+"""``iconotext context`` and ``iconotext chunks``: the sentences about each picture, and documents in chunks."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _write(
     *,
     as_json: bool,
 ) -> None:
-    """Link documents and write what ``of`` makes of them; ``Run.finish`` says with which status it ends."""
+    """Link documents and write the results of ``of``; ``Run.finish`` determines the exit status."""
     from iconotext.cli.link import Run
     from iconotext.features.cache import cache_folder
     from iconotext.read import fetch_pages

@@ -1,4 +1,7 @@
-"""Groups of commands whose modules are imported only when needed, with plain words in their help."""
+"""Groups of commands whose modules are imported only when needed, with plain names of types in their help.
+
+``lazy_group`` makes a group from ``LazyCommand`` values.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,7 @@ CALLED = {
     "<path>": "PATH",
     "<str>": "TEXT",
 }
-"""Typer's name of a type to the one in the help."""
-
+"""Typer's name of a type to the name in the help."""
 
 HELP = ["-h", "--help"]
 """The options that show help."""
@@ -38,14 +40,14 @@ def name_types(command: Any) -> None:
     for param in [*command.params, command.get_help_option(context)]:
         if hasattr(param, "display_type_rich"):  # which older versions of Typer have not, nor such names
             shown = param.display_type_rich(context)
-            # An argument has its name, and with it all that there is to say.
+            # An argument has no type in the help, since its name suffices.
             name = "" if param.param_type_name == "argument" else CALLED.get(shown, shown.strip("<>"))
             param.display_type_rich = lambda ctx, name=name: name
 
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """The place of a command.
+    """The module and help of a command that is imported when needed.
 
     Attributes:
         place: Its module in ``iconotext.cli`` and the name of its function, or of the ``Typer`` of a group of commands.

@@ -1,4 +1,4 @@
-"""``iconotext library``: put pictures into a library, take them out, and see what is in it."""
+"""``iconotext library``: add pictures to a library, remove them, and list its contents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from iconotext.library.files import Found
 
 SHOWN = 20
-"""Pictures left out, or folders, that are named on the terminal; ``--json`` names all."""
+"""Number of left-out pictures, or folders, that are named on the terminal; ``--json`` names all."""
 
 library = typer.Typer(
     name="library", help="Make a library of pictures to search, and look into it.", no_args_is_help=True

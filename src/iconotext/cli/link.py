@@ -1,4 +1,8 @@
-"""``iconotext link``: read documents, link them, write the result."""
+"""``iconotext link``: read documents, link them, write the result.
+
+``link`` is the command. ``Run`` has the documents of a run and their outcomes, for this and other commands;
+``linked_documents`` links them.
+"""
 
 from __future__ import annotations
 
@@ -50,27 +54,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHOWN = 20
-"""Problems that are named on the terminal."""
+"""Number of problems that are named on the terminal."""
 
 SHOWN_HABITS = 5
-"""Habits of collections that are told on the terminal; the pages have each."""
+"""Number of habits of collections that are shown on the terminal; the pages have each."""
 
 TEXTS = frozenset(".doc .djvu .eml .fb2 .mdx .mobi .odp .pages .ppt .textile .txt".split())
-"""Kinds of files whose reader would expect them to be linked; others (pictures, scripts, styles) are no documents."""
+"""Suffixes of text files that users may expect to be linked; others (pictures, scripts, styles) are not documents."""
 
 Item = TypeVar("Item")
 
 
 class Run:
-    """The documents of a run, and what came of each.
+    """The documents of a run, and the outcome for each.
 
     Args:
-        output: What the run writes; not read where it lies in a folder.
+        output: The file or folder that the run writes; it is not read if it is in a folder of documents.
 
     Attributes:
-        found: The documents: the file, and the folder that was named, None where the file itself was.
-        names: Their ids, before an EPUB falls into chapters.
-        promises: What is promised of the links.
+        found: The documents: the file, and the named folder that contains it, None if the file itself was named.
+        names: Their ids, before an EPUB is divided into chapters.
+        promises: The promises about the links.
         habits: Where pictures stand, a text for each collection.
 
     Raises:
@@ -103,7 +107,7 @@ class Run:
 
     @property
     def linked(self) -> int:
-        """How many documents are linked so far."""
+        """Number of documents that are linked so far."""
         return len(self._counts)
 
     @property
@@ -117,30 +121,30 @@ class Run:
 
     @property
     def problems(self) -> list[Problem]:
-        """All that went wrong so far, whole documents first."""
+        """All problems so far, those of whole documents first."""
         from iconotext.report.problems import Problem
 
         documents = [Problem(str(each.path), "document", _without_path(each)) for each in self._failures]
         return documents + self._images
 
     def watched(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items, with a word now and then on how far they are."""
+        """Pass the items on, and show progress."""
         if self._quiet or logger.isEnabledFor(logging.INFO):
             return iter(items)
         return progress(items, total=len(self.found), label="Linking")
 
     def failed(self, failure: Failure) -> None:
-        """Remember a document that could not be read or linked, or whose page could not be written."""
+        """Record a document that could not be read or linked, or whose page could not be written."""
         self._failures.append(failure)
         logger.info("%s: failed", failure.path)
 
     def without_pictures(self, path: Path) -> None:
-        """Remember a document that gets no page, since it has no picture."""
+        """Record a document that gets no page, since it has no picture."""
         self._without_pictures += 1
         logger.info("%s: no picture, no page", path)
 
     def made(self, path: Path | None, counts: Counts, linked: LinkedDocument | None) -> None:
-        """Remember a document that is linked; ``linked`` is None where it was already, and nothing has changed."""
+        """Record a linked document; ``linked`` is None if it was linked before and has not changed."""
         from iconotext.report.problems import Problem
 
         self._only = linked if not self._counts else None
@@ -156,7 +160,7 @@ class Run:
         logger.info("%s: %s", where, "unchanged" if linked is None else f"{counts.links} links")
 
     def _note(self, where: str, linked: LinkedDocument) -> None:
-        """Say at once what there is to know of a document's links, but of each language only the first time."""
+        """Report notes on a document's links at once, but each note on a language only the first time."""
         language = linked.document.language
         self._foreign[language] += 1
         if self._foreign[language] == 1 and not self._quiet:
@@ -164,7 +168,7 @@ class Run:
                 complain(f"{where}: {note}")
 
     def show_table(self) -> None:
-        """The links of one document, or the numbers of several, on stdout."""
+        """Print the links of one document, or the counts of several, on stdout."""
         from iconotext.report.as_table import overview, table
         from iconotext.report.problems import promise_lines
 
@@ -181,9 +185,10 @@ class Run:
             say(f"Habit: {habit}")
 
     def finish(self, *, all_in: Path | None = None, removed: int = 0) -> None:
-        """Say what was left out and what went wrong, and end the program with status 1 if it must.
+        """Report left-out files and problems, and end the program with status 1 if necessary.
 
-        It must where no document could be linked, a file that was named itself failed, or a page could not be written.
+        It is necessary if no document could be linked, a file that was named itself failed, or a page could not be
+        written.
 
         Args:
             all_in: The file that lists all problems.
@@ -230,7 +235,7 @@ class Run:
             complain(f"{failed:,} of {total:,} documents failed")
 
     def _tell_unread(self) -> None:
-        """Say which files of the folders were skipped: those that people may miss, or with --verbose all."""
+        """Report the skipped files of the folders: those that users may miss, or with --verbose all."""
         from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE
         from iconotext.read.format import lacks_extra
 
@@ -256,16 +261,16 @@ class Run:
 
 
 def _without_path(failure: Failure) -> str:
-    """What is wrong with a document; its path is shown beside it."""
+    """The problem of a document without its path, which is shown beside it."""
     return str(failure.error).removeprefix(f"{failure.path.absolute()}: ").removeprefix(f"{failure.path}: ")
 
 
 OF_FILES = (".csv", ".docx", ".epub", ".json", ".jsonl", ".markdown", ".md", ".parquet", ".pdf", ".tsv", ".txt")
-"""Suffixes that no folder of pages should have: somebody meant a file."""
+"""Suffixes that a folder of pages should not have: the user meant a file."""
 
 
 class Format(StrEnum):
-    """What links are written as."""
+    """The format of the written links."""
 
     HTML = "html"
     JSON = "json"
@@ -373,7 +378,7 @@ class RunSettings:
         return linker
 
     def digest(self) -> str:
-        """Of all that shapes a page but the document: version, settings, and models with their files."""
+        """Digest of everything that shapes a page except the document: version, settings, models, their files."""
         from iconotext.features.model_folder import content_name
 
         chosen = self.linking.model_dump(mode="json", exclude={"cache"})
@@ -385,7 +390,7 @@ class RunSettings:
 
 
 def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
-    """Bring a folder of pages up to date; ``Run.finish`` says with which status it ends."""
+    """Bring a folder of pages up to date; ``Run.finish`` determines the exit status."""
     from iconotext.read import Failure
     from iconotext.report.page_folder import INDEX, PageFolder, Source, WithoutPictures
     from iconotext.report.problems import NAME
@@ -404,7 +409,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
             habits = load().habits(files)
             run.habits |= {told for habit in habits.values() if (told := habit.summary)}
             setup += "".join(f"{name} {habit.digest}" for name, habit in sorted(habits.items()))
-        if settings.linking.max_false is not None:  # so does what is promised
+        if settings.linking.max_false is not None:  # so do the promises
             promises = load().promises(files)
             run.promises, setup = promises.made, setup + promises.digest
 
@@ -437,7 +442,7 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
 
 
 def link_file(paths: list[Path], output: Path | None, to: Format, settings: RunSettings) -> None:
-    """Write links to one file, or to stdout; ``Run.finish`` says with which status it ends."""
+    """Write links to one file, or to stdout; ``Run.finish`` determines the exit status."""
     from iconotext.report.as_parquet import write_parquet
     from iconotext.report.page import is_untouched
     from iconotext.report.reading_page import write_page
@@ -498,7 +503,6 @@ def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument
 
 
 def _documents(run: Run, reading: ReadSettings) -> Iterator[Document | Failure]:
-    """The documents of a run as they are read."""
     from iconotext.read import Failure, read_found
 
     for each in read_found(run.found, reading):
@@ -508,7 +512,6 @@ def _documents(run: Run, reading: ReadSettings) -> Iterator[Document | Failure]:
 def _pieces(
     results: Iterable[LinkedDocument | Failure], linked: Iterable[LinkedDocument], to: Format, folder: Path
 ) -> Iterable[str]:
-    """The text of a file in that folder, piece by piece."""
     from iconotext.report.as_json import json_array, json_lines
     from iconotext.report.as_markdown import markdown_pages
 
@@ -522,7 +525,7 @@ def _pieces(
 
 
 def print_pieces(pieces: Iterable[str]) -> None:
-    """Print them on stdout as they come; somebody may stop reading them."""
+    """Print the pieces on stdout as they come; the reader may close the pipe early."""
     from iconotext.system.files import write_error
 
     for piece in pieces:
@@ -535,7 +538,7 @@ def print_pieces(pieces: Iterable[str]) -> None:
 
 
 class ReadFiles:
-    """The files of a run, each read once: what was read for habits and promises is not read again to be linked."""
+    """The files of a run, each read once: documents that were read for habits and promises are stored for linking."""
 
     def __init__(self, run: Run, reading: ReadSettings) -> None:
         self._run, self._reading = run, reading
@@ -543,7 +546,7 @@ class ReadFiles:
         self._number: dict[str, int] = {}
 
     def __iter__(self) -> Iterator[Document | Failure]:
-        """Read the documents of all files, and keep them in a temporary file."""
+        """Read the documents of all files, and store them in a temporary file."""
         from iconotext.read import Failure
 
         for (path, within), name in zip(self._run.found, self._run.names, strict=True):
@@ -586,6 +589,6 @@ class ReadFiles:
 
 
 def as_said_here(document: Document) -> Document:
-    """The same, with the problems of its pictures in the words of the command line."""
+    """The document with the problems of its pictures in the words of the command line."""
     images = [replace(image, problem=image.problem and as_typed(image.problem)) for image in document.images]
     return replace(document, images=tuple(images))

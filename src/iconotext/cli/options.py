@@ -1,4 +1,4 @@
-"""Options of commands: those of several commands, and those made from a class of settings.
+"""Options of commands: options that several commands share, and options made from a class of settings.
 
 A command takes its settings as one parameter, and ``settings_options`` puts an option for each field in its place::
 
@@ -38,12 +38,12 @@ from iconotext.recipe.toml import make_settings
 
 
 def option(*flags: str, help: str, **more: Any) -> Any:
-    """A ``typer.Option`` whose help says in words what holds without it."""
+    """A ``typer.Option`` whose help states the default in words."""
     return typer.Option(*flags, help=help, show_default=False, **more)
 
 
 def argument(help: str | None = None, **more: Any) -> Any:
-    """A ``typer.Argument`` that is required, or whose help says what holds without it."""
+    """A ``typer.Argument`` that is required, or whose help states the default."""
     return typer.Argument(help=help, show_default=False, **more)
 
 
@@ -107,7 +107,6 @@ Threads = Annotated[
     ),
 ]
 """For commands that encode; the value need not be used."""
-
 
 Runtime = Annotated[
     str | None,
@@ -208,7 +207,6 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _option(option: str, kind: type[BaseModel], name: str, panel: SettingsPanel) -> inspect.Parameter:
-    """The command parameter from which Typer makes the option of a field."""
     info = kind.model_fields[name]
     annotation, extra = _type(kind, name)
     default = panel.defaults.get(name, info.get_default(call_default_factory=True))
@@ -237,7 +235,6 @@ def _option(option: str, kind: type[BaseModel], name: str, panel: SettingsPanel)
 
 
 def _type(kind: type[BaseModel], name: str) -> tuple[Any, dict[str, Any]]:
-    """The type of a field's option for Typer, and further arguments of ``typer.Option``."""
     annotation = _without_none(kind.model_fields[name].annotation)
     choices = _choices(annotation)
     if get_origin(annotation) is tuple:
@@ -292,7 +289,6 @@ def _check_names(command: Callable[..., None], parameters: Iterable[inspect.Para
 
 
 def _flags(parameter: inspect.Parameter) -> list[str]:
-    """The names of a parameter's option on the command line; none for an argument and the context."""
     declared = next((each for each in getattr(parameter.annotation, "__metadata__", ())), None)
     if isinstance(declared, typer.models.ArgumentInfo) or parameter.annotation is typer.Context:
         return []

@@ -1,4 +1,7 @@
-"""Output of commands: safe for terminals, and with options named as on the command line."""
+"""Output of commands: lines, JSON and tables that are safe for terminals, with options named as on the command line.
+
+``say`` and ``complain`` print lines, ``print_table`` and ``show`` tables and reports.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``iconotext reproduce``: a results table of a paper on a corpus, beside the published figures."""
+"""``iconotext reproduce``: train and evaluate the rows of a paper's results table, beside the published figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _known(table: str) -> str:
-    """A table that there is; said before anything is asked for."""
+    """The name of an existing table; an unknown one is reported before other options are checked."""
     with known_errors():
         from iconotext.papers.tables.rows import find_table
 
@@ -143,13 +143,12 @@ def reproduce(
 
 
 def _is_named(corpus: str) -> bool:
-    """Whether the name of a data set stands before a file; names of files may have an equals sign, too."""
+    """Whether the name of a data set precedes the file; names of files may have an equals sign, too."""
     name, equals, _ = corpus.partition("=")
     return bool(equals) and not set(name) & set("/\\.") and not Path(corpus).exists()
 
 
 def _tell(done: Reproduction, *, as_json: bool) -> None:
-    """What came out; the exit status is 1 where a model could not be trained."""
     from iconotext.papers.tables.folder import TABLE
 
     if as_json:
@@ -171,29 +170,25 @@ class _Lines:
     """Progress for log files: lines for the beginning, each epoch and the end of each model."""
 
     def report(self, what: str, done: int) -> None:
-        """Encoding has no lines."""
+        """Ignore encoding."""
 
     def notify(self, message: str) -> None:
-        """One line."""
         self._print(message)
 
     def started(self, key: str) -> None:
-        """One line."""
         self._print(f"{key}: started")
 
     def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
-        """Steps have no lines."""
+        """Ignore steps."""
 
     def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
-        """One line."""
         self._print(f"{key}: epoch {row['epoch']:.0f}, {_figures(row)}, {row['seconds']:.1f} s")
 
     def ended(self, key: str, problem: str | None) -> None:
-        """One line."""
         self._print(f"{key}: {'done' if problem is None else f'failed: {problem}'}")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
     def _print(self, line: str) -> None:
         say(line, err=True)
@@ -218,35 +213,30 @@ class _Bars(_Lines):
         self._progress.start()
 
     def report(self, what: str, done: int) -> None:
-        """Encoding."""
         self._update("preparing", total=None, state=f"{what}, {counted(done, 'document')}")
 
     def notify(self, message: str) -> None:
-        """What is done while no model is trained."""
+        """Show the work between the training of models."""
         self._remove("preparing")
         self._update("preparing", total=None, state=message)
 
     def started(self, key: str) -> None:
-        """Its line appears."""
         self._remove("preparing")
         self._update(key, total=None, state="starting")
 
     def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
-        """The line moves on within the epoch."""
         state = f"epoch {epoch}, loss {loss:.3f}{self._figures.get(key, '')}"
         self._update(key, total=steps, completed=step, state=state)
 
     def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
-        """What the last epoch reached stands in the line from now on."""
         self._figures[key] = f"; {_figures(row)}"
 
     def ended(self, key: str, problem: str | None) -> None:
-        """The line goes, what remains is a line above the others."""
+        """Remove the line, and print the outcome above the others."""
         self._remove(key)
         self._print(f"{key}: {'done' if problem is None else f'failed: {problem}'}{self._figures.get(key, '')}")
 
     def close(self) -> None:
-        """Take the lines away."""
         self._progress.stop()
 
     def _update(self, key: str, *, total: int | None, state: str, completed: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""``iconotext scale``: shards of documents: linked, searched for pictures that look alike, made ready to train on."""
+"""``iconotext scale``: link the documents of shards, find near-duplicate pictures, write features for training."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.types import Promise
 
 SHOWN = 10
-"""Reasons, and shards that were lost or damaged, that are named on the terminal; ``--json`` names all."""
+"""Number of reasons, and of lost or damaged shards, that are named on the terminal; ``--json`` names all."""
 
 scale = typer.Typer(name="scale", help="Work on many documents in shards, in many processes.", no_args_is_help=True)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from iconotext.library.search import Query, Result
 
 INDENT = (0, 0, 0, 8)
-"""Of what is said of a result: as wide as how well it matches."""
+"""Indentation of the lines about a result: the width of its level."""
 
 
 def search(
@@ -76,7 +76,7 @@ def search(
 
 
 def show(query: Query, found: list[Result]) -> None:
-    """The results on stdout, a few lines each; the terminal alone breaks the names of files, so they can be copied."""
+    """Print the results, a few lines each; names of files are not wrapped, so that they can be copied."""
     from rich.padding import Padding
     from rich.text import Text
 

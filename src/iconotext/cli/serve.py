@@ -1,4 +1,4 @@
-"""``iconotext serve``: read linked documents in the browser, and correct their links."""
+"""``iconotext serve``: start the server for reading linked documents and correcting their links in the browser."""
 
 from __future__ import annotations
 

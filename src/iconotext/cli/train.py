@@ -1,4 +1,4 @@
-"""``iconotext train``: learn links from documents alone."""
+"""``iconotext train``: train a model on documents without labelled links, or a relation model on labels."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def train(
 def train_relation_model(
     recipe: str, corpora: list[Path], output: Path | None, overrides: list[str], init: str | None
 ) -> None:
-    """Train a relation model, and print how well it foretells each relation."""
+    """Train a relation model, and print how well it predicts each relation."""
     from iconotext.features import FeatureCache
     from iconotext.recipe.relations import load_relation_recipe
     from iconotext.train.relations.train import is_trained, train_relations
@@ -125,7 +125,6 @@ def train_relation_model(
 
 
 def _show_recipes(recipes: Mapping[str, Path]) -> None:
-    """The name of each recipe, and the first line of its file, which says what it is."""
     from rich.table import Table
     from rich.text import Text
 
@@ -141,22 +140,19 @@ class _Lines:
     """Progress for log files: one line an epoch."""
 
     def report(self, what: str, done: int) -> None:
-        """Encoding is not told line by line."""
+        """Ignore encoding."""
 
     def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        """Nor are steps."""
+        """Ignore steps."""
 
     def epoch(self, row: dict[str, float | None]) -> None:
-        """One line."""
         say(_line(row), err=True)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing."""
 
 
 class _Bar(_Lines):
-    """Progress for a terminal."""
-
     def __init__(self, epochs: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -174,11 +170,9 @@ class _Bar(_Lines):
         self._progress.start()
 
     def report(self, what: str, done: int) -> None:
-        """Encoding."""
         self._progress.update(self._task, description=what, state=f"{done} documents")
 
     def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        """A step."""
         self._progress.update(
             self._task,
             description=f"epoch {epoch}/{self._epochs}",
@@ -188,11 +182,9 @@ class _Bar(_Lines):
         )
 
     def epoch(self, row: dict[str, float | None]) -> None:
-        """A line above the bar."""
         self._progress.console.print(_line(row), highlight=False)
 
     def close(self) -> None:
-        """Take the bar away."""
         self._progress.stop()
 
 

@@ -1,8 +1,8 @@
-"""Finds everything that is wrong with a corpus, not only the first problem.
+"""A check of a corpus that reports all problems, not only the first: rows, images, features and splits.
 
-Workers read the parts of a corpus and look where its images are. This process goes through the parts in order, and
-finds repeated ids, broken images, and images in two splits. Documents and images are remembered as 64-bit numbers and
-hashes; the probability that any two of ten million hashes are equal is 3 in a million.
+``check_corpus`` does it. Workers read the parts of a corpus and determine where its images are. The main process takes
+the parts in order, and finds repeated ids, broken images, and images in two splits. Documents and images are stored as
+64-bit numbers and hashes; the probability that any two of ten million hashes are equal is 3 in a million.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NUMBERED = re.compile(r"(\D*)(\d*)")
 
 @dataclass(slots=True)
 class Known:
-    """The documents of corpora that belong together, such as shards; documents are numbered.
+    """The documents of corpora that are checked together, such as shards; documents are numbered.
 
     Attributes:
         rows: For each document 64 bits: the number in its place, the words before the number, its split, whether it is
@@ -60,7 +60,7 @@ class Known:
         return len(self.rows) - 1
 
     def at(self, document: int) -> tuple[str, Split | None, bool]:
-        """Place, split, and whether it is a pair."""
+        """The place and the split of a document, and whether it is a pair."""
         row = self.rows[document]
         split = (None, *SPLITS)[row >> 1 & 3]
         return f"{self.words[row >> 43]}{row >> 3 & (1 << 40) - 1 or ''}", split, bool(row & 1)
@@ -83,7 +83,8 @@ class CheckedCorpus:
     Attributes:
         format: None if the corpus cannot be read at all.
         problems: In the order of the file, at most ``LISTED``; an image or a leak only at its first occurrence.
-        notes: Findings that are no errors but may be mistakes.
+        notes: Findings that are not errors but may be mistakes.
+        unlisted: Number of further problems.
     """
 
     path: Path
@@ -113,8 +114,8 @@ def check_corpus(
         decode_images: False only checks that the files exist.
         workers: Number of processes for a large corpus. A script with several must start under
             ``if __name__ == "__main__"``.
-        known: The state of shards checked before, whose ids and splits count too; is updated. A shard has no pictures
-            outside its folder.
+        known: The documents of shards checked before, whose ids and splits count too; it is updated. The pictures of a
+            shard must be inside its folder.
 
     Raises:
         CorpusError: The corpus cannot be read at all.
@@ -144,7 +145,7 @@ def check_corpus(
 
 
 def unreadable(path: Path, error: CorpusError) -> CheckedCorpus:
-    """The result if a corpus cannot be read at all."""
+    """The result for a corpus that cannot be read at all."""
     return CheckedCorpus(path, None, 0, (Problem("all of it", None, str(error).removeprefix(f"{path}: ")),), ())
 
 
@@ -167,17 +168,17 @@ class Checked(NamedTuple):
 
 
 class PartRead(NamedTuple):
-    """The documents of a part; and why the corpus cannot be read any further, None if it can."""
+    """The documents of a part, and the reason why the corpus cannot be read any further, None if it can."""
 
     documents: list[Checked]
     broken: str | None
 
 
 def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part) -> PartRead:
-    """Read a part, and look where its images are; runs in a worker.
+    """Read a part, and determine where its images are; runs in a worker.
 
     Args:
-        run: Name of the check; what a worker remembers of images is only for this check.
+        run: Name of the check; the places of images that a worker remembers are only for this check.
     """
     look, documents = _look(corpus, inside, run), []
     try:
@@ -201,7 +202,7 @@ def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part)
 
 @lru_cache(maxsize=1)
 def _look(corpus: Path, inside: bool, run: str) -> Callable[[str], Whereabouts]:
-    """A function that finds where an image is, and remembers it for this check."""
+    """A function that determines where an image is, with a cache for this check."""
     return lru_cache(KNOWN)(images_of(corpus, inside=inside).whereabouts)
 
 
@@ -210,7 +211,6 @@ def _digest(data: bytes) -> int:
 
 
 def _broken(place: str, inside: Sequence[bytes | None]) -> Iterator[Problem]:
-    """The images with bytes in the row that cannot be decoded."""
     for number, data in enumerate(inside):
         if data is not None:
             try:
@@ -221,8 +221,6 @@ def _broken(place: str, inside: Sequence[bytes | None]) -> Iterator[Problem]:
 
 @dataclass(slots=True)
 class _Check:
-    """The state of the check."""
-
     files: ImageFiles
     folder: Path
     table: FeatureTable | None
@@ -241,7 +239,6 @@ class _Check:
     _shared: set[int] = field(default_factory=set)
 
     def add(self, problem: Problem) -> None:
-        """Add a problem."""
         if len(self.problems) < LISTED:
             self.problems.append(problem)
         else:
@@ -279,7 +276,7 @@ class _Check:
     def _image(
         self, source: str, where: Whereabouts, split: Split | None, looked: Iterator[tuple[int, str | None]]
     ) -> str | None:
-        """What is wrong with an image, at its first occurrence."""
+        """The problem of an image, at its first occurrence."""
         name = hash(source)
         is_new = name not in self._keys
         content, problem = 0, None
@@ -307,7 +304,7 @@ class _Check:
                     yield source, where
 
     def _seen(self, image: tuple[str, Whereabouts]) -> tuple[int, str | None]:
-        """Digest of the bytes of an image (0 if there are none), and what is wrong with it."""
+        """Digest of the bytes of an image (0 if there are none), and its problem."""
         source, where = image
         file, content = self.folder / source, 0
         try:
@@ -343,7 +340,7 @@ class _Check:
         return f"{source} is in {split} here and in {first} at {place}"
 
     def notes(self, *, no_features: bool) -> Iterator[str]:
-        """Findings that are no errors but may be mistakes."""
+        """Findings that are not errors but may be mistakes."""
         for number, what in ((self._no_images, "images"), (self._no_sentences, "sentences")):
             if number:
                 yield f"{number} documents without {what}: they take no part in training"

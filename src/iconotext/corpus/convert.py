@@ -1,4 +1,8 @@
-"""Converts a corpus to another format, with the features of its images."""
+"""Conversion of a corpus to another format, with its links and the features of its images.
+
+``convert_corpus`` does it; ``linked_corpus`` replaces the links with a model's first. ``table_path``, ``region_path``
+and ``own_features`` locate files of features for training and linking.
+"""
 
 from __future__ import annotations
 
@@ -38,12 +42,12 @@ if TYPE_CHECKING:
 
 
 def region_path(name: str, corpus: Path) -> Path | None:
-    """The file of regions that a recipe names: as named, else beside the corpus; None if the name is no such file."""
+    """The file of regions that a recipe names, at this path or beside the corpus; None if there is no such file."""
     return next((place for place in _places(name, corpus) if is_region_file(place) and place.exists()), None)
 
 
 def table_path(name: str, corpus: Path) -> Path:
-    """The recipe's table of features: as named, else beside the corpus; ``FeatureError`` if in neither place."""
+    """The recipe's table of features, at this path or beside the corpus; ``FeatureError`` if in neither place."""
     for place in _places(name, corpus):
         if place.is_file():
             return place
@@ -88,7 +92,7 @@ def linked_corpus(documents: Iterable[Document], model: str, to: FormatName) -> 
     - ``mmc4``: one sentence for each picture, the most likely (``matched_text_index``, with its score in
       ``matched_sim``), and in ``similarity_matrix`` the score of each picture with each sentence.
     - ``obelics`` stores no links but an order: each picture is put before the paragraph of its most likely sentence; a
-      picture without links stays.
+      picture without links keeps its position.
     - All others: every link.
 
     Raises:
@@ -101,7 +105,7 @@ def linked_corpus(documents: Iterable[Document], model: str, to: FormatName) -> 
 
 
 def as_format_has_it(linked: LinkedDocument, to: FormatName) -> Document:
-    """A linked document in the form of ``linked_corpus``."""
+    """Give a linked document the links or the order that ``linked_corpus`` describes for the format."""
     best = {image: links[0] for image, links in links_by_image(linked).items()}
     if to == "mmc4":
         return _for_mmc4(linked, best)
@@ -144,7 +148,7 @@ def _in_order(document: Document, best: dict[int, Link]) -> Document:
 
 
 def _begin(document: Document, sentence: int) -> int:
-    """The first sentence of a sentence's paragraph."""
+    """Number of the first sentence in a sentence's paragraph."""
     block = document.sentences[sentence].block
     while sentence and block is not None and document.sentences[sentence - 1].block == block:
         sentence -= 1
@@ -163,7 +167,7 @@ class Converted:
         left_out: Fields that the new format cannot store.
         images: Number of images for which features were computed.
         inside: Number of images inside rows, or in a tar beside the source; the result has only their names.
-        features: What was done with the table of features beside the file; ``missing``: the released code needs one.
+        features: How the table of features beside the file was made; ``missing``: the released code needs one.
     """
 
     file: Path
@@ -263,7 +267,7 @@ def pooled_features(
 
 
 def _has_rows(source: Path, folder: Path, watch: Watch) -> bool:
-    """Whether any image of a corpus has a row in the table of a folder, which may belong to another data set."""
+    """Whether any image of a corpus has a row in the folder's table, which may belong to another data set."""
     file = folder / ROWS_FILE
     if not file.is_file():
         return False
@@ -273,7 +277,6 @@ def _has_rows(source: Path, folder: Path, watch: Watch) -> bool:
 
 
 def _compute_features(path: Path, files: dict[str, Path], backbone: str, *, force: bool, watch: Watch) -> None:
-    """Compute and write the features of pictures; ``files``: name in the corpus to file."""
     from iconotext.features import FeatureCache, cached_image, load_image_backbone
 
     encoder = cached_image(load_image_backbone(backbone), FeatureCache())

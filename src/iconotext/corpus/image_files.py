@@ -1,4 +1,7 @@
-"""Finds the images of a corpus (in files, a tar, features, on the web, nowhere), and which of them are the same."""
+"""The images of a corpus: where each one is (file, tar, table of features, web, nowhere), and which are the same.
+
+``ImageFiles`` locates an image by its name in the corpus; ``ImageKeys`` gives images with equal bytes equal keys.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ from iconotext.features.feature_table import ROWS_FILE, read_rows
 from iconotext.types import Image
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""Beginning of an image's name that is an address (``https:``, ``recipeqa:``) and no path; drives are shorter."""
+"""Beginning of an image's name that is an address (``https:``, ``recipeqa:``) and not a path; letters of drives are
+shorter.
+"""
 
 REFUSED = "its name leads out of the folder of the shard"
 
@@ -23,7 +28,7 @@ Reach = Literal["anywhere", "folder", "tar"]
 """Where files of images may be: anywhere, in the folder of the corpus, or only in its tar."""
 
 FOLDERS = 50_000
-"""Number of folders of which it is remembered whether they exist."""
+"""Number of folders for which it is cached whether they exist."""
 
 
 class Whereabouts(IntEnum):
@@ -45,10 +50,10 @@ class Whereabouts(IntEnum):
 
 
 class ImageFiles:
-    """Finds the images of a corpus; in the released format they are ids without files.
+    """Locates the images of a corpus; in the released format they are ids without files.
 
     Args:
-        tar: Beside the corpus, preferred to files; opened when the first image is looked for, which raises
+        tar: Tar beside the corpus, preferred to files; opened when the first image is located, which raises
             ``CorpusError`` if the tar cannot be read at all.
         reach: Where files may be; a corpus from a stranger must not name files elsewhere.
     """
@@ -96,7 +101,11 @@ class ImageFiles:
         return self._reach == "tar" or (self._reach == "folder" and leads_out(source))
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
-        """(file, or bytes in a tar; None); (None, reason) if it is missing; (None, None) if it needs no file."""
+        """Locate an image, as (file, or bytes in a tar; None).
+
+        Returns:
+            (None, reason) if the image is missing; (None, None) if it needs no file.
+        """
         match self.whereabouts(source):
             case Whereabouts.INSIDE if self.tar is not None:
                 return self.tar.read(self.tar.find(source) or source), None
@@ -127,7 +136,7 @@ def leads_out(source: str) -> bool:
 
 
 def named_by_address(source: str) -> bool:
-    """Whether the name of an image is an address, on the web or in another collection, and no path."""
+    """Whether the name of an image is an address, on the web or in another collection, and not a path."""
     return ":" in source and ADDRESS.match(source) is not None
 
 

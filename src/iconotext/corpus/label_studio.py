@@ -1,7 +1,7 @@
-"""Label Studio: writes links as tasks for people to correct, and reads their annotations as gold links.
+"""Label Studio: write links as tasks for people to correct (``task``), and read annotations (``annotated_row``).
 
 A task has the text of a document and its pictures. A sentence and a picture are regions, a link is a relation between
-them. Both programs count characters in the same way.
+them. Label Studio and iconotext count characters in the same way.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def labelling_config() -> str:
 
 
 def tasks_json(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
-    """Pieces of a JSON list of tasks, which Label Studio imports."""
+    """Pieces of a JSON list of tasks for import into Label Studio."""
     separator = "[\n"
     for linked in documents:
         yield separator + json_text(task(linked, folder))
@@ -66,7 +66,7 @@ def task(linked: LinkedDocument, folder: Path, said: Sequence[Link] | None = Non
     Pictures are included with a longer side of at most 900 pixels; those that cannot be decoded are left out.
 
     Args:
-        folder: Of the file of tasks; names of pictures are relative to it.
+        folder: Folder of the file of tasks; names of pictures are relative to it.
         said: Links that people chose, as an annotation beside the prediction; None for no annotation.
     """
     document = linked.document
@@ -98,7 +98,6 @@ def task(linked: LinkedDocument, folder: Path, said: Sequence[Link] | None = Non
 def _result(
     links: Sequence[Link], text: str, spans: list[Span], pictures: Mapping[int, Embedded]
 ) -> list[dict[str, Any]]:
-    """Links in Label Studio's form: sentences, pictures, and relations between them."""
     regions = [_sentence(text, spans, number, links) for number in sorted({link.sentence for link in links})]
     regions += [
         {
@@ -194,7 +193,7 @@ def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int,
         has annotated the task.
 
     Raises:
-        CorpusError: Not a task that iconotext wrote.
+        CorpusError: The task is not in the form that iconotext writes.
     """
     try:
         task = Task.model_validate(value)
@@ -227,7 +226,7 @@ def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int,
 def _links(
     annotation: _Annotation, spans: list[Span], numbers: list[int], drop: Callable[[str], None]
 ) -> set[tuple[int, int]]:
-    """The links of one annotator; ``drop`` gets the names of relations that are no links."""
+    """The links of one annotator; ``drop`` is called for relations that are not links."""
     regions = {result.id: result for result in annotation.result if result.id is not None and result.type != "relation"}
     links: set[tuple[int, int]] = set()
     for relation in annotation.result:

@@ -1,4 +1,7 @@
-"""A row of a corpus: one document in the form common to all formats, with the checks of everything in it."""
+"""A row of a corpus: one document in the form common to all formats, and the checks of all its columns.
+
+``parse_row`` checks the columns, ``document_of`` makes a document of a row, and ``row_of`` a row of a document.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Row(BaseModel):
         captions: Per image, text or None.
         alts: Per image, text or None.
         relations: Coherence relations of a text-image pair.
-        meta: Anything else. ``title``, ``language`` and ``sentence_kind`` (per sentence, a key of ``SENTENCE_KINDS``)
+        meta: Any other data. ``title``, ``language`` and ``sentence_kind`` (per sentence, a key of ``SENTENCE_KINDS``)
             are used.
     """
 
@@ -60,8 +63,8 @@ class Problem:
     """A violation of a corpus's format.
 
     Attributes:
-        place: Where in the file: ``line 3``, ``row 3``, ``train, document 3``.
-        field: Which field, with indices: ``links.0.1``; None for the whole place.
+        place: Place in the file: ``line 3``, ``row 3``, ``train, document 3``.
+        field: The field, with indices: ``links.0.1``; None for the whole place.
     """
 
     place: str
@@ -83,9 +86,9 @@ class Record:
     Attributes:
         place: As in ``Problem``.
         row: None if it cannot be made.
-        problems: All that are known; a row with problems must not be used.
+        problems: All known problems; a row with problems must not be used.
         files: For each image its bytes inside the row, None if it has none there; () if no image has.
-        number: Of the row with these bytes, from 0.
+        number: Number of the row with these bytes, from 0.
     """
 
     place: str
@@ -117,7 +120,7 @@ def parse_json_row(line: bytes, place: str) -> Record | None:
     """Parse a line of JSON and check it like ``parse_row``, in a third of the time.
 
     Returns:
-        None if anything in the JSON or its types may be wrong: then ``parse_row`` finds out what.
+        None if the JSON or its types may be wrong: then ``parse_row`` names the problem.
     """
     if b"NaN" in line or b"Infinity" in line:  # pydantic would accept them as numbers
         return None
@@ -132,7 +135,7 @@ _PARSER = Row.__pydantic_validator__
 
 
 def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
-    """All problems that pydantic found in a value."""
+    """The problems that pydantic reports for a value."""
     return tuple(
         Problem(place, ".".join(map(str, found["loc"])) or None, found["msg"])
         for found in error.errors(include_url=False, include_context=False, include_input=False)
@@ -162,7 +165,7 @@ def _misfits(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _odd_meta(meta: dict[str, Any], n: int) -> Iterator[tuple[str, str]]:
-    """Field and message of wrong entries of ``meta``; ``n`` is the number of sentences."""
+    """Field and message of wrong entries of ``meta``, in a row of n sentences."""
     kinds = meta.get("sentence_kind")
     if kinds is not None and not (
         isinstance(kinds, list) and len(kinds) == n and all(isinstance(k, str) for k in kinds)
@@ -174,7 +177,7 @@ def _odd_meta(meta: dict[str, Any], n: int) -> Iterator[tuple[str, str]]:
 
 
 def _not_text(row: Row) -> Iterator[tuple[str, str]]:
-    """Texts that UTF-8 cannot encode: JSON allows half a surrogate pair, and later steps would fail on it."""
+    """Texts that UTF-8 cannot encode: JSON allows half a surrogate pair, on which later steps would fail."""
     columns = {"id": [row.id], "sentences": row.sentences, "images": row.images}
     for name, texts in (columns | {"captions": row.captions or [], "alts": row.alts or []}).items():
         try:
@@ -185,7 +188,7 @@ def _not_text(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def json_of(row: Row, value: object) -> str:
-    """A value of a row as JSON; ``CorpusError``, with the row's id, if JSON cannot hold it."""
+    """A value of a row as JSON; ``CorpusError``, with the row's id, if JSON cannot represent it."""
     try:
         return dump_json(value)
     except ValueError as error:
@@ -226,7 +229,7 @@ LEVELS = frozenset(f"h{level}" for level in range(1, 7))
 
 
 class FindsImages(Protocol):
-    """Finds the images that a corpus refers to."""
+    """Locates the images that a corpus refers to."""
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
         """(image, None); (None, reason) if it should exist and does not; (None, None) if it needs no file."""

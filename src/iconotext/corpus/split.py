@@ -1,4 +1,8 @@
-"""Divides a corpus into train, validation and test so that they share no picture, not even through other documents."""
+"""Division of a corpus into train, validation and test that share no picture, not even through other documents.
+
+``assign_splits`` divides documents, ``share_out`` only those without a split; ``connected`` groups items that share
+keys.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ class Shares:
             )
 
     def counts(self, total: int) -> dict[Split, int]:
-        """How many of ``total`` are for validation and for test, rounded."""
+        """The numbers of validation and test items among ``total``, rounded."""
         return {"validation": round(self.validation * total), "test": round(self.test * total)}
 
 
@@ -62,8 +66,8 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
     """Choose a random split for each document, iterated once; documents that share a picture get the same one.
 
     Pictures are the same if they have the same bytes or, without files, the same id. Only numbers about each document
-    are kept. Groups of documents that do not fit into the rest of a share go to training, so validation and test may be
-    smaller than their shares.
+    are stored. Groups of documents that do not fit into the rest of a share go to training, so validation and test may
+    be smaller than their shares.
 
     Raises:
         CorpusError: No group of documents is small enough for validation or test.
@@ -74,7 +78,7 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
 
 
 def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """``assign_splits`` for known groups: ``group_of`` has the group number of each document (``connected``)."""
+    """``assign_splits`` for given groups: ``group_of`` has the group number of each document, from ``connected``."""
     groups = grouped(group_of)
     random.Random(f"split {seed}").shuffle(groups)
     wanted = shares.counts(len(group_of))
@@ -86,7 +90,7 @@ def filled_splits(groups: Sequence[Sequence[int]], wanted: Mapping[Split, int], 
 
     Args:
         what: Name of a group's members, for the error.
-        advice: What may help, for the error.
+        advice: Advice to the user, for the error.
 
     Raises:
         CorpusError: No group is small enough for a split.
@@ -112,7 +116,7 @@ def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) 
     """Give items without a split a random one; the others keep theirs.
 
     Args:
-        shares: Of the items without a split.
+        shares: Shares of the items without a split.
 
     Raises:
         SettingError: All items have a split.
@@ -134,9 +138,9 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
     """The group number of each item; items that share a key are in one group, also through other items.
 
     Args:
-        keys: For each item, what it may share with others: texts, bytes, or tuples of them. Iterated once. 16 bytes are
-            kept for each key, half of them a hash; the probability that any two of ten million are equal is 3 in a
-            million.
+        keys: For each item the keys that it may share with others: texts, bytes, or tuples of them. Iterated once.
+            16 bytes are stored for each key, half of them a hash; the probability that any two of ten million are equal
+            is 3 in a million.
 
     Returns:
         For each item the number, from 0, of the first item of its group.
@@ -157,7 +161,7 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
     group = np.arange(total)
     while (apart := group[one] != group[other]).any():
         one, other = one[apart], other[apart]
-        # of two connected groups, the later one points to the earlier one, then all follow to the end
+        # Of two connected groups, the later one points to the earlier one; then every pointer is followed to its end.
         np.minimum.at(group, np.maximum(group[one], group[other]), np.minimum(group[one], group[other]))
         while ((further := group[group]) != group).any():
             group = further

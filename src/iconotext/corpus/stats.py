@@ -1,4 +1,7 @@
-"""Counts what a corpus has: Table 1 of Hessel 2019, Tables 1 and 2 of Alikhani 2021, and a little more."""
+"""Statistics of a corpus: the counts in Table 1 of Hessel 2019 and Tables 1 and 2 of Alikhani 2021, and histograms.
+
+``row_stats`` counts a corpus, ``TABLE_1`` and ``PUBLISHED`` are the published sizes, ``bins`` makes a histogram.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,12 @@ class PublishedSizes:
     """The published sizes of a data set.
 
     Attributes:
-        documents: In training, validation and test.
+        documents: Numbers of documents in training, validation and test.
+        median: Median number of sentences and images of a document.
         images: Different images, to the nearest thousand.
         density: Gold links over possible links, in percent; None without gold links.
         mean: Mean number of sentences and images of a document; None if not given.
+        max: Largest number of sentences and images of a document; None if not given.
         rounding: Unit to which the documents are rounded: 1000 for "22K".
     """
 
@@ -43,18 +48,20 @@ TABLE_1 = {
     "RQA": PublishedSizes((7_000, 1_000, 1_000), (6, 8), 88_000, 17, (7, 11), (20, 93)),
     "WIKI": PublishedSizes((14_000, 1_000, 1_000), (86, 5), 92_000, None, (72, 6), (100, 108)),
 }
-"""As printed; means and largest sizes are from the supplement."""
+"""The printed table; means and largest sizes are from the supplement."""
 
 PUBLISHED = TABLE_1 | {
     "DIY": replace(TABLE_1["DIY"], documents=(6_800, 1_000, 1_000), rounding=100),
     "RQA": replace(TABLE_1["RQA"], documents=(6_502, 946, 878), rounding=1, images=69_000),
 }
-"""With the supplement's figures where they are more exact, or contradict the table (69K images of RQA, not 88K)."""
+"""The table with the supplement's figures where they are more exact, or contradict the table (69K images of RQA, not
+88K).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many sentences, or images, documents have.
+    """Statistics of the number of sentences, or images, per document.
 
     Attributes:
         median: 0 without documents, like mean and maximum.
@@ -144,7 +151,7 @@ class CorpusStats:
 
 
 class Counting:
-    """Counts documents one by one; keeps only sums, and 8 bytes for each image."""
+    """Counts documents one by one; memory holds only sums, and 8 bytes for each image."""
 
     def __init__(self) -> None:
         self._splits: Counter[str] = Counter()
@@ -193,7 +200,7 @@ class Counting:
 
 
 def row_stats(rows: Iterable[Row]) -> CorpusStats:
-    """Count the rows of a corpus, one at a time, without looking for images."""
+    """Count the rows of a corpus, one at a time, without locating images."""
     counting = Counting()
     for row in rows:
         counting.add(row)
@@ -210,7 +217,9 @@ def _sizes(counts: Counter[int]) -> Sizes:
 
 
 BULK = 0.99
-"""If the largest documents would stretch the bins, equal bins cover this share, and an open bin has the rest."""
+"""If the largest documents would stretch the bins, equal bins cover this share of the documents, and an open bin the
+rest.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +236,7 @@ class Bin:
 
     @property
     def label(self) -> str:
-        """``5``, ``5–9`` or ``100+``."""
+        """The range as text: ``5``, ``5–9`` or ``100+``."""
         if self.high is None:
             return f"{self.low}+"
         return f"{self.low}" if self.high == self.low else f"{self.low}–{self.high}"
@@ -236,7 +245,7 @@ class Bin:
 def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
     """Bins of equal width 1, 2, 5, 10, 20, 50, ... from the smallest size to the largest, including empty ones.
 
-    If a hundredth of the documents would at least double the width of the bins, these are in an open last bin.
+    If the largest hundredth of the documents would at least double the width of the bins, an open last bin has them.
 
     Args:
         histogram: Size (0 or more) to number of documents.

@@ -1,4 +1,7 @@
-"""Reads and writes corpora of all formats, one document at a time."""
+"""Corpora on disk: read and write documents of every format, one at a time; and the table of formats, ``FORMATS``.
+
+Begin with ``read_corpus`` and ``write_corpus``. ``read_records`` also yields rows with problems.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,7 @@ class Format:
     Attributes:
         parts: Reads a file in parts, which other processes can read; ``CorpusError`` if it cannot be read.
         write: Writes rows in order, one in memory at a time.
+        count: Counts the documents of a file without parsing them.
         keeps: Fields of a document that the format stores, besides sentences, images and id.
         files: Whether its images are files, not ids.
         has_ids: Whether documents have ids, so that repeated ids are a mistake; else ``#2``, ``#3``, ... is appended to
@@ -103,14 +107,14 @@ def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = Fa
 
 
 def images_of(path: Path, *, inside: bool = False) -> ImageFiles:
-    """Finds the images of a corpus that are not inside its rows; ``CorpusError`` if there is no corpus."""
+    """An object that locates the images of a corpus outside its rows; ``CorpusError`` if there is no corpus."""
     name = format_of(path)
     reach: Reach = "tar" if name == "webdataset" else "folder" if inside else "anywhere"
     return ImageFiles(corpus_folder(path), files=FORMATS[name].files, tar=tar_beside(path), reach=reach)
 
 
 def read_rows(path: Path) -> Iterator[Row]:
-    """Read the rows of a corpus in order, like ``read_corpus``, without looking for images."""
+    """Read the rows of a corpus in order, like ``read_corpus``, without locating images."""
     return (row for row, _ in _rows_with_files(path))
 
 
@@ -186,7 +190,6 @@ def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to
 
 
 def _target(path: Path, to: FormatName | None) -> tuple[FormatName, Path]:
-    """Format and file of a new corpus."""
     name = to or target_format(path)
     return name, documents_file(path) if name == "released" else path
 
@@ -234,10 +237,10 @@ def _no_corpus(folder: Path) -> str:
 
 
 def target_format(path: Path) -> FormatName:
-    """The format by the name of a new corpus: ``.jsonl``, ``.parquet``, else a folder for the released format.
+    """The format of a new corpus by its name: ``.jsonl``, ``.parquet``, else a folder for the released format.
 
     Raises:
-        OutputError: The name shows no format.
+        OutputError: The name does not determine a format.
         MissingPackageError: The format is Parquet, and the package that writes it is not installed.
     """
     match path.suffix.lower():
@@ -262,7 +265,7 @@ def corpus_folder(path: Path) -> Path:
 
 
 def left_out(document: Document, to: FormatName) -> set[str]:
-    """Fields of a document that a format cannot store."""
+    """The fields of a document that a format cannot store."""
     meta = set(document.meta) - {"relations"}
     meta -= {"mmc4": {"mmc4", "image_info"}, "obelics": {"obelics"}}.get(to, set())
     has = {

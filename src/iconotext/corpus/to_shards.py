@@ -1,4 +1,7 @@
-"""Writes a corpus as shards: tables of some hundred documents each, with the pictures inside the rows."""
+"""Write a corpus as shards: tables of some hundred documents each, with the pictures inside the rows.
+
+``write_shards`` does it.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +117,6 @@ def _write(documents: Iterator[Document], path: Path, done: WrittenShards) -> No
 
 
 def _row(document: Document, done: WrittenShards) -> tuple[dict[str, Any], int]:
-    """The columns of a document, and the number of bytes of its pictures."""
     place = f"document {done.documents + 1}"
     if (first := done._ids.setdefault(document.id, place)) != place:
         raise CorpusError(str(repeated_id(place, document.id, first)))

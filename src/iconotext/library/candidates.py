@@ -1,4 +1,8 @@
-"""Selects the pictures for a search to rank: the nearest, and those whose words match, with a score for each."""
+"""The candidates of a search: filters, the pictures to rank, their scores, and the levels of matches.
+
+``find_candidates`` takes the pictures nearest to the query and those whose words match best, and gives each a score
+(``deviations``) and a level (``level_of``). ``make_filters`` reads a user's filters.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ _DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?")
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a picture must satisfy.
+    """The conditions that a picture must satisfy.
 
     Attributes:
         folder: Absolute path; the picture, or a document with it, is in this folder or below.
@@ -60,8 +64,8 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
     """Make filters from a user's input.
 
     Args:
-        since: A year, month or day (2024, 2024-05, 2024-05-31), counted from its beginning.
-        until: The same, counted to its end.
+        since: A year, month or day (2024, 2024-05, 2024-05-31); its beginning counts.
+        until: A year, month or day; its end counts.
 
     Raises:
         SettingError: Not a date, or ``until`` ends before ``since`` begins.
@@ -74,7 +78,7 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
 
 
 def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
-    """The beginning of a year, month or day, and the end (exclusive); None for the end of the year 9999."""
+    """The beginning and the (exclusive) end of a year, month or day; the end of the year 9999 is None."""
     found = _DATE.fullmatch(text.strip())
     try:
         if found is None:
@@ -101,15 +105,15 @@ texts that do not fit count against it. The cosine of a picture without texts ha
 its file name count, with the same weight."""
 
 GOOD, STRONG = 4.1, 7.4
-"""Scores from which on a match is good, and strong: see docs/search.md for how often either is wrong."""
+"""The lowest scores of a good and of a strong match: see docs/search.md for how often either is wrong."""
 
 EVERY_WORD = 1.4
 """Bonus if a picture's texts have every word of the sentence, times the logarithm of the number of words: the more
-words, the less likely by chance. From 0.7 to 2 the measured order is the same."""
+words, the less likely this is by chance. From 0.7 to 2 the measured order is the same.
+"""
 
 CLEAR = 2.0
-"""Standard deviations from which on a cosine is named as a reason for the match."""
-
+"""Standard deviations above which a cosine is named as a reason for the match."""
 
 Level = Literal["strong", "good", "weak"]
 LEVELS: tuple[Level, ...] = ("strong", "good", "weak")
@@ -122,7 +126,7 @@ class Match:
 
     Attributes:
         level: ``strong``, ``good`` or ``weak``.
-        picture: Whether what it shows is near to the sentence.
+        picture: Whether the picture itself is near to the sentence.
         text: Whether a text about it is near to the sentence.
         words: The words of the sentence that are in its texts or its file name, in order.
     """
@@ -169,7 +173,7 @@ def deviations(
 
 
 def with_every_word(whole: FloatMatrix, every: NDArray[np.bool_], words: int) -> FloatMatrix:
-    """Scores, raised above ``GOOD`` for pictures whose texts and names have every word; their order stays the same.
+    """Raise the scores of pictures whose texts and names have every word above ``GOOD``; their order stays the same.
 
     Args:
         whole: (N,) total scores from ``deviations``.
@@ -181,18 +185,18 @@ def with_every_word(whole: FloatMatrix, every: NDArray[np.bool_], words: int) ->
 
 
 def has_every_word(has: AbstractSet[str], wanted: AbstractSet[str]) -> bool:
-    """Whether ``has`` contains all wanted stems; False if none are wanted."""
+    """Whether ``has`` contains all wanted stems; False if there are no wanted stems."""
     return bool(wanted) and wanted <= has
 
 
 def in_cosines(found: FloatMatrix, background: Background) -> FloatMatrix:
-    """Scores expressed as cosines: the cosine at which a picture without texts would have the same score."""
+    """Express scores as cosines: the cosine at which a picture without texts would have the same score."""
     mean, deviation = background.picture
     return np.asarray(mean + deviation * found, np.float32)
 
 
 def stems_of_words(sentence: str) -> dict[str, set[str]]:
-    """The words of a sentence, in order, to their stems; an empty set for a function word."""
+    """The stems of each word of a sentence, in order; an empty set for a function word."""
     return {word: stems(word) for word in re.findall(r"\w+", sentence)}
 
 
@@ -204,10 +208,10 @@ def match_of(
     has: AbstractSet[str],
     every: bool,
 ) -> Match:
-    """The match to report: see ``level_of``.
+    """The match of a picture with the sentence, for a report; its level is from ``level_of``.
 
     Args:
-        whole: From ``deviations``; not raised for the words, which count in it already.
+        whole: From ``deviations``; without the bonus of ``with_every_word``, since words count in it already.
         of_image: From ``deviations``.
         of_text: From ``deviations``, for the nearest text.
         asked: From ``stems_of_words``, for the query.
@@ -223,11 +227,11 @@ def match_of(
 def level_of(
     whole: FloatMatrix, of_image: FloatMatrix, of_text: FloatMatrix, every: NDArray[np.bool_], words: int
 ) -> NDArray[np.int64]:
-    """Numbers of levels in ``LEVELS``.
+    """The levels of matches, as numbers of ``LEVELS``.
 
-    A match is good or strong by its score, if the picture or a text is near to the sentence; and good if its texts and
-    names have every word of the sentence. If that is a single word, which is often there by chance, the picture must be
-    near, too.
+    A match is good or strong by its score, if the picture or a text is near to the sentence. It is also good if the
+    picture's texts and names have every word of the sentence. A single word is often there by chance; so for a sentence
+    of one word the picture must be near, too.
     """
     near = (of_image >= CLEAR) | (of_text >= CLEAR)
     good = (near & (whole >= GOOD)) | (every & ((words > 1) | (of_image >= CLEAR)))
@@ -280,7 +284,7 @@ def find_candidates(
 
     Args:
         vector: (dim,) unit vector of the query.
-        n: Find at least n, if there are n.
+        n: Find at least n pictures, if there are n.
         sentence: The query, if texts about pictures are to count; None for a search by picture.
         where: SQL condition.
     """

@@ -1,4 +1,8 @@
-"""Compares a file with what the library knows of it, and lists the pictures that it brings in."""
+"""The changes that a file brings to a library: compare it with its ledger entry, and list the pictures in it.
+
+``image_change`` and ``document_change`` make the ``Change`` of a file, or None if it is unchanged; ``arrivals_of``
+lists the pictures of a linked document. ``Report`` collects the counts and problems of a run.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +35,13 @@ class Report:
         added: Pictures that are new in the library.
         encoded: Pictures that were encoded.
         unchanged: Pictures and documents, as files, that have not changed.
+        documents: Documents that were read.
         shards: Shards, or results of shards, that were read.
         shards_unchanged: Shards, or results of shards, that have not changed.
         shards_with_results: Shards that were not read, since a result replaces them.
-        removed: Pictures that are no longer found in any place.
+        removed: Pictures that are no longer in any place.
         left_out: Pictures that cannot be read or are too small, and files in folders that have the suffix of a shard
-            but are none: place and reason.
+            but are not shards: place and reason.
         failures: Documents, shards and folders that cannot be read: place and reason.
         reasons: Why rows, documents and pictures of shards could not be used, with counts.
         examples: Some of these problems, with their places.
@@ -63,8 +68,8 @@ class Change:
     Attributes:
         entry: The new entry in the ledger; None for a file that is gone.
         arrivals: The pictures that it brings in.
-        kept: Addresses, as the document writes them, of pictures that cannot be read at present; the library keeps what
-            it has of them.
+        kept: Addresses, as the document writes them, of pictures that cannot be read at present; their places stay in
+            the library.
     """
 
     path: str
@@ -74,9 +79,9 @@ class Change:
 
 
 def smaller_copies(files: Sequence[Found], ledger: Ledger, models: Models) -> dict[Path, Path]:
-    """The pictures' files that are copies of others, see ``images.copies``, with these.
+    """Picture files that are smaller copies of others, see ``images.copies``: path of the copy to path of the other.
 
-    Files of one name are compared again only if one of them is new, has changed or is gone.
+    Files with the same name are compared again only if one of them is new, has changed or is gone.
     """
     groups: dict[tuple[str, int], list[Found]] = defaultdict(list)
     for file in files:
@@ -182,7 +187,7 @@ def document_change(file: Found, old: Entry | None, brought: Set[str], models: M
                 kept.add(clean(image.source) or "")
             missing = missing or (bool(asked.get("fetch")) if unfetched else closed or image.file is None)
     if problem is not None and path in brought:
-        return None  # its pictures stay until it can be read again, or is gone
+        return None  # the document's pictures stay until it can be read again, or is gone
     report.documents += problem is None
     state = json.dumps({"document": own_state, "pictures": pictures, "missing": missing})
     there = {arrival.places[0].source for arrival in arrivals}
@@ -190,7 +195,7 @@ def document_change(file: Found, old: Entry | None, brought: Set[str], models: M
 
 
 def _cannot_be_opened(picture: Path | bytes | None) -> bool:
-    """Whether a picture's file exists and cannot be read, perhaps only for now."""
+    """Whether a picture's file exists and cannot be read, perhaps only temporarily."""
     if not isinstance(picture, Path):
         return False
     try:
@@ -203,7 +208,6 @@ def _cannot_be_opened(picture: Path | bytes | None) -> bool:
 
 
 def _is_current(document: Path, state: str) -> bool:
-    """Whether a document and its pictures are unchanged; False if pictures were missing."""
     try:
         known = parse_json(state)
         if known["missing"] or known["document"] != file_state(document):
@@ -225,7 +229,7 @@ def arrivals_of(
     """The pictures of a linked document; its first image has the number ``first`` in the file.
 
     Args:
-        left_out: Gets the pictures that cannot be used: place and reason.
+        left_out: The pictures that cannot be used are appended: place and reason.
         part: Number of the part of a shard, if the document is in a shard.
         dated: File whose time is the date of pictures without a file and a camera's date; default: ``path``.
     """

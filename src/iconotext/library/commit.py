@@ -1,7 +1,7 @@
-"""Brings files into the library: encodes new pictures, writes them, and records the files in the ledger.
+"""Write changes of files to a library: encode new pictures, write the table, and record the files in the ledger.
 
-First the ledger forgets the files, then the library is written, then the ledger records the files. So a run may be
-killed at any time: the library stays consistent, and the next run looks at these files again.
+``commit`` does all of it. First the ledger forgets the files, then the library is written, then the ledger records the
+files. So a run may be killed at any time: the library stays consistent, and the next run reads these files again.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def commit(
     brought: Set[str],
     models: Models | None = None,
 ) -> None:
-    """Bring changes into the library and the ledger.
+    """Write changes to the library and the ledger.
 
     Args:
-        changes: Of different files.
+        changes: Changes of different files.
         brought: Owners of the library's pictures at the beginning of the run.
         models: Encode new pictures; None if files are only removed.
     """
@@ -84,12 +84,10 @@ def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
 
 
 def _stays(place: Place, change: Change | None) -> bool:
-    """Whether a place in the library stays after a change of its file."""
     return change is None or (place.source or "") in change.kept
 
 
 def _with_arrival(item: Item, arrival: Arrival | None, models: Models | None) -> Item:
-    """The picture with the places, date and thumbnail from a changed file."""
     if arrival is None or models is None:
         return replace(item, places=_ordered(item.places))
     return replace(
@@ -106,7 +104,6 @@ def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
 
 
 def _related(places: Sequence[Place], item: Item, models: Models) -> list[Place]:
-    """Add to each place the relations between the picture and the text about it."""
     texts = sorted({text for place in places if (text := _english(place))})
     if models.relation_model is None or item.offsets is None or not texts:
         return list(places)
@@ -131,7 +128,6 @@ def _thumbnail(arrival: Arrival) -> str | None:
 def _write(
     library: Library, stored: dict[str, Item], new: Sequence[Item], report: Report, models: Models | None
 ) -> None:
-    """Write new and changed pictures, and remove those without places."""
     insert = [item for item in new if item.places and item.digest not in stored]
     update = [item for item in new if item.places and _differs(item, stored.get(item.digest))]
     remove = [item.digest for item in new if not item.places]
@@ -169,7 +165,6 @@ def _with_said(items: Sequence[Item], stored: dict[str, Item], models: Models | 
 
 
 def _entries(changes: Iterable[Change], problems: dict[str, str]) -> list[Entry]:
-    """The ledger entries of changed files, with the problem of a file whose picture could not be encoded."""
     found = []
     for change in changes:
         if change.entry is not None:

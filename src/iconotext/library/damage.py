@@ -1,7 +1,8 @@
-"""Digests of the files of a library, so that a file that was damaged later is named, and not read.
+"""Digests of a library's files, so that a file that was damaged later is named instead of read.
 
-LanceDB takes some damaged files for whole, and of others it never comes back. Its files never change once they are
-written, but for a hint, which it does without; so their digests are noted whenever a run that writes ends.
+LanceDB reads some damaged files without an error, and never returns from reading others. Its files never change once
+they are written, except for an optional hint. So ``note_sums`` records their digests whenever a run that writes ends,
+and ``check_sums`` compares them.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ SUMS = "sums.json"
 HINT = "latest_version_hint.json"
 
 SMALL = 2**20
-"""Files up to so many bytes are compared whenever a library is opened; of larger ones only the size, until one cannot
-be read."""
+"""Files up to this size, in bytes, are compared whenever a library is opened; of larger files only the size is
+compared, until one cannot be read.
+"""
 
 
 def note_sums(path: Path, *, went_back: bool = False) -> None:
-    """Note the digests of files that have none yet, and forget files that are gone.
+    """Record the digests of files that have none yet, and drop those of files that are gone.
 
     Args:
-        went_back: Files that were cut short are noted as they are: the versions that had them were deleted.
+        went_back: Record truncated files with their new size: the table versions that used them were deleted.
     """
     known, table, now = _known(path), path / f"{TABLE}.lance", dict[str, list[int | str]]()
     for file in sorted(each for each in table.rglob("*") if each.is_file() and each.name != HINT):
@@ -75,7 +77,7 @@ def not_written(path: Path, why: str) -> str:
 
 
 def _known(path: Path) -> dict[str, list[int | str]]:
-    """The noted sizes and digests; none if the file is missing, as in older libraries, or damaged."""
+    """The recorded sizes and digests; empty if the file is damaged, or missing, as in older libraries."""
     try:
         known = parse_json((path / SUMS).read_bytes())
     except (OSError, ValueError):

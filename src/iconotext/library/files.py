@@ -1,4 +1,7 @@
-"""Finds the files to add to a library, and reads their kind, state and date without decoding pictures."""
+"""The files to add to a library: find them, and read their kind, state, digest and date without decoding pictures.
+
+Begin with ``find_files``; ``file_state`` and ``digest_of`` show whether a file or a picture is the same as before.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +25,23 @@ from iconotext.scale.shards import find_shards
 from iconotext.system.object_store import address_of, is_remote
 
 IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .jp2 .j2k .heic .heif".split())
-"""Suffixes of pictures to look for in folders; raw camera files are included only to tell the user what to do."""
-
+"""Suffixes of pictures in folders; raw camera files are included only so that their users get advice."""
 
 _OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
 
-
 KINDS = IMAGES | SUFFIXES.keys() | _OF_SHARDS
-"""Suffixes of all that is added."""
-
+"""Suffixes of all files that can be added."""
 
 _EXIF = 0x8769  # where the camera's own fields begin
 
-
 _TAKEN, _DIGITISED, _CHANGED = 0x9003, 0x9004, 0x0132
-
 
 _CAMERA_TIME = "%Y:%m:%d %H:%M:%S"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file to add, and the named folder that it was found in; None if the file itself was named."""
+    """A file to add, and the named folder that contains it; None if the file itself was named."""
 
     path: Path
     folder: Path | None
@@ -53,14 +51,14 @@ class Found:
 def find_files(
     readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str, str]], skipped: Counter[str] | None = None
 ) -> Iterator[Found]:
-    """The pictures, documents and shards at paths, each once, found as by ``find_documents``.
+    """The pictures, documents and shards at paths, without repetitions, with the same rules as ``find_documents``.
 
     Hidden files in folders are left out. A named file is a picture unless it has the suffix of a document or a shard.
     In folders, shards whose names begin with ``_`` are left out, as are tars with a shard's pictures.
 
     Args:
         readings: Absolute path of each file or folder to its settings, of which ``include`` and ``exclude`` are used.
-        unread: Gets the folders that cannot be listed, with the reason.
+        unread: The folders that cannot be listed are appended, with the reason.
         skipped: Counts files that are not added, as ``find_documents`` does.
     """
     skipped = Counter() if skipped is None else skipped
@@ -84,7 +82,6 @@ def find_files(
 
 
 def _in_store(root: Path, reading: ReadSettings, unread: list[tuple[str, str]]) -> Iterator[Found]:
-    """The shards, or results of shards, at an address of a store."""
     try:
         shards = find_shards([address_of(root)])
     except (CorpusError, OutputError) as error:

@@ -1,10 +1,11 @@
-"""The approximate index of a large library: built when the library is large enough, and tested before it is used.
+"""The approximate index of a large library, and the background of a library: its cosines with made-up sentences.
 
-This module also measures the background of a library: its cosines with made-up sentences.
+``build_index`` builds the index when the library is large enough (``needs_index``), and tests it before it is used;
+``measure_background`` measures the background.
 
 The index divides the vectors into partitions around centres and keeps four bits of each number (RaBitQ; full vectors if
 their length is not divisible by eight). A search looks into the partitions nearest to the query, and compares the most
-promising pictures exactly. How many partitions and pictures are needed is found by trial, until enough of the results
+promising pictures exactly. How many partitions and pictures are needed is chosen by trial, until enough of the results
 of exact search are found. The recall on other queries is stored with the library.
 """
 
@@ -28,7 +29,7 @@ SENTENCES = 160
 """Number of made-up sentences."""
 
 IMAGES = 2000
-"""Pictures of a large library that are sampled; other samples give the same to the second digit."""
+"""Sample size in a large library; other samples give the same background to the second digit."""
 
 
 def made_up_sentences(encoder: Encoder) -> FloatMatrix:
@@ -141,7 +142,7 @@ def recall(library: Library, index: IndexSettings, queries: FloatMatrix, nearest
 
 
 def exact_nearest(library: Library, queries: FloatMatrix, top: int) -> list[set[str]]:
-    """Digests of the ``top`` pictures nearest to each query, by comparing all: one pass over the library."""
+    """Digests of the ``top`` pictures nearest to each query, by comparison with all: one pass over the library."""
     best = np.full((len(queries), 0), -np.inf, np.float32)
     names = np.empty((len(queries), 0), object)
     for digests, vectors in library.vectors():

@@ -1,6 +1,7 @@
-"""What a library stores about a picture besides its vector: the places where it was found, and the texts there.
+"""The pictures of a library as values: the places where a picture was found, the texts there, and its file's content.
 
-A search result shows one of the places, see ``shown_place``.
+An ``Item`` is a stored picture with all its ``Place`` values, an ``Arrival`` is a picture to be added. A search result
+shows one place, chosen by ``shown_place``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 _NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b")
-"""Parts of file names that are no words: a timestamp, or digits of a hash."""
+"""Parts of file names that are not words: a timestamp, or digits of a hash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +43,22 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place where a picture was found: a file, or an image of a document.
+    """A place of a picture: a file, or an image of a document.
 
     Attributes:
         file: The picture's file, absolute; None if it is inside a document or came from the network.
         document: The document's file, absolute; None for a single picture in a folder.
         number: Number of the image in the document, from 0; None without a document.
         source: Its address as the document writes it.
+        caption: Its caption in the document.
+        alt: Its alternative text in the document.
         sentences: The sentences linked to it here, most confident first.
         language: ISO 639-1 code of the document.
         relations: Log-odds of each relation between the picture and the document's text about it; None without a text,
             if the text is not English, or without a relation model.
         written: The words in the picture; None if there are none, or if they were not read.
         id: Id of the document in a shard; ``document`` is then the shard, or its result.
-        part: Number of the shard's part that the document is in.
+        part: Number of the shard's part that contains the document.
         member: The picture's place in a tar or a table.
     """
 
@@ -91,7 +94,7 @@ class Place:
 
     @property
     def owner(self) -> str:
-        """What was added and brought the picture in: a document, a part of a shard, or the picture's file."""
+        """The added file that brought the picture in: a document, a part of a shard, or the picture's file."""
         return (self.document or self.file or "") if self.part is None else part_name(self.document or "", self.part)
 
     @property
@@ -107,17 +110,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """A picture as the library stores it, once, however often it was found.
+    """A picture as the library stores it: once, however often it was found.
 
     Attributes:
         date: When it was taken, in local time, else the time of its file; None if unknown.
         vector: (dim,) float32 unit vector.
-        offsets: (R,) float32, what the picture adds to the log-odds of each relation; None without a relation model.
+        offsets: (R,) float32, the picture's part of the log-odds of each relation; None without a relation model.
         relation_model: Name of the model of ``offsets``; empty without one.
         thumbnail: A small picture as a data URI, for a picture without a file of its own.
         said: (texts, dim) vectors of the texts about it, in the order of ``said_of``; None without texts.
         taken: Whether the date is the camera's.
-        words: As stored, see ``words_of``; empty if not stored yet.
+        words: The stored stems, see ``words_of``; empty if not stored yet.
     """
 
     digest: str
@@ -133,10 +136,10 @@ class Item:
 
 
 class Compared(NamedTuple):
-    """What a search compares of a picture, and the row with the rest.
+    """The columns of a picture that a search compares, and the number of the row with the rest.
 
     Attributes:
-        digest: Of its content.
+        digest: Digest of the picture's content.
         vector: As in ``Item``, like ``said`` and ``words``.
         row: Number of its row, in the version of the library that was searched.
     """
@@ -149,7 +152,7 @@ class Compared(NamedTuple):
 
 
 class Near(NamedTuple):
-    """A picture that a search found, and its cosine with the query."""
+    """A picture near to a query, and its cosine with the query."""
 
     picture: Compared
     similarity: float
@@ -178,7 +181,7 @@ class Arrival:
 
 
 def from_here(file: str) -> str:
-    """A file relative to the working folder if it is below it; else unchanged."""
+    """A file's path relative to the working folder if the file is below it; else unchanged."""
     return file.removeprefix(f"{Path.cwd().as_posix()}/")
 
 
@@ -201,19 +204,18 @@ def folders_of(places: Iterable[Place]) -> list[str]:
 
 
 def _files_of(place: Place) -> list[str]:
-    """The files that a place depends on."""
     files = (place.file, place.document, None if place.member is None else place.member.file)
     return [file for file in files if file is not None]
 
 
 def said_of(places: Iterable[Place]) -> list[str]:
-    """The texts about a picture at its places, each once: captions, alternative texts, sentences."""
+    """The texts about a picture at its places, without repetitions: captions, alternative texts, sentences."""
     texts = (t for place in places for t in (place.caption, place.alt, *(said.text for said in place.sentences)) if t)
     return list(dict.fromkeys(texts))
 
 
 def words_of(places: Sequence[Place]) -> str:
-    """The stems for full-text search: of the texts about a picture, the words in it, and its file names."""
+    """The stems for full-text search: from the texts about a picture, the words in it, and its file names."""
     files = [place.file or place.source or "" for place in places]
     names = dict.fromkeys(Path(file).stem for file in files if not file.startswith("data:"))
     apart = (_NO_WORD.sub(" ", re.sub(r"(?<=[a-z])(?=[A-Z])|[_.]", " ", name)) for name in names)
@@ -227,7 +229,6 @@ def clean(text: str | None) -> str | None:
 
 
 def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
-    """The places that are in a folder; all without a folder."""
     return list(places) if folder is None else [place for place in places if place.within(folder)]
 
 
@@ -269,7 +270,7 @@ LARGEST = 256 * 2**20
 
 
 def file_content(file: Path, digest: str) -> bytes | None:
-    """The contents of a file, if its digest is still the same; else None, since another file must not be shown."""
+    """The content of a file; None if its digest has changed, since another picture must not be shown."""
     try:
         if not file.is_file() or file.stat().st_size > LARGEST:
             return None
@@ -279,7 +280,7 @@ def file_content(file: Path, digest: str) -> bytes | None:
 
 
 def member_content(member: Member, digest: str) -> bytes | None:
-    """The contents of a picture in a tar or a table, if its digest is still the same; else None."""
+    """The content of a picture in a tar or a table; None if its digest has changed."""
     try:
         store, path = located(member.file)
         with store.open_input_file(path) as file:

@@ -1,8 +1,9 @@
-"""The ledger of a library: which files were added, and their state at that time.
+"""The ledger of a library: which files were added, in what state; and the lock that a writer needs, ``held_ledger``.
 
-With it, unchanged files need not be read again. A file is forgotten before its pictures are changed, and recorded
-afterwards. So a run that was killed only looks at a few files again, without encoding them, and a lost ledger loses
-nothing. The process that holds the ledger may write to the library: SQLite's lock, which ends with the process.
+With the ledger, unchanged files need not be read again. A file is forgotten before its pictures are changed, and
+recorded afterwards. So after a run that was killed, the next one reads a few files again, without encoding them; and
+the loss of the ledger loses no data. The process that holds the ledger may write to the library. The lock is SQLite's,
+and ends with the process.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ CREATE TABLE IF NOT EXISTS files (
 ) WITHOUT ROWID
 """
 
-
 RESULT_OF = "result of"
-"""The first key in the state of a result, which is JSON: the address of the shard that it is of."""
+"""First key in the state of a result, which is JSON. Its value is the address of the shard that the result
+belongs to.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is known about a file.
+    """The recorded state of a file.
 
     Attributes:
         state: Size and time of the file, and of all pictures that a document shows: see ``file_state``.
-        settings: Settings with which it was read; with others it must be read again.
+        settings: Settings with which it was read; with other settings it must be read again.
         problem: Why it brought in no pictures, or not all.
     """
 
@@ -49,7 +51,7 @@ class Entry:
 
 
 class Ledger:
-    """The ledger, held by this process."""
+    """The ledger of a library, locked by this process."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -75,7 +77,7 @@ class Ledger:
             self._connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all files."""
         with self._connection:
             self._connection.execute("DELETE FROM files")
 
@@ -121,7 +123,7 @@ def held_ledger(folder: Path) -> Iterator[Ledger]:
 
 
 def _drop_torn(folder: Path, ledger: Ledger) -> bool:
-    """Delete broken versions of the table, and clear the ledger; note the digests of all files.
+    """Delete broken versions of the table, and then clear the ledger; record the digests of all files.
 
     Returns:
         Whether there were broken versions, or this failed.

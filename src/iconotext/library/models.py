@@ -1,4 +1,8 @@
-"""The models of a library, which turn files into the library's pictures."""
+"""The models of a library: encoding pictures, reading and linking documents, and the user's settings for each file.
+
+``Models`` bundles them for a run; ``library_encoder`` and ``relation_model_of`` load them, and ``DocumentLinker`` reads
+and links documents.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,6 @@ Settings = TypeVar("Settings", bound=BaseModel)
 
 OF_FOLDERS = ("include", "exclude")
 """Settings that choose files; they do not change how a file is read."""
-
 
 OF_PICTURES = ("min_side", "max_pixels")
 """Settings of reading that also decide which single pictures are left out."""
@@ -143,7 +146,7 @@ def reads_words(asked: Asked) -> bool:
 
 
 def chosen(kind: type[Settings], asked: Asked) -> Settings:
-    """The settings of one class, out of all that the user gave."""
+    """The settings of one class, out of all settings that the user gave."""
     return make_settings(kind, {name: value for name, value in asked.items() if name in kind.model_fields})
 
 
@@ -205,7 +208,7 @@ class DocumentLinker:
         yield from self._linker(asked).link_all(documents)
 
     def encode_ahead(self, files: Iterable[tuple[Path, Path | None, Asked]]) -> None:
-        """Encode several files together, into the cache; each is then read and linked for itself.
+        """Encode the documents of several files together into the cache; each file is linked separately afterwards.
 
         Files that cannot be read are reported when they are linked. Files with pictures from the web are left out,
         since they would be fetched twice.

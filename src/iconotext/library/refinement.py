@@ -1,18 +1,22 @@
-"""Selective similarity refinement: hard queries also use the confidence in the relations (Alikhani 2021, Eq. 4-6).
+"""Scores that use relations: the selective similarity refinement, and the penalty for an improbable wanted relation.
 
-A coherence-aware model is expected to be more confident of the relations between a text and its own image than between
-the text and any other image. The confidence in one relation is ``η_c = exp(λ |x_c - ½|)``, from 1 (x_c = ½) to
-``exp(λ / 2)``; the confidence in a pair is the sum over its R relations, and multiplies its cosine. Only hard queries
-are refined: those whose two best images differ by less than T.
+``refine`` is the selective similarity refinement: hard queries also use the confidence in the relations (Alikhani 2021,
+Eq. 4-6). A coherence-aware model is expected to be more confident of the relations between a text and its own image
+than between the text and any other image. The confidence in one relation is ``η_c = exp(λ |x_c - ½|)``, from 1 (x_c =
+½) to ``exp(λ / 2)``; the confidence in a pair is the sum over its R relations, and multiplies its cosine. Only hard
+queries are refined: those whose two best images differ by less than T.
 
-What follows from the equations, and is kept as it is:
+Three consequences of the equations stay as they are:
 
 - η is a sum, so the similarities of a hard query grow by a factor of R to R exp(λ / 2), while those of an easy one stay
   the same. A common factor does not change the order of a query's images, so every rank within a query is the same as
-  with a mean instead of the sum. But refined similarities are no cosines, and cannot be compared between queries.
+  with a mean instead of the sum. But refined similarities are not cosines, and cannot be compared between queries.
 - A negative cosine becomes more negative with more confidence: among images that do not fit a text at all, those with
   the least confidence rise. Images with positive cosines, where the best ones are, are ranked as intended.
 - λ = 0 and T = 0 change no rank.
+
+``probabilities`` and ``refined`` belong to a search for a wanted relation: they combine the evidence for each relation,
+and lower the score of a picture that is unlikely to have it.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
 
 
 SETTINGS_FILE = "refinement.json"
-"""File in the folder of a model with the settings that were chosen for it."""
+"""File in a model's folder with the refinement settings that were chosen for the model."""
 
 
 class Refinement(NamedTuple):
@@ -52,7 +56,7 @@ class Refinement(NamedTuple):
 
 
 def read_refinement(folder: Path) -> Refinement | None:
-    """The settings in the folder of a model, None without any; ``FeatureError`` if the file is damaged."""
+    """Read the settings in the folder of a model; None if there are none; ``FeatureError`` if the file is damaged."""
     path = folder / SETTINGS_FILE
     if not path.is_file():
         return None
@@ -146,7 +150,7 @@ def _checked(similarities: Floats) -> Floats:
 
 
 WEIGHT = 0.5
-"""Standard deviations of the similarities that a factor of e in the relation's probability is worth."""
+"""The weight of a factor of e in the relation's probability, in standard deviations of the similarities."""
 
 SPREAD_OF = 100
 """Number of nearest pictures from which this standard deviation is computed."""
@@ -161,12 +165,12 @@ def probabilities(
     """The probability of each relation between a query and a picture.
 
     There are two sources of log-odds: the relation model applied to query and picture, and the same model applied to
-    the picture and the text about it in a document, which shows what its author used it for. Their mean is used, or the
-    one that exists: a query by picture has no text, and some pictures have none.
+    the picture and the text about it in a document, which shows what its author used it for. The result is from their
+    mean, or from the one that exists: a query by picture has no text, and some pictures have none.
 
     Args:
         query: (R,) log-odds from the query; None for a query without text.
-        offsets: (R,) what the picture adds to them; None if not stored.
+        offsets: (R,) the picture's part of the log-odds; None if not stored.
         own: (R,) log-odds between the picture and its own text; None without one.
 
     Returns:
@@ -184,14 +188,14 @@ def probabilities(
 
 
 def refined(similarities: FloatMatrix, wanted: FloatMatrix) -> FloatMatrix:
-    """Similarities, lowered by how improbable the wanted relation is.
+    """Lower similarities by how improbable the wanted relation is.
 
-    A result should be similar and have the relation. Similarity says how probably it is the wanted picture, the
+    A result should be similar and have the relation. The similarity measures how probably it is the wanted picture, the
     relation model how probably it has the relation; the logarithm of the product is ``similarity / τ + log P``, or, in
     units of similarity, ``similarity + τ log P``. τ is ``WEIGHT`` standard deviations of the similarities among the
-    nearest pictures, since models differ in the spread of their similarities. P is at least ``LEAST``, so nothing falls
-    by more than 1.5 standard deviations: among similar pictures the relation decides, but a much more similar one stays
-    ahead.
+    nearest pictures, since models differ in the spread of their similarities. P is at least ``LEAST``, so no score
+    falls by more than 1.5 standard deviations: among similar pictures the relation decides, but a much more similar one
+    stays ahead.
 
     Args:
         similarities: (N,) cosines, best first.
@@ -204,6 +208,6 @@ def refined(similarities: FloatMatrix, wanted: FloatMatrix) -> FloatMatrix:
 
 
 def relation_scale(similarities: FloatMatrix) -> float:
-    """τ: what a factor of e in probability is worth, in units of similarity."""
+    """τ: the weight of a factor of e in probability, in units of similarity."""
     nearest = np.asarray(similarities[:SPREAD_OF], np.float64)
     return WEIGHT * float(nearest.std()) if len(nearest) else 0.0

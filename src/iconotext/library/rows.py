@@ -1,4 +1,4 @@
-"""Converts pictures to rows of the library's table, and back."""
+"""Rows of the library's table and the pictures in them: ``table_of`` writes, ``items_of`` and ``compared_of`` read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from pydantic import TypeAdapter
 from iconotext.library.items import Compared, Item, Place, folders_of, words_of
 
 COMPARED = ("digest", "vector", "said", "words")
-"""Columns that a search reads of all candidates; reading takes longer than finding."""
-
+"""Columns that a search reads for all candidates; reading them takes longer than finding the candidates."""
 
 TOLD = ("digest", "places", "date", "relation_model", "offsets", "taken")
-"""Further columns that a search reads of its results."""
-
+"""Further columns that a search reads for its results."""
 
 PLACES = TypeAdapter(tuple[Place, ...])
 
@@ -50,7 +48,7 @@ def items_of(table: Any, dim: int) -> list[Item]:
 
 
 def told_of(table: Any, compared: Mapping[str, Compared]) -> list[Item]:
-    """Pictures from an Arrow table with the columns ``TOLD``, and digest to the compared columns."""
+    """Full records of pictures, from an Arrow table with the columns ``TOLD`` and the compared columns by digest."""
     return [
         Item(
             row["digest"],
@@ -70,7 +68,7 @@ def told_of(table: Any, compared: Mapping[str, Compared]) -> list[Item]:
 
 def compared_of(table: Any, dim: int) -> list[Compared]:
     """The compared columns of pictures, from an Arrow table."""
-    vectors, said = (_vectors(table[name], dim) for name in ("vector", "said"))  # lists would take long
+    vectors, said = (_vectors(table[name], dim) for name in ("vector", "said"))  # lists would be slow
     digests, words, rows = (table[name].to_pylist() for name in ("digest", "words", "_rowid"))
     each = zip(digests, vectors, said, words, rows, strict=True)
     return [Compared(digest, vector[0], own, text or "", row) for digest, vector, own, text, row in each]

@@ -1,6 +1,7 @@
-"""Searches a library: the pictures that match a sentence or a picture best, with their relations to the sentence.
+"""Search a library: the pictures that match a sentence or a picture best, with their relations to the sentence.
 
-The models are arguments here; ``Searcher`` loads those that the library was made with.
+``find_images`` searches once; a ``Searcher`` searches repeatedly and loads the models that the library was made with.
+Both call ``search``, which takes the models as arguments.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ SHOWN = 8
 """A page folds no weak matches before it shows this many results."""
 
 TOLD_AT_ONCE = 40
-"""Pictures whose relations are read at a time: reading those of all candidates takes longer than finding them."""
+"""Number of pictures whose relations are read at a time: reading those of all candidates takes longer than finding
+them.
+"""
 
 NEAREST = 3
 """Number of results if none is a good match."""
@@ -49,16 +52,17 @@ NEAREST = 3
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query.
+    """A search to make: a sentence, a picture, or both, with filters.
 
     Attributes:
         text: A sentence; None for a search by picture alone.
-        picture: Find pictures like this one: a file, or the digest of a picture in the library, which is then no
-            result. With a sentence too, results are like the picture and fit the sentence.
+        picture: Find pictures like this one: a file, its bytes, or the digest of a picture in the library, which is
+            then not among the results. With a sentence too, results are like the picture and fit the sentence.
         relation: Name of the wanted relation between picture and sentence, one of ``searchable_relations``; None for
             any.
+        top: Upper limit for the number of results.
         filters: Restrict the search to some pictures.
-        anyway: Return as many results as wanted even if no picture is a good match.
+        anyway: Return ``top`` results even if no picture is a good match.
     """
 
     text: str | None = None
@@ -70,13 +74,13 @@ class Query:
 
     @property
     def by_words(self) -> bool:
-        """Whether texts about pictures count: only if a sentence alone is the query."""
+        """Whether the texts about pictures count: only if the query is a sentence alone."""
         return self.text is not None and self.picture is None
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A picture that was found.
+    """A picture that a search returns.
 
     Attributes:
         image: Its file, its address on the web, or its number in the document that contains it.
@@ -145,7 +149,7 @@ def search(
     predictions replace those of the relation model.
 
     Args:
-        relation_model: The one that the library was made with; None searches without relations.
+        relation_model: The relation model that the library was made with; None searches without relations.
         refinement: λ and T of the selective similarity refinement (Alikhani 2021, Eq. 4-6) of a coherence-aware model;
             used for sentences without a wanted relation.
 
@@ -234,7 +238,7 @@ def searchable_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:
 
 
 def is_english(text: str) -> bool:
-    """Whether a query is in English, which the relation model reads, as far as its few words show."""
+    """Whether a query is in English, the language of the relation model; a guess, since a query has few words."""
     return detect_language(text) == LANGUAGE
 
 
@@ -271,7 +275,7 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
 
 
 def _vector(library: Library, query: Query, encoder: Encoder) -> FloatMatrix:
-    """The query as a unit vector: of a sentence, of a picture, or half way between the two."""
+    """The query as a unit vector: of a sentence, of a picture, or halfway between the two."""
     parts = []
     if query.text is not None:
         parts.append(encoder.encode_sentences([query.text])[0])
@@ -291,7 +295,7 @@ def _vector(library: Library, query: Query, encoder: Encoder) -> FloatMatrix:
 
 
 def _coherence(query: Query, near: Sequence[Near], encoder: Encoder) -> list[FloatMatrix | None]:
-    """(R',) relations of the sentence with each picture, by a coherence-aware model; None without it or a sentence."""
+    """For each picture, its (R',) relations with the sentence by a coherence-aware model; None without either."""
     if not near or query.text is None or encoder.coherence is None:
         return [None] * len(near)
     pictures = np.stack([each.picture.vector for each in near])
@@ -299,7 +303,7 @@ def _coherence(query: Query, near: Sequence[Near], encoder: Encoder) -> list[Flo
 
 
 def _of_relation_model(item: Item, relation_model: str | None) -> Item:
-    """The picture, without relations if they come from another model: an update that renews them is unfinished."""
+    """Drop a picture's relations if another model computed them, since an update that renews them is unfinished."""
     if item.relation_model == (relation_model or ""):
         return item
     return replace(item, places=tuple(replace(place, relations=None) for place in item.places), offsets=None)
@@ -308,7 +312,7 @@ def _of_relation_model(item: Item, relation_model: str | None) -> Item:
 def _known(
     witnessed: FloatMatrix | None, coherence: FloatMatrix | None, library: Library, encoder: Encoder
 ) -> dict[str, float]:
-    """Relation to probability: those of a coherence-aware model replace those of the relation model."""
+    """Probability by relation; the values of a coherence-aware model replace those of the relation model."""
     known: dict[str, float] = {}
     if witnessed is not None:
         known |= zip(library.settings.relations, map(float, witnessed), strict=True)
@@ -318,7 +322,6 @@ def _known(
 
 
 def _speaks_for(relation_model: RelationModel, library: Library) -> bool:
-    """Whether the library was made with this relation model."""
     return relation_model.name == library.settings.relation_model
 
 
@@ -352,8 +355,8 @@ class Answer(NamedTuple):
     """The results of a search.
 
     Attributes:
-        query: With the relation's canonical name.
-        note: What was not searched, and why; None if everything was.
+        query: The query, with the canonical name of its relation.
+        note: Which part of the query was not used, and why; None if all of it was.
     """
 
     library: Library
@@ -393,7 +396,7 @@ class Searcher:
         return searchable_relations(library, self._models(library).encoder)
 
     def find(self, query: Query) -> Answer:
-        """Search for a query; its relation may have any of its names.
+        """Search for a query, whose relation may have any of its names.
 
         Raises:
             IconotextError: As ``open_library`` and ``search``; a model cannot be loaded; an unknown relation.
@@ -409,7 +412,7 @@ class Searcher:
         return Answer(library, query, results, NOT_ENGLISH if unread else None)
 
     def _state(self) -> object:
-        """A value that changes whenever the library does: every commit has a file of its own."""
+        """A value that changes whenever the library does: every commit adds a version file."""
         try:
             about = os.stat(self.path / SETTINGS)
             versions = frozenset(os.listdir(self.path / f"{TABLE}.lance" / "_versions"))

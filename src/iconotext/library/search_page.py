@@ -1,6 +1,6 @@
-"""The results of a search as one HTML file with small pictures in it, which makes no network requests.
+"""The results of a search as one HTML file that contains small pictures and makes no network requests.
 
-The server's page has the same grid: ``card`` makes the entry of a result.
+``write_search_page`` writes the file. ``card`` makes the entry of one result; the server's search page uses it, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
     """An HTML page with the results of a search, best first.
 
     Args:
-        library: Where they were found; it has thumbnails of pictures without files.
+        library: The searched library, which has thumbnails of pictures without files.
     """
     shown = _images(library, results)
     asked = [Path(query.picture)] if isinstance(query.picture, Path) else []
@@ -141,13 +141,12 @@ def card(
 
 
 def _named(document: str) -> str:
-    """A document relative to the working folder if below it; else its folder and name, since pages are passed on."""
+    """A path relative to the working folder if below it; else folder and name only, since pages are passed on."""
     here = from_here(document)
     return here if here != document else "/".join(Path(document).parts[-2:])
 
 
 def _address(file: str | None) -> str | None:
-    """A file's address for a browser on this machine; None if the file does not exist."""
     return Path(file).as_uri() if file is not None and os.path.isfile(file) else None
 
 

@@ -1,7 +1,8 @@
-"""Adds shards to a library, part by part: linked now, or from the results of ``scale link``.
+"""Add shards to a library, part by part: linked now, or from the results of ``scale link``.
 
-The ledger records each part as it records a file. So a run that was killed goes on with the next part, and memory does
-not grow with the shard.
+``shard_changes`` yields the changes of one shard; ``linked_shards`` finds the shards that a result replaces. The ledger
+records each part as it records a file. So a run that was killed goes on with the next part, and memory does not grow
+with the shard.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PART = 256
 
 
 def parts_of(brought: Iterable[str]) -> dict[str, int]:
-    """Shard to 1 + the number of the last part that brought a picture into the library."""
+    """Number of parts of each shard in the library: 1 + the number of the last part that brought in a picture."""
     parts: dict[str, int] = {}
     for owner in brought:
         if (file := file_of(owner)) != owner:
@@ -70,7 +71,7 @@ def linked_shards(
 def _results(
     ledger: Ledger, brought: Iterable[str], looked_at: Sequence[Path], stays: Callable[[str], bool]
 ) -> Iterator[tuple[Path, Path]]:
-    """Shards with their results; of several for one shard, the one to use comes first."""
+    """Shards with their results; if a shard has several results, the one to use comes first."""
     noted = {file_of(name): shard for name, shard in ledger.results().items()}
     for name in sorted(filter(stays, noted)):
         yield Path(noted[name]), Path(name)
@@ -130,7 +131,6 @@ def shard_changes(
 def _linked(
     result: Result | None, shard: Shard, counts: Counts, models: Models, file: Found
 ) -> Iterator[LinkedDocument | Failure]:
-    """The documents of a shard with their links, from its result or linked now."""
     if result is not None:
         yield from linked_again(result, shard, counts)
         return
@@ -140,7 +140,7 @@ def _linked(
 
 
 def _some(documents: Iterable[LinkedDocument | Failure]) -> Iterator[list[LinkedDocument | Failure]]:
-    """Parts of a shard; the ends of parts depend on the shard alone, so that every run has the same parts."""
+    """Divide the documents of a shard into parts, whose ends depend on the shard alone, so every run has the same."""
     some: list[LinkedDocument | Failure] = []
     pictures = 0
     for linked in documents:
@@ -156,7 +156,7 @@ def _some(documents: Iterable[LinkedDocument | Failure]) -> Iterator[list[Linked
 def _arrivals(
     some: Sequence[LinkedDocument | Failure], path: Path, part: int, shard: Shard, counts: Counts
 ) -> Iterator[Arrival]:
-    """The pictures of a part; counts those that cannot be used."""
+    """The pictures of a part; the reasons of unusable documents and pictures are counted."""
     for linked in some:
         if isinstance(linked, Failure):
             counts.note(f"document: {reason_of(str(linked.error))}", f"{linked.path}: {linked.error}")
@@ -176,6 +176,6 @@ def _state(file: Path, shard: Shard, result: Result | None) -> str:
 
 
 def _note(report: Report, path: str, problem: str, *, certain: bool) -> None:
-    """Report that a shard cannot be read, or not to its end; or, if not certain, that the file may be no shard."""
+    """Report a shard that cannot be read to its end; if not ``certain``, the file may not be a shard at all."""
     problem = encodable(problem.removeprefix(f"{path}: "))
     (report.failures if certain else report.left_out).append((path, problem))

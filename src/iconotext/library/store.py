@@ -1,13 +1,15 @@
-"""A library on disk: pictures with their vectors in LanceDB, and beside them a file that says what the library is.
+"""A library on disk, and the operations on it: create, open, read, write, search by vector and by words, describe.
 
     LIB/
         library.json      the settings; a folder with this file is a library
-        pictures.lance/   a row for each picture: vector, places, date, folders, words, ...
+        pictures.lance/   a LanceDB table with a row for each picture: vector, places, date, folders, words, ...
         ledger.sqlite     which files were added, and in what state; only the writer opens it
         sums.json         the digests of LanceDB's files
 
 Every commit of LanceDB is a new version of the table. A reader sees one complete version, whatever a writer does
 meanwhile, even if the writer is killed. There is one writer at a time; the ledger is its lock.
+
+Begin with ``create_library``, ``open_library`` and the methods ``nearest`` and ``matching`` of ``Library``.
 """
 
 from __future__ import annotations
@@ -40,11 +42,11 @@ _END = b"LANC"
 
 
 def check_new(path: Path) -> None:
-    """Check that a folder may become a library: it does not exist, or has only files that a killed program left.
+    """Check that a folder can become a library: it does not exist, or has only files that a killed run left there.
 
     Raises:
-        LibraryError: It has other files.
-        MissingPackageError: What keeps a library is not installed.
+        LibraryError: The folder has other files.
+        MissingPackageError: The packages for libraries are not installed.
     """
     require("library", purpose="a library of pictures")
     ours = (f"{TABLE}.lance", LEDGER, SUMS, ".iconotext-")
@@ -60,9 +62,10 @@ def check_new(path: Path) -> None:
 
 
 def torn_versions(path: Path) -> list[Path]:
-    """Versions of the table with a file that was cut short, for example because the disk was full.
+    """Manifests of table versions that refer to a truncated file, for example because the disk was full.
 
-    LanceDB does not always notice when it writes one, and then cannot read the table; the version before is whole.
+    LanceDB does not always notice when it writes a truncated file, and then cannot read the table. The version before
+    is complete.
     """
     table, torn = path / f"{TABLE}.lance", []
     for file in [*table.glob("data/*.lance"), *table.glob("_indices/*/*")]:
@@ -88,8 +91,8 @@ TOP = 10
 """``IndexSettings.probes`` is chosen for searches for this many pictures."""
 
 MORE, MANY = 4, 64
-"""A full-text search for n pictures first reads ``MORE`` * n matches, to see all that match equally well. If these are
-still not all it reads ``MANY`` * n, which takes a tenth of the time of a condition on the names."""
+"""A full-text search for n pictures first reads ``MORE`` * n matches, to include all that match equally well. If these
+are still not all, it reads ``MANY`` * n, which takes a tenth of the time of a condition on the digests."""
 
 _INTERNAL = re.compile(r"^lance error: (?:LanceError\(\w+\): )?|,? *\S+\.rs:\d+.*", re.DOTALL)
 """Prefix and suffix of LanceDB's error messages that name places in its own code."""
@@ -102,10 +105,10 @@ T = TypeVar("T")
 
 
 class Library:
-    """An open library. Reading needs no lock; methods that write may be called only while holding the ledger.
+    """An open library. Reading needs no lock; a method that writes may be called only while the ledger is held.
 
     Attributes:
-        settings: As they are on disk.
+        settings: The settings, as they are on disk.
     """
 
     def __init__(self, path: Path, settings: LibrarySettings) -> None:
@@ -125,30 +128,29 @@ class Library:
         return self._attempt(lambda: _connect(self.path).open_table(TABLE))
 
     def save(self, **changes: Any) -> None:
-        """Write settings, where they change."""
+        """Change settings, and write them if they differ from the old ones."""
         if (changed := replace(self.settings, **changes)) != self.settings:
             self.settings, self._one_model = changed, None
             write_settings(self.path, changed)
 
     def count(self, where: str | None = None) -> int:
-        """How many pictures there are, or how many satisfy a condition."""
+        """The number of pictures, or of those that satisfy an SQL condition."""
         return int(self._attempt(lambda: self.table.count_rows(where)))
 
     def items(self, digests: Iterable[str]) -> dict[str, Item]:
-        """Digest to picture, for the digests that are in the library."""
+        """Look up pictures by digest; digests that are not in the library are missing from the result."""
         return self._where(one_of("digest", some) for some in _some(digests))
 
     def brought_by(self, files: Iterable[str]) -> dict[str, Item]:
-        """Digest to picture, for the pictures that came from any of these added files."""
+        """The pictures that came from any of these added files, by digest."""
         return self._where(f"array_has_any(owners, [{listed(some)}])" for some in _some(files))
 
     def some(self, n: int) -> list[Item]:
-        """About n pictures, or all if there are not many more; a random sample, since digests are random."""
+        """A random sample of about n pictures, or all if there are not many more; random because digests are."""
         share = n / max(n, self.count())
         return list(self._where(["true" if share == 1 else first_names(share)]).values())
 
     def _where(self, conditions: Iterable[str]) -> dict[str, Item]:
-        """Digest to picture, for the pictures that satisfy one of the SQL conditions."""
         queries = (self.table.search().where(condition) for condition in conditions)
         tables = (self._attempt(query.to_arrow) for query in queries)
         return {item.digest: item for table in tables for item in items_of(table, self.settings.dim)}
@@ -172,7 +174,7 @@ class Library:
             self._attempt(partial(self.table.delete, one_of("digest", some)))
 
     def tidy(self) -> None:
-        """Join the small fragments that many commits leave, put new pictures into the index, drop old versions."""
+        """Join the small fragments that many commits leave, add new pictures to the index, delete old versions."""
         self._attempt(lambda: self.table.optimize(cleanup_older_than=KEEP_VERSIONS))
 
     def create_index(self, column: str, config: Any) -> None:
@@ -180,12 +182,12 @@ class Library:
         self._attempt(lambda: self.table.create_index(column, config=config, replace=True))
 
     def pieces(self, column: str) -> int:
-        """How many pieces the index on a column has; 0 without an index."""
+        """Number of pieces of the index on a column; 0 without an index."""
         found = self._attempt(lambda: self.table.index_stats(f"{column}_idx"))
         return 0 if found is None else int(found.num_indices)
 
     def column(self, name: str) -> Iterator[Any]:
-        """One column of all pictures."""
+        """The values of one column, for all pictures."""
         for batch in self._batches([name]):
             yield from batch.column(0).to_pylist()
 
@@ -211,7 +213,7 @@ class Library:
             vector: (dim,) unit vector.
             where: SQL condition, see ``Filters.condition``.
             exact: Compare with every picture, even if there is an index.
-            few: If no more pictures than this satisfy the condition, all of them are compared.
+            few: If at most this many pictures satisfy the condition, all of them are compared.
             index: How to search the index; by default as in the settings. A search for more than ``TOP`` pictures looks
                 into more partitions, and into all if few of the nearest pictures satisfy the condition.
         """
@@ -233,7 +235,7 @@ class Library:
             distances = rows["_distance"].to_pylist()
             if len(rows) <= asked or distances[-1] > distances[n - 1]:
                 break
-            asked *= 2  # LanceDB takes any of those that are equally near: see them all, and choose by name
+            asked *= 2  # of equally near pictures LanceDB returns any: read them all, and choose by digest
         if index is not None and len(rows) < n:
             return self.nearest(vector, n, where=where, exact=True)
         # Of unit vectors, the squared distance is 2 - 2 cos.
@@ -266,18 +268,18 @@ class Library:
         return near[:n] if near[n - 1].similarity > near[-1].similarity else None  # or more may be equally near
 
     def matching(self, words: str, n: int, *, where: str | None = None) -> list[tuple[Compared, float]]:
-        """The n pictures whose words match best, with their BM25 score; ties by place in the library.
+        """The n pictures whose words match best, with their BM25 scores; ties by row number.
 
         Args:
-            words: From ``ranking.asked_words``; if empty, nothing matches.
-            n: Upper limit; somewhat fewer come back if many more pictures match equally well.
+            words: Stems from ``asked_words``; if empty, nothing matches.
+            n: Upper limit; somewhat fewer are returned if many more pictures match equally well.
             where: SQL condition.
         """
         read = found = (
             self._by_words(words, 2 * MORE * n, where, prefilter=False) if where and self.settings.index else []
         )
         least = read[n - 1][1] if len(read) > n else 0.0
-        # LanceDB takes any of those that match equally well: see all of them, or all whose names come first.
+        # Of equally good matches LanceDB returns any: read all of them, or all whose digests come first.
         several = (MORE * n, 1), (MANY * n, 1), *((MANY * n, MANY * MORE**step) for step in range(14))
         for most, share in several if not least or read[-1][1] == least else ():
             names = [first_names(1 / share)] if share > 1 else []
@@ -287,7 +289,7 @@ class Library:
             if len(read) < most or read[-1][1] != least:
                 break
         equal = [(row, score) for row, score in read if score == least]
-        # Of pictures that are not in the index yet, BM25 is another with another condition: then take any.
+        # For pictures that are not in the index yet, BM25 depends on the condition: then take any.
         equal = equal or [(row, score) for row, score in found if score == least]
         best = dict([*((row, score) for row, score in found if score > least), *sorted(equal)][:n])
         pictures = compared_of(self._rows(best, COMPARED), self.settings.dim)
@@ -299,7 +301,7 @@ class Library:
         return dict(self._by_words(words, len(several), one_of("digest", several), column="digest"))
 
     def told(self, pictures: Iterable[Compared]) -> dict[str, Item]:
-        """Digest to full record, without the thumbnail, of pictures that a search of this object found."""
+        """The full records, without thumbnails, of pictures that a search with this object returned; by digest."""
         compared = {each.digest: each for each in pictures}
         numbers = [each.row for each in compared.values()]
         if not numbers:
@@ -308,7 +310,7 @@ class Library:
             self._one_model = self.count(f"relation_model != {quoted(self.settings.relation_model or '')}") == 0
         if not self._one_model:
             rows = self._rows(numbers, TOLD)
-        else:  # a column of one value takes longer to read than all others: a quarter of a millisecond a row
+        else:  # a column with one value throughout takes longer to read than all others: 0.25 ms a row
             rows = self._rows(numbers, [name for name in TOLD if name != "relation_model"])
             rows = rows.append_column("relation_model", [[self.settings.relation_model or ""] * len(rows)])
         return {item.digest: item for item in told_of(rows, compared)}
@@ -338,7 +340,7 @@ class Library:
             yield batch
 
     def _attempt(self, work: Callable[[], T]) -> T:
-        """Call LanceDB, and turn its errors, which are of many kinds and often a page long, into ``LibraryError``."""
+        """Call LanceDB, and turn its errors into ``LibraryError``; they are of many kinds and often a page long."""
         try:
             return work()
         except BaseException as error:
@@ -350,41 +352,41 @@ class Library:
 
 
 def open_library(path: Path) -> Library:
-    """Open a library; for writing, hold its ledger.
+    """Open a library; to write, hold its ledger, too.
 
     Raises:
-        LibraryError: The folder is no library, or one of another format.
+        LibraryError: The folder is not a library, or has another format.
     """
     return Library(path, read_settings(path))
 
 
 def create_library(path: Path, settings: LibrarySettings) -> Library:
-    """Create an empty library while holding the folder's ledger; ``LibraryError`` if it cannot be written."""
+    """Create an empty library; the caller holds the folder's ledger. ``LibraryError`` if it cannot be written."""
     library = Library(path, settings)
     library._attempt(lambda: _connect(path).create_table(TABLE, schema=schema(settings.dim), mode="overwrite"))
     from lancedb.index import FTS, BTree, LabelList
 
     stems = FTS(base_tokenizer="whitespace", stem=False, remove_stop_words=False, with_position=False)
     library.create_index("words", stems)
-    library.create_index("digest", BTree())  # what comes is looked up by its name, and what a file brought in
+    # Every run looks up new pictures by digest, and the pictures of a changed file by owner.
+    library.create_index("digest", BTree())
     library.create_index("owners", LabelList())
-    write_settings(path, settings)  # last: from now on it is a library
+    write_settings(path, settings)  # last, since this file makes the folder a library
     return library
 
 
 def _probes(index: IndexSettings, n: int) -> int:
-    """How many partitions of the index a search for n pictures looks into."""
     return min(index.partitions, math.ceil(index.probes * math.sqrt(max(1, n / TOP))))
 
 
 def _some(values: Iterable[str]) -> Iterator[list[str]]:
-    """The different values, sorted, in lists of at most 1000: longer ones are too much for an SQL condition."""
+    """The different values, sorted, in lists of at most 1000: longer lists are too long for an SQL condition."""
     different = sorted(set(values))
     return (different[start : start + 1000] for start in range(0, len(different), 1000))
 
 
 def _connect(path: Path) -> Any:
-    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings speak of its own workings, thousands of lines of them
+    os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are thousands of lines about its internals
     require("library", purpose="a library of pictures")
     import lancedb
 
@@ -399,7 +401,7 @@ def describe(library: Library) -> dict[str, Any]:
         shards), ``shards``, ``folders`` (added folders and documents: objects with ``path`` and ``pictures``),
         ``single_pictures`` (number of pictures that were added as single files), ``model``, ``space``, ``dim``,
         ``relation_model``, ``relations``, ``bytes`` (on disk), ``index`` (None if search is exact; else ``pictures``
-        when it was made, ``partitions``, ``probes``, ``refine``, ``recall``, ``queries``).
+        when it was built, ``partitions``, ``probes``, ``refine``, ``recall``, ``queries``).
 
     Raises:
         LibraryError: The library cannot be read.
@@ -443,12 +445,12 @@ def quoted(text: str) -> str:
 
 
 def first_names(share: float) -> str:
-    """The condition that a picture's digest is in the first ``share`` (0 to below 1) of all possible digests."""
+    """The SQL condition that a picture's digest is in the first ``share`` (0 to below 1) of all possible digests."""
     return f"digest < '{int(share * 16**8):08x}'"
 
 
 def one_of(column: str, values: Iterable[str]) -> str:
-    """The condition that a column has one of the values."""
+    """The SQL condition that a column has one of the values."""
     return f"{column} IN ({listed(values)})"
 
 

@@ -1,4 +1,8 @@
-"""Updates a library, or removes files from it: ``library add`` and ``library remove``."""
+"""Update a library, or remove files from it, as the commands ``library add`` and ``library remove`` do.
+
+Begin with ``add_paths`` and ``remove_from_library``. ``add_files`` reads and commits files in batches, and ``take_out``
+removes the pictures of files that are gone.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,7 @@ AHEAD = 32
 """Documents that are encoded together."""
 
 SECONDS = 10.0
-"""Seconds between two commits while documents are read, which takes longer than looking at pictures."""
+"""Seconds between two commits while documents are read, which takes longer than reading single pictures."""
 
 TIDY_AFTER = 100
 """After this many commits their fragments are joined; next after twice as many, and so on, since joining rewrites the
@@ -71,7 +75,7 @@ whole table."""
 def add_files(
     library: Library, ledger: Ledger, found_files: Sequence[Found], brought: Set[str], models: Models, report: Report
 ) -> Iterator[Found]:
-    """Add files; yields each file when it is in the library, or known to have nothing for it."""
+    """Add files; yields each file once it is in the library, or has turned out to bring no pictures."""
     files, commits, tidy_after, parts = iter(found_files), 0, TIDY_AFTER, parts_of(brought)
     copied = smaller_copies(found_files, ledger, models)
 
@@ -148,19 +152,20 @@ def add_paths(
     """Add paths to a library, or create it; without paths, update those added before. Returns counts and problems.
 
     Args:
-        model: For a new library; None for ``default``. An existing library keeps its model; this is then its new
-            place.
-        reading: How documents are read, and which files of folders count. What was set is remembered for these paths.
-        linking: How documents are linked. What was set is remembered for these paths.
+        model: For a new library; None for ``default``. An existing library keeps its model; the argument is then the
+            new place of the same model.
+        reading: How documents are read, and which files of folders count. Settings that were set are remembered for
+            these paths.
+        linking: How documents are linked. Settings that were set are remembered for these paths.
         watch: Passes files on as they are finished, for a progress bar.
         say: Called with messages about other long steps.
         link: Reads and links a document, see ``Models``; default: with the library's model.
 
     Raises:
         FeatureError: There is no such model.
-        MissingPackageError: The words in pictures were asked for, and what reads them is not installed.
-        LibraryError: A path does not exist, or is no picture, document or shard; the library has another model,
-            another process is adding to it, or it cannot be written.
+        MissingPackageError: The words in pictures were asked for, and the package that reads them is not installed.
+        LibraryError: A path does not exist, or is neither picture nor document nor shard; the library has another
+            model, another process is adding to it, or it cannot be written.
     """
     reading, linking = reading or ReadSettings(), linking or LinkSettings()
     if model is not None:  # before a new library is begun
@@ -201,7 +206,6 @@ def add_paths(
 
 
 def _known(path: Path, paths: Sequence[Path]) -> LibrarySettings:
-    """The settings of the library; the defaults of a new one if there is none yet."""
     if is_library(path):
         return open_library(path).settings
     check_new(path)
@@ -213,7 +217,10 @@ def _known(path: Path, paths: Sequence[Path]) -> LibrarySettings:
 def _to_read(
     library: Library, ledger: Ledger, readings: Mapping[Path, ReadSettings], brought: Set[str], report: Report
 ) -> tuple[list[Found], Set[Path]]:
-    """The files to read; and the shards and results not to use, whose pictures must be taken out."""
+    """The files to read, and the unused files, whose pictures must be removed.
+
+    Unused are shards that a result replaces, and superfluous results of a shard.
+    """
     around = [Path(root) for root in library.settings.roots]
     files = list(find_files(readings, unread=report.failures))
     linked, others = linked_shards(
@@ -229,7 +236,7 @@ def _to_read(
 
 
 def _finish(library: Library, encoder: Encoder, report: Report, say: Callable[[str], None] | None) -> None:
-    """Prepare a library that has changed for search."""
+    """Prepare a changed library for search: join fragments, measure the background, build or drop the index."""
     if report.added or report.removed or report.encoded:
         library.tidy()
     if library.count() and (report.added or report.encoded or library.settings.background is None):
@@ -242,7 +249,7 @@ def _finish(library: Library, encoder: Encoder, report: Report, say: Callable[[s
 
 
 def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
-    """The settings that the user set, with absolute paths; relations are set for the whole library."""
+    """The settings that the user set, with absolute paths, without relations, which are set for the whole library."""
     given = reading.model_dump(mode="json", exclude_unset=True)
     given |= linking.model_dump(mode="json", exclude_unset=True, exclude={"relations"})
     folders = {name: given[name] for name in ("root", "text", "image") if given.get(name)}
@@ -250,14 +257,14 @@ def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
 
 
 def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
-    """Remove what was added from paths, and forget the paths; returns counts and problems.
+    """Remove the pictures that paths brought in, and forget the paths; returns counts and problems.
 
     Args:
         paths: Files and folders that were added, whether they still exist or not.
 
     Raises:
-        LibraryError: Nothing was added from a path, or it lies in a folder that was added and would come back with
-            it; another process is adding to the library, or it cannot be written.
+        LibraryError: Nothing was added from a path, or it lies in an added folder, with which it would be added again;
+            another process is adding to the library, or it cannot be written.
     """
     open_library(path)
     report = Report()
@@ -287,25 +294,23 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
 
 
 def _is_gone(file: Path, readings: Mapping[Path, ReadSettings]) -> bool:
-    """Whether a file below an added folder was deleted, or is now excluded."""
     root = next((each for each in (file, *file.parents) if each in readings), None)
     if root is None:
         return False
     try:
         if entry(address_of(file)) is None:
             return True
-    except OSError:  # it cannot be read at present; keep it
+    except OSError:  # the file cannot be read at present: keep its pictures
         return False
     return is_excluded(file, root, readings[root])
 
 
 def _may_be_there(root: Path) -> bool:
-    """Whether a path exists; True for a store, which is asked later."""
+    """Whether a path exists; True for an object store, which is asked later."""
     return is_remote(address_of(root)) or root.exists()
 
 
 def _check(paths: Sequence[Path]) -> None:
-    """Check that paths may be added."""
     for path in paths:
         if is_address(address_of(path)):
             raise LibraryError(
@@ -327,7 +332,7 @@ def _check(paths: Sequence[Path]) -> None:
 
 
 def _check_something_there(paths: Sequence[Path], reading: ReadSettings, known: LibrarySettings) -> None:
-    """Raise ``DocumentError`` if nothing at paths can be added, and none was added before, so that it may be gone."""
+    """Raise ``DocumentError`` if nothing at the paths can be added, and nothing was added from there before."""
     places = [lasting(path) for path in paths]
     if not places or any(
         _is_in(str(root), places) or _is_in(str(place), [Path(root)]) for root in known.roots for place in places
@@ -340,19 +345,16 @@ def _check_something_there(paths: Sequence[Path], reading: ReadSettings, known: 
 
 
 def _is_in(path: str, folders: Sequence[Path]) -> bool:
-    """Whether a path is one of the folders, or is in one of them."""
     file = Path(file_of(path))
     return any(folder == file or folder in file.parents for folder in folders)
 
 
 def _drop_index(library: Library) -> None:
-    """Remove the index of a library that has become small; search is then exact again."""
     if library.count() <= ABOVE:
         library.save(index=None)
 
 
 def _opened(path: Path, ledger: Ledger, model: str | None, load: Callable[[str], Encoder]) -> tuple[Library, Encoder]:
-    """The library, created if necessary, and its encoder."""
     named = None if model is None else _lasting(model)
     if not is_library(path):
         encoder = load(named or "default")
@@ -371,18 +373,17 @@ def _opened(path: Path, ledger: Ledger, model: str | None, load: Callable[[str],
 
 
 def _note_relations(library: Library, relation_model: RelationModel | None, relations_from: str) -> None:
-    """Record which relation model is used."""
     name, relations = (None, ()) if relation_model is None else (relation_model.name, relation_model.relations)
     library.save(relation_model=name, relations=relations, relations_from=_lasting(relations_from))
 
 
 def _lasting(model: str) -> str:
-    """The model's name, as an absolute path if it is a folder."""
+    """The name of a model, as an absolute path if it is a folder."""
     return str(Path(model).resolve()) if Path(model).is_dir() else model
 
 
 def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> Mapping[str, Asked]:
-    """Remember added paths and their settings; a path in an added folder is not listed again."""
+    """Store the added paths and their settings; a path below an added folder is not listed separately."""
     known = {Path(root) for root in library.settings.roots} | set(roots)
     outer = tuple(sorted(address_of(root) for root in known if not known & set(root.parents)))
     settings: dict[str, Mapping[str, Any]] = dict(library.settings.asked)

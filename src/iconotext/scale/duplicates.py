@@ -1,4 +1,7 @@
-"""Finds pictures that look alike in all shards: first a table of hashes for each shard, then a table of duplicates."""
+"""Near-duplicate pictures across shards: a table of hashes for each shard, then one table of duplicates.
+
+``find_duplicates`` makes both.
+"""
 
 from __future__ import annotations
 
@@ -67,13 +70,13 @@ def find_duplicates(
 ) -> dict[str, Any]:
     """Find pictures that look like an earlier one, in order of shard name, document and image.
 
-    Called again, it reads only shards that are new or have changed.
+    A later call reads only shards that are new or have changed.
 
     Args:
         output: Folder for a table of hashes for each shard, and for ``_duplicates.parquet`` with the columns ``shard``,
             ``document``, ``image``, and the earlier picture: ``of_shard``, and ``of_row`` in its table.
         distance: Two hashes of 64 bits match if at most this many bits differ, 0 to 15. Matching is not transitive.
-        settings: Only the folder of pictures, and the share of documents, are used.
+        settings: Only the folder of pictures, the share of documents and ``allow_outside`` are used.
 
     Returns:
         As ``link_shards``, and ``duplicates``, the number of pictures that look like an earlier one.

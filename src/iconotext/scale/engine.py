@@ -1,4 +1,7 @@
-"""The loop that gives shards to the workers of an engine, tries failed ones again, and yields results."""
+"""Engines: the loop that gives shards to workers and tries failed ones again, and the engine of local processes.
+
+``worked`` is the loop, ``Engine`` the protocol of a set of workers, ``Processes`` its local implementation.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,10 @@ Result = TypeVar("Result")
 Made = TypeVar("Made", covariant=True)
 
 Outcome = Literal["done", "failed", "error", "unready"]
-"""``done``: the result. ``failed``: only this item failed; the reason as text. ``error``: every item would fail; the
-exception. ``unready``: the worker died while starting, before it touched the item; the reason as text."""
-
+"""``done``: the value is the result. ``failed``: only this item failed; the value is the reason as text. ``error``:
+every item would fail; the value is the exception. ``unready``: the worker died while starting, before it began the
+item; the value is the reason as text.
+"""
 
 NO_MEMORY = ("bad_alloc", "failed to map segment", "Cannot allocate memory")
 """Parts of error messages of libraries that cannot get memory, most often while they are imported."""
@@ -40,7 +44,7 @@ class Work(Protocol[Taken, Made]):
     """The work on each item; must be picklable."""
 
     def prepare(self) -> None:
-        """Load what all items need; called once in each process."""
+        """Load everything that is common to all items; called once in each process."""
 
     def run(self, item: Taken, /) -> Made:
         """Work on one item."""
@@ -62,13 +66,13 @@ class Engine(Protocol[Item]):
     """A set of workers, local or remote; each prepares the work once."""
 
     def room(self) -> int:
-        """How many items may be with the workers at present."""
+        """The number of items that the workers can hold at present."""
 
     def give(self, item: Item, /) -> None:
         """Hand an item to a worker, at once or as soon as one is free."""
 
     def answers(self) -> Iterable[tuple[Item, Outcome, Any]]:
-        """Wait for the workers; the outcomes of some of the given items, maybe of none."""
+        """Wait for the workers; yields the outcomes of some of the given items, maybe of none."""
 
     def close(self) -> None:
         """Stop the workers, also those that are in the middle of an item."""
@@ -76,7 +80,7 @@ class Engine(Protocol[Item]):
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """In place of the result of an item that failed in every try."""
+    """Takes the place of a result, for an item that failed in every try."""
 
     reason: str
 
@@ -142,11 +146,11 @@ def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any
 
 
 class Processes(Generic[Item]):
-    """Processes, started as needed. See ``Engine``.
+    """An engine of local processes, started as needed. See ``Engine``.
 
     Args:
         work: The work on each item.
-        memory: Bytes of address space that a process may take in addition to what the prepared work needs.
+        memory: Bytes of address space that a process may take in addition to the needs of the prepared work.
     """
 
     def __init__(self, work: Work[Item, Any], *, workers: int, memory: int) -> None:
@@ -192,7 +196,6 @@ class Processes(Generic[Item]):
 
 
 def _serve(pipe: Connection, work: Work[Any, Any], memory: int, scratch: str) -> None:
-    """Main loop of a worker."""
     tempfile.tempdir = scratch
     try:
         prepared(work, memory)

@@ -1,4 +1,8 @@
-"""Manifests: for each shard that was linked, the files that it was made from, and counts of everything in it."""
+"""Manifests of shards: for each result its input files and counts; and the setup that all shards of a folder share.
+
+``is_done`` finds the manifest of a finished shard, ``write_manifest`` marks a shard as done, ``begin`` checks the
+setup, and ``added_up`` sums many manifests.
+"""
 
 from __future__ import annotations
 
@@ -60,12 +64,14 @@ class Manifest(BaseModel):
     size: int
     sha256: str
     documents: dict[str, int]
-    """``read``, and what happened to them: ``written``, ``broken row``, ``not in the sample``, ``cannot be linked``,
-    ``without a link``."""
+    """``read``, and the numbers of these by outcome: ``written``, ``broken row``, ``not in the sample``, ``cannot be
+    linked``, ``without a link``.
+    """
 
     images: dict[str, int]
-    """``read``, in documents that were linked, and what happened to them: ``usable``, ``missing``, ``unreadable``,
-    ``left out``."""
+    """``read``, in documents that were linked, and the numbers of these by outcome: ``usable``, ``missing``,
+    ``unreadable``, ``left out``.
+    """
 
     links: int
     reasons: dict[str, int] = Field(default_factory=dict)
@@ -126,7 +132,7 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
     """Write the setup of a folder's shards, or check that it is the same as before; returns its digest.
 
     Args:
-        setup: What is the same for all shards of the folder.
+        setup: Settings and models that all shards of the folder share.
         anew: Replace a different setup; its shards are made again.
 
     Raises:
@@ -168,7 +174,7 @@ def _said(setup: dict[str, Any]) -> str:
 
 
 def sees(output: str, setup: str) -> bool:
-    """Whether this machine can read the folder of this setup; it may not be the machine that wrote it."""
+    """Whether this machine can read the folder with this setup; the run may have begun on another machine."""
     data = read_bytes(joined(output, SETUP))
     return data is not None and hashlib.sha256(data.removesuffix(b"\n")).hexdigest() == setup
 
@@ -180,14 +186,14 @@ def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
             yield from differences(before.get(name), now.get(name), f"{place}.{name}" if place else name)
     elif before != now:
         was, now = (json.dumps(each, ensure_ascii=False) for each in (before, now))
-        digests = all(len(each) == len('""') + 64 for each in (was, now))  # digests mean nothing to a reader
+        digests = all(len(each) == len('""') + 64 for each in (was, now))  # digests are meaningless to a reader
         yield f"{place} is another" if digests else f"{place} was {was} and is {now}"
 
 
 def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
     """Sum many manifests, and list the shards that could not be read, or not to their ends.
 
-    ``pictureless`` maps shards of which no picture was found to their number of pictures; most often a tar is missing.
+    ``pictureless`` maps shards without any available picture to their number of pictures; most often a tar is missing.
     """
     total: dict[str, Any] = {"shards": 0, "documents": {}, "images": {}, "links": 0, "reasons": {}}
     total |= {"damaged": {}, "unread": {}, "pictureless": {}}

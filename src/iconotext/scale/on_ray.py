@@ -1,6 +1,6 @@
-"""The engine for many machines: a Ray task for each shard.
+"""The engine for many machines: a Ray task for each shard (``OnRay``).
 
-Ray starts processes, counts cores, and notices when a process dies; ``scale.engine`` decides what is tried again.
+Ray starts processes, counts cores, and notices when a process dies; ``scale.engine`` decides which items to try again.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ VARIABLES = {
 }
 
 PASSED_ON = ("ICONOTEXT_RUNTIME",)
-"""Environment variables that change what a worker does, passed to the tasks."""
+"""Environment variables that change the behaviour of a worker, passed to the tasks."""
 
 
 class OnRay(Generic[Item]):
-    """Ray tasks, on a cluster or on this machine. See ``Engine``.
+    """An engine of Ray tasks, on a cluster or on this machine. See ``Engine``.
 
     Args:
         work: The work on each item. On a cluster, it must find the same files on every machine.
-        address: Of a cluster; default: ``RAY_ADDRESS``, else a cluster of this program's own, on this machine.
+        address: Address of a cluster; default: ``RAY_ADDRESS``, else a new cluster on this machine.
         workers: Tasks at a time; None for all cores of the cluster, whose number may change.
-        memory: Bytes of address space that a process may take in addition to what the prepared work needs.
+        memory: Bytes of address space that a process may take in addition to the needs of the prepared work.
 
     Raises:
         IconotextError: The cluster cannot be reached, or its machines lack a package or file.
@@ -60,7 +60,7 @@ class OnRay(Generic[Item]):
             workers = workers or usable_cores()
             variables = VARIABLES | thread_shares(workers)
             self._scratch = TemporaryDirectory(prefix="iconotext-", ignore_cleanup_errors=True)
-            variables["TMPDIR"] = self._scratch.name  # deleted at the end, with what killed processes leave
+            variables["TMPDIR"] = self._scratch.name  # deleted at the end, with the files of killed processes
             settings |= {"num_cpus": workers, "object_store_memory": STORE, "include_dashboard": False}
             settings["_temp_dir"] = self._scratch.name
         else:
@@ -89,7 +89,7 @@ class OnRay(Generic[Item]):
 
     def room(self) -> int:
         """See ``Engine``."""
-        # Twice the cores: waiting tasks tell Ray that more machines would help.
+        # Twice the cores: from waiting tasks Ray sees that more machines would help.
         resources = self._ray.cluster_resources()  # type: ignore[no-untyped-call]  # Ray leaves it so
         return self._workers or max(2, 2 * int(resources.get("CPU", 1)))
 
@@ -107,7 +107,7 @@ class OnRay(Generic[Item]):
                 self._any = True
             except errors.RayTaskError as error:  # the work could not be prepared
                 outcome, value = "error", IconotextError(f"a machine of the cluster cannot do the work: {error.cause}")
-            except errors.RayError as error:  # its message is long; the first line says what happened
+            except errors.RayError as error:  # of its long message, the first line names the cause
                 value = f"its process was lost ({str(error).strip().splitlines()[0].rstrip('.')})"
                 outcome = "failed" if self._any or self._can_begin() else "unready"
             yield item, outcome, value
@@ -133,15 +133,15 @@ class OnRay(Generic[Item]):
 
 
 def _private() -> dict[str, str]:
-    """Environment variables for a cluster of our own: only clients with its secret token, kept in no file, can connect.
+    """Environment variables for a new cluster: only clients with its secret token, stored in no file, can connect.
 
-    Its ports are open to other machines, whatever address it is given.
+    Its ports are open to other machines, whatever its address.
     """
     return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)}
 
 
 def _read_anew() -> None:
-    """Make Ray read its variables again: it keeps mode and token of the first cluster that a process connected to.
+    """Make Ray read its variables again: it caches mode and token of the first cluster that a process connected to.
 
     Another cluster would get the old token and refuse with ``InvalidAuthToken``.
     """
@@ -151,7 +151,7 @@ def _read_anew() -> None:
 
 
 def _let_speak(may: bool) -> None:
-    """Whether Ray may print events to standard output, from which programs read our JSON."""
+    """Allow or forbid Ray to print events to standard output, from which programs read our JSON."""
     inner: Any = import_module("ray._private.worker")
     inner._worker_logs_enabled = may
 
@@ -178,7 +178,6 @@ def _answered(work: bytes, memory: int, version: str, folder: str, item: Any) ->
 
 @lru_cache(maxsize=1)
 def _prepared(pickled: bytes, memory: int, version: str, folder: str) -> Work[Any, Any]:
-    """The work, prepared once in each process."""
     if version != __version__:
         raise IconotextError(f"a machine of the cluster has iconotext {__version__}, and this one {version}")
     with suppress(OSError):  # relative paths mean the same as on the first machine; with a store it does not matter

@@ -1,8 +1,8 @@
-"""Promises over shards, in three stages for each shard.
+"""Promises over shards: the share of wrong links is limited over all shards together, in three stages for each shard.
 
-``Pool`` keeps the pictures of a shard that may become decoys. ``Candidates`` links each picture to its best sentence,
+``Pool`` stores the pictures of a shard that may become decoys. ``Candidates`` links each picture to its best sentence,
 with and without its decoy, and writes the scores as a table beside the links. ``Promised`` keeps the links that pass
-the rule made from the tables of all shards.
+the rule, which ``rule_of_all`` makes from the tables of all shards.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FETCHED = 8
 
 
 class Pool(Stage):
-    """Writes the pictures of a shard that may become decoys: those with the smallest digests."""
+    """First stage: writes the pictures of a shard that may become decoys, those with the smallest digests."""
 
     def load(self) -> None:
         """Find the folder of pictures; no model is needed."""
@@ -63,7 +63,7 @@ class Pool(Stage):
 
 @dataclass
 class Candidates(Stage):
-    """Links the documents of a shard without a promise, and writes the candidates for the promise beside the links.
+    """Second stage: links documents without a promise, and writes the candidates for the promise beside the links.
 
     Attributes:
         pool: Address of the table of decoys.
@@ -96,7 +96,7 @@ class Promised(Stage):
 
     Attributes:
         made: The output folder of the stage ``Candidates``, and the digest of its setup.
-        rule: Made from the candidates of all shards.
+        rule: The rule from the candidates of all shards.
     """
 
     made: tuple[str, str] = ("", "")
@@ -108,7 +108,7 @@ class Promised(Stage):
         return self.made
 
     def load(self) -> None:
-        """Nothing: no document is read again."""
+        """Load nothing: no document is read again."""
 
     def run(self, shard: Shard) -> Manifest:
         """See ``Stage``."""
@@ -142,7 +142,7 @@ class Promised(Stage):
 
 
 def _on_disk(folder: Path, numbers: Iterator[int], image: Image) -> Image:
-    """Put the bytes of an image into a file: hundreds of photographs do not fit into memory."""
+    """Write the bytes of an image to a file: hundreds of photographs do not fit into memory."""
     if not isinstance(image.file, bytes):
         return image
     file = folder / str(next(numbers))
@@ -254,7 +254,7 @@ def read_candidates(output: str, manifest: Manifest) -> list[Candidate]:
 
 
 def rule_of_all(output: str, manifests: Sequence[Manifest], calibration: Calibration, settings: LinkSettings) -> Rule:
-    """Make one rule out of the candidates of all linked shards."""
+    """Make one rule from the candidates of all linked shards."""
     if settings.max_false is None:
         raise ValueError("max_false is not set")
     read = partial(read_candidates, output)

@@ -1,4 +1,8 @@
-"""Reads the results of shards again: the shard's documents with their links."""
+"""Results of shards as input: a shard's documents with their links, and corpora that consist of many shards.
+
+``find_result`` recognises a result, ``linked_again`` reads it with its shard; ``corpus_files`` and ``documents_of``
+read a folder of shards as one corpus.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ COLUMNS = ["document", "image", "problem", "sentence", "score", "confidence"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A result of a shard, with its manifest."""
+    """A result of a shard, with its manifest and the settings and model of its run."""
 
     file: Path
     manifest: Manifest
@@ -56,7 +60,7 @@ class Result:
 
 
 def has_no_links(folder: Path) -> bool:
-    """Whether a folder holds other results of shards than links: features, or hashes of pictures."""
+    """Whether a folder has results of shards without links: features, or hashes of pictures."""
     try:
         setup = parse_json(read_bytes(address_of(folder / SETUP)) or b"{}")
     except (OSError, ValueError):
@@ -65,12 +69,12 @@ def has_no_links(folder: Path) -> bool:
 
 
 def find_result(file: Path) -> Result | None:
-    """The result that a file is; None for any other file.
+    """The result in a file, with its manifest; None if the file is not in a folder of results.
 
     Raises:
-        CorpusError: The file is in a folder of results, but differs from its manifest, or holds no links.
+        CorpusError: The file is in a folder of results, but differs from its manifest, or has no links.
     """
-    places = file.parents[: -2 if is_remote(address_of(file)) else None]  # the root of a store is no folder
+    places = file.parents[: -2 if is_remote(address_of(file)) else None]  # the root of a store is not a folder
     folder = next((each for each in places if entry(address_of(each / SETUP)) is not None), None)
     if folder is None:
         return None
@@ -131,7 +135,7 @@ def _joined(result: Result, known: Iterator[_Found], documents: Iterator[Documen
 
 
 class _Found(NamedTuple):
-    """One document of a result: image number to problem, and links."""
+    """One document of a result: its id, image number to problem, and its links."""
 
     document: str
     problems: dict[int, str]
@@ -139,7 +143,6 @@ class _Found(NamedTuple):
 
 
 def _found(file: Path) -> Iterator[_Found]:
-    """Read the documents of a result, in its order."""
     if file.suffix == ".jsonl":
         for number, value, problem in json_lines(file):
             if problem is not None:
@@ -189,7 +192,7 @@ def documents_of(file: Path, *, split: str | None = None, inside: bool = False) 
 
     Args:
         split: Only the documents of this split.
-        inside: Whether pictures outside its folder count as not found; always so for a store.
+        inside: Whether pictures outside its folder count as missing; always so for a store.
 
     Raises:
         CorpusError: The corpus breaks the format, or cannot be read.

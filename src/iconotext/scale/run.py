@@ -1,4 +1,7 @@
-"""Runs over many shards: finds those that are missing or out of date, makes them, and sums up the manifests."""
+"""Runs over many shards: find shards without an up-to-date result, make the results, and sum up the manifests.
+
+``link_shards`` links shards; ``run_shards`` is the run that features and duplicates share with it.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ from iconotext.system.threads import in_threads, usable_cores
 LOCK = ".iconotext.lock"
 
 PROMISES = "_promises.json"
-"""In the output folder: the promises for all its links, and whether all shards are included that can be."""
+"""File in the output folder: the promises for all links, and whether they cover every shard."""
 
 AT_ONCE = 32
 """Manifests that are read from a store at the same time."""
@@ -53,21 +56,22 @@ def link_shards(
 ) -> dict[str, Any]:
     """Link the documents of shards; each result is written completely or not at all.
 
-    Called again, it makes only results that are missing, or whose shard has changed.
+    A later call makes only results that are missing, or whose shard has changed.
 
     Args:
         output: Folder for the results, also in a store.
         model: As for ``Linker.load``.
         linking: How documents are linked. With ``max_false`` the promise covers the documents of all shards together.
         settings: Which documents are used, and how results are written.
+        engine: Which workers link the shards, and how many.
         calibration: A corpus with right and complete links, used for the promises about sentences and paragraphs
             instead of the figures in the package. It is linked again by each call, before the shards.
 
     Returns:
         Sums of the manifests (``shards``, ``documents``, ``images``, ``links``, ``reasons``); shards that could not be
-        read to their end, or not at all, with the reason (``damaged``, ``unread``); shards of which no picture was
-        found, with their number of pictures (``pictureless``); ``made``, number of shards made now; ``lost``, shard to
-        the reason why it was not made; ``others``, results in the folder of other shards; with ``max_false``
+        read to their end, or not at all, with the reason (``damaged``, ``unread``); shards without any available
+        picture, with their number of pictures (``pictureless``); ``made``, number of shards made now; ``lost``, the
+        reason why a shard was not made, by shard; ``others``, results in the folder of other shards; with ``max_false``
         ``promises``.
 
     Raises:
@@ -120,7 +124,7 @@ def run_shards(
     """Make the result of each shard that has none or whose result is out of date.
 
     Args:
-        setup: What is the same for all shards.
+        setup: Settings and models that all shards share.
         stage_of: Makes the stage, from the digest of the setup.
 
     Returns:
@@ -173,7 +177,7 @@ def _link_promised(
     engine: EngineSettings,
     watch: Watch,
 ) -> dict[str, Any]:
-    """Link shards with a promise over all of them: make the pool of decoys, then candidates, then keep what passes."""
+    """Link shards with a promise over all of them: make the pool of decoys, link, then keep the links that pass."""
     inner = joined(output, INNER)
     pools, folder, pool = joined(inner, "pools"), joined(inner, "linked"), joined(inner, "pool.parquet")
     run = partial(run_shards, addresses, engine=engine, watch=watch, anew=True)
@@ -216,7 +220,7 @@ def _workers(stage: Stage, settings: EngineSettings, shards: int) -> AbstractCon
 
 
 def setup_of(linker: Linker, settings: ShardSettings) -> dict[str, Any]:
-    """Everything that decides a result except its shard: version, models with weights, and settings."""
+    """The part of a result's origin that all shards share: version, models with weights, and settings."""
     encoder, linking = linker.encoder, linker.settings
     promises = {"max_false", "promise"} if linking.max_false is None else set()
     return {
@@ -235,8 +239,6 @@ def _digest(table: Path) -> str | None:
 
 
 def _known(stage: Stage, shards: Iterable[Shard]) -> Iterator[Manifest | None]:
-    """The manifest of each shard; None if it is not done."""
-
     def known(shard: Shard) -> Manifest | None:
         return is_done(stage.output, shard, stage.setup)
 

@@ -1,4 +1,4 @@
-"""What is done with the documents of shards, and by how many processes."""
+"""Settings of runs over shards: how documents are read and written (``ShardSettings``), and by which processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ To = Literal["parquet", "jsonl"]
 
 
 class ShardSettings(BaseModel):
-    """What becomes of documents. All of it shapes the result: shards of other settings never lie beside each other."""
+    """How documents of shards are read and written. All of it shapes the result: a folder has shards of one setting."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -37,7 +37,7 @@ class ShardSettings(BaseModel):
 
 
 class EngineSettings(BaseModel):
-    """Who does the work. None of it shapes the result."""
+    """Which processes do the work. None of it shapes the result."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

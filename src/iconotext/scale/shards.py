@@ -1,4 +1,7 @@
-"""Finds shards, the tars beside them, and the names of their results."""
+"""Shards: find them with the tars beside them, name their results, and find the pictures of a shard.
+
+``find_shards`` lists shards; ``ShardPictures`` finds the pictures that a shard's documents name.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Shard:
     """An input shard.
 
     Attributes:
-        name: Of its result, without suffix; relative to the folder that the user named.
+        name: Name of its result, without suffix; relative to the folder that the user named.
         beside: Tars of the same name, with its pictures.
     """
 
@@ -80,7 +83,7 @@ def result_address(output: str, name: str, to: str) -> str:
 
 
 def _is_ours(name: str) -> bool:
-    """Whether a file was written by a program beside its tables, and is no shard."""
+    """Whether a file was written by a program beside its tables, and is not a shard."""
     return any(part.startswith("_") for part in name.split("/"))
 
 
@@ -134,7 +137,8 @@ class ShardPictures:
         if self._remote is None:
             file, problem = self._beside.find(source)
             if problem is not None and not named_by_address(source):
-                problem = NOT_FOUND.format(source)  # without the folder: results must not depend on where the shard is
+                # Without the folder's name, since results must not depend on the place of the shard.
+                problem = NOT_FOUND.format(source)
         else:
             file, problem = self._fetched(source, self._remote)
         if file is None and problem and self._found is not None:
@@ -143,7 +147,7 @@ class ShardPictures:
         return file, problem
 
     def member(self, source: str) -> Member | None:
-        """The place of a picture in a tar; None if it is in none."""
+        """The place of a picture in a tar; None if it is not in a tar."""
         return next((tar.member(name) for tar in self._tars if (name := tar.find(source))), None)
 
     def _fetched(self, source: str, folder: str) -> tuple[bytes | None, str | None]:

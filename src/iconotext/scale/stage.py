@@ -1,4 +1,7 @@
-"""Turns one shard into a result and a manifest; every engine runs this."""
+"""A stage turns one shard into a result and a manifest; every engine runs it. ``Counts`` counts what happens.
+
+Begin with ``Stage.run``, which links a shard, and ``Stage.documents``, which reads it. Other stages override ``make``.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 
 @dataclass
 class Stage:
-    """Links shards.
+    """Links the documents of shards.
 
     Attributes:
         output: Folder of the results, or its address in a store.
@@ -92,7 +95,7 @@ class Stage:
         return None if self.settings.images is None else FoundImages(self.settings.images)
 
     def prepare(self) -> None:
-        """Load what all shards need.
+        """Load everything that is common to all shards.
 
         Raises:
             FeatureError: The model cannot be loaded.
@@ -113,18 +116,18 @@ class Stage:
         return self.output, self.setup
 
     def load(self) -> None:
-        """Load what this stage needs; called by ``prepare``."""
+        """Load the model and the folder of pictures; called by ``prepare``."""
         _ = self.linker, self._found
 
     def run(self, shard: Shard) -> Manifest:
         """Link a shard, and write its result and manifest."""
         if (done := is_done(self.output, shard, self.setup)) is not None:
-            return done  # by a process that was believed dead
+            return done  # made by a process that was believed dead
         counts = Counts()
         files = [shard.file, *shard.beside]
         address = result_address(self.output, shard.name, self.suffix)
         with at_hand(*(each.address for each in files)) as paths:
-            if not paths[0].is_file():  # else it would get an empty result
+            if not paths[0].is_file():  # else the shard would get an empty result
                 raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
             before = manifest_of(self.output, shard)
             if before and len(before.inputs) > len(files) and entry(address) is not None:
@@ -164,7 +167,7 @@ class Stage:
                 write_parquet(linked, path, force=True)
 
     def documents(self, shard: Shard, paths: list[Path], counts: Counts) -> Iterator[Document]:
-        """The documents of a shard, with its files at hand; if reading fails, those before."""
+        """The documents of a shard, whose files are at ``paths``; if reading fails, those before the failure."""
         file, remote, folder = paths[0], is_remote(shard.file.address), split_address(shard.file.address)[0]
         try:
             tars = []
@@ -235,7 +238,7 @@ def _made(
 
 
 def left_out(table: Path, shard: str) -> dict[str, set[int]]:
-    """Document id to the numbers of its pictures that a table of duplicates names, for one shard.
+    """The pictures of one shard that a table of duplicates names: document id to numbers of pictures.
 
     Raises:
         OutputError: The table cannot be read.
@@ -283,7 +286,7 @@ class Counts:
         self.broken: str | None = None
 
     def note(self, reason: str, example: str, number: int = 1) -> None:
-        """Count a problem, and keep it as an example if there are few."""
+        """Count a problem, and store it as an example if there are few examples."""
         self.reasons[reason] += number
         if len(self.examples) < EXAMPLES:
             self.examples.append(example)

@@ -1,4 +1,4 @@
-"""Alternative texts over HTTP: what is wrong with those of a collection, drafts, what people say, and the files."""
+"""Routes for alternative texts: problems and drafts of a collection, people's decisions, and the changed files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FindingOut(Described):
 
 
 class ElsewhereOut(FindingOut):
-    """The same of a picture that is none of the document, as in the menu of a web page."""
+    """A finding about a picture that is not part of the document, as in the menu of a web page."""
 
     where: str | None
     source: str
@@ -51,7 +51,7 @@ class QuoteOut(Described):
 
 
 class ToDescribeOut(Described):
-    """A picture with all that somebody needs to give it an alternative text."""
+    """A picture with all information for writing its alternative text."""
 
     picture: int
     key: str = Field(description="Names it as long as its address and what it shows are the same.")
@@ -84,7 +84,7 @@ class DescribedOut(Described):
 
 
 class CountedOut(Described):
-    """A document, and for how many of its pictures there is something to do."""
+    """A document, with the number of pictures that need attention."""
 
     document: int
     name: str
@@ -95,7 +95,7 @@ class CountedOut(Described):
 
 
 class ToDoOut(Described):
-    """The documents of a collection, and how far their alternative texts are."""
+    """The documents of a collection, with the progress of their alternative texts."""
 
     writes: bool = Field(description="Whether texts may be written into the files.")
     documents: list[CountedOut]
@@ -118,20 +118,20 @@ class SayIn(Described):
 
 
 class AcceptedOut(Described):
-    """It is on the disk."""
+    """The decision was stored on disk."""
 
     said: int
 
 
 class TakenBackOut(Described):
-    """What was taken back; null where there was nothing."""
+    """The decision that was undone; null if there was none."""
 
     document: int | None
     key: str | None
 
 
 class WrittenOut(Described):
-    """What was written into a file."""
+    """The number of texts that were written into a file, and the problems of the others."""
 
     written: int
     problems: list[str] = Field(description="By picture why its text was not.")
@@ -144,7 +144,7 @@ router = APIRouter(tags=["alternative texts"])
 def alt_text_page(
     jobs: TheJobs, collection: str, document: Annotated[int | None, Query(ge=0, le=LARGEST)] = None
 ) -> str:
-    """The pictures of a document whose alternative texts want something, each with its draft."""
+    """The page for the alternative texts of a document, with drafts."""
     known = known_collection(jobs.store, collection)
     title = f"Alternative texts: {known.name}"
     return page("alt-text.html", jobs.settings, here="/", title=title, collection=known, document=document)
@@ -152,12 +152,12 @@ def alt_text_page(
 
 @router.get("/v1/collections/{collection}/alt-text", responses=problems(404))
 def counted(jobs: TheJobs, collection: str) -> ToDoOut:
-    """For how many pictures of each document there is something to do."""
+    """The number of pictures that need attention, for each document."""
     known = known_collection(jobs.store, collection)
     counts, documents = jobs.alt_texts.counts(known.id), []
     for entry in (entry for entry in jobs.store.entries(known.id) if entry.state == "done"):
         count = counts.get(entry.id, Counts(0, 0, 0))
-        if count.accepted:  # of these some may be in the file by now, or their pictures gone
+        if count.accepted:  # some of the texts may be in the file by now, or their pictures gone
             count = count._replace(accepted=len(_accepted(_found(jobs, entry), jobs.alt_texts.said(entry.id))))
         documents.append(CountedOut(document=entry.id, name=entry.name, title=entry.title, **count._asdict()))
     return ToDoOut(writes=_may_write(jobs, known), documents=documents)
@@ -165,7 +165,7 @@ def counted(jobs: TheJobs, collection: str) -> ToDoOut:
 
 @router.get("/v1/documents/{document}/alt-text", responses=problems(404, 409))
 def described(jobs: TheJobs, document: int) -> DescribedOut:
-    """The pictures of a document: what is wrong with their alternative texts, drafts, and what was said."""
+    """The pictures of a document: problems of their alternative texts, drafts, and decisions."""
     entry = known_entry(jobs.store, document)
     found, said = _found(jobs, entry), jobs.alt_texts.said(entry.id)
     return DescribedOut(
@@ -186,7 +186,7 @@ def described(jobs: TheJobs, document: int) -> DescribedOut:
 
 @router.post("/v1/documents/{document}/alt-text", status_code=201, responses=problems(404, 409, 413))
 def say(jobs: TheJobs, document: int, body: SayIn) -> AcceptedOut:
-    """Accept an alternative text, or leave the picture as it is. It is on the disk when the answer comes."""
+    """Accept an alternative text, or leave the picture as it is. The decision is on disk when the answer comes."""
     entry = known_entry(jobs.store, document)
     found = _found(jobs, entry)
     if found["unchecked"] is not None:
@@ -200,7 +200,7 @@ def say(jobs: TheJobs, document: int, body: SayIn) -> AcceptedOut:
 
 @router.post("/v1/collections/{collection}/alt-text/undo", responses=problems(404))
 def undo(jobs: TheJobs, collection: str) -> TakenBackOut:
-    """Take back what was said last, unless it is in the file."""
+    """Undo the last decision, unless it is in the file."""
     known = known_collection(jobs.store, collection)
     undone = jobs.alt_texts.undo(known.id)
     jobs.events.tell("collection", id=known.id)
@@ -209,7 +209,7 @@ def undo(jobs: TheJobs, collection: str) -> TakenBackOut:
 
 @router.post("/v1/documents/{document}/alt-text/write", responses=problems(403, 404, 409, 503))
 async def write(jobs: TheJobs, document: int) -> WrittenOut:
-    """Write the accepted texts of a document into its file: in one step, and nothing but them."""
+    """Write the accepted texts of a document into its file, in one step; the file is not changed otherwise."""
     entry = known_entry(jobs.store, document)
     known = known_collection(jobs.store, entry.collection)
     if not _may_write(jobs, known):
@@ -236,7 +236,7 @@ async def write(jobs: TheJobs, document: int) -> WrittenOut:
 
 @router.get("/v1/collections/{collection}/alt-text/files", **sends(["application/zip"], 404, 409, 503))
 async def files(jobs: TheJobs, collection: str) -> FileResponse:
-    """A zip with the documents that have accepted texts, with these in them."""
+    """A zip of the documents that have accepted texts, with the texts in them."""
     known = known_collection(jobs.store, collection)
     items = await run_in_threadpool(_all_texts, jobs, known)
     if not items:
@@ -266,13 +266,12 @@ def _state(row: Mapping[str, Any], said: Said | None) -> Literal["nothing", "tex
 
 
 def _accepted(found: Mapping[str, Any], said: Mapping[str, Said]) -> dict[int, Said]:
-    """By number of the picture the texts that are in no file yet."""
+    """The texts that are not in a file yet, by number of the picture."""
     rows = {row["picture"]: (row, said[row["key"]]) for row in found["pictures"] if row["key"] in said}
     return {number: one for number, (row, one) in rows.items() if _state(row, one) == "text"}
 
 
 def _all_texts(jobs: Jobs, collection: Collection) -> list[Texts]:
-    """The accepted texts of each document of a collection that has some."""
     items = []
     for entry in jobs.store.entries(collection.id):
         said = jobs.alt_texts.said(entry.id) if entry.state == "done" else {}

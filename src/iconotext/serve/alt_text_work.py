@@ -1,4 +1,8 @@
-"""Work on alternative texts in the pool's processes: find problems, write texts into files, pack files."""
+"""Alternative texts of a collection: the table of people's decisions, and the work on files in the pool's processes.
+
+``AltTexts`` is the table. ``to_describe`` finds pictures with problems, ``write`` writes texts into a file, and
+``pack`` makes a zip of changed files.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,9 @@ class Said(NamedTuple):
     """A person's decision about a picture's alternative text.
 
     Attributes:
-        key: Of the picture; see ``alt_text_work``.
+        key: Key of the picture, from ``to_describe``.
+        text: The text; None to leave the picture as it is.
+        written: Whether the text is in the file.
     """
 
     id: int
@@ -64,7 +70,7 @@ class Counts(NamedTuple):
 
 
 class AltTexts:
-    """The tables; can be used from any thread."""
+    """The tables of decisions; all threads may use it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -79,7 +85,7 @@ class AltTexts:
             sql.executemany("insert into alt_texts_wanted values (?, ?)", [(document, key) for key in keys])
 
     def say(self, document: int, key: str, text: str | None) -> int:
-        """Store a text, or None to leave the picture as it is; it is on disk when this returns."""
+        """Store a text, or None to leave the picture as it is; the decision is on disk when this returns."""
         with self._store.change() as sql:
             row = sql.execute(
                 "insert into alt_texts_said (document, key, text, made) values (?, ?, ?, ?)",
@@ -101,7 +107,7 @@ class AltTexts:
             return _said(row)
 
     def said(self, document: int) -> dict[str, Said]:
-        """Picture to the last decision about it."""
+        """The last decision about each picture of a document, by key."""
         rows = self._store.rows("select * from alt_texts_said where document = ? and undone = 0 order by id", document)
         return {row["key"]: _said(row) for row in rows}
 
@@ -114,7 +120,7 @@ class AltTexts:
             )
 
     def counts(self, collection: str) -> dict[int, Counts]:
-        """Document to its progress, for a collection."""
+        """The progress of each document of a collection."""
         of = "select t.* from {} t join documents on documents.id = t.document where collection = ? {} order by {}"
         wanted = self._store.rows(of.format("alt_texts_wanted", "", "t.key"), collection)
         rows = self._store.rows(of.format("alt_texts_said", "and undone = 0", "t.id"), collection)
@@ -146,7 +152,8 @@ class Texts(NamedTuple):
     """Alternative texts for a document.
 
     Attributes:
-        sha256: Of the file for which the texts were made; another version of the file is not changed.
+        sha256: Digest of the file for which the texts were made; another version of the file is not changed.
+        alts: Image number to text.
     """
 
     place: Place
@@ -155,7 +162,7 @@ class Texts(NamedTuple):
 
 
 def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mapping[int, Embedded]) -> dict[str, Any]:
-    """The pictures of a document, with everything that is needed to write alternative texts for them.
+    """The pictures of a document, with all information for writing their alternative texts.
 
     Args:
         shown: Image number to the picture as pages show it.
@@ -181,7 +188,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
             raise DocumentError("alternative texts are checked in and written into Markdown, HTML, DOCX and EPUB only")
         pictures, found = broken_by_picture(path, AltTextSettings(), reading, within=Path(place.within))
         at = {image.at: number for number, image in enumerate(images) if image.at is not None}
-        # Pictures in the menus of a web page are checked too, although they are no pictures of the document.
+        # Pictures in the menus of a web page are checked too, although they are not pictures of the document.
         numbers = {p.index: at.get(p.place.at or -1) if format_ == "html" else p.index for p in pictures}
         where = {number: _where(p.place) for p in pictures if (number := numbers[p.index]) is not None}
         for picture, finding in found:
@@ -268,7 +275,7 @@ def pack(items: Sequence[Texts], folder: str, target: str) -> int:
 
 
 def _planned(texts: Texts) -> tuple[Change | None, dict[int, str]]:
-    """The change with all texts that can be written (None if none can), and why the others cannot."""
+    """The change with all texts that can be written (None if there are none), and the problems of the others."""
     from iconotext.alt_text.writing import plan_change
 
     path = Path(texts.place.path)

@@ -1,4 +1,8 @@
-"""Makes the server's answers about collections, documents and pictures from the store."""
+"""The server's answers about collections, documents and reviews, computed from the database.
+
+``collection_out`` and ``review_out`` make the JSON answers; ``agreed`` and ``agreement`` combine the verdicts of
+reviewers.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ Judgement = tuple[int, int]
 
 
 class Answer(NamedTuple):
-    """What most reviewers say about a picture: its sentences, and the names of those who chose them."""
+    """The answer of most reviewers for a picture: its sentences, and the names of those who chose them."""
 
     sentences: tuple[int, ...]
     reviewers: tuple[str, ...]
@@ -60,7 +64,7 @@ def agreement(verdicts: Sequence[Verdict]) -> float | None:
 
 
 State = Literal["finding", "linking", "learning", "done", "failed"]
-"""How far a collection is."""
+"""State of a collection."""
 
 
 def known_collection(store: Store, identifier: str) -> Collection:
@@ -72,7 +76,7 @@ def known_collection(store: Store, identifier: str) -> Collection:
 
 
 def known_entry(store: Store, identifier: int) -> Entry:
-    """A linked document; the answer is 404 if there is none, and 409 if it is not linked."""
+    """A linked document; a 404 answer if it does not exist, and 409 if it is not linked."""
     found = store.entry(identifier) if 0 <= identifier < 2**63 else None
     if found is None:
         raise HTTPException(404, "there is no such document")
@@ -130,12 +134,13 @@ def _moved(entry: Entry, judged: Container[tuple[int, int]]) -> list[tuple[int, 
 
 
 def state_of(problem: str | None, *, found: bool, waiting: bool, current: bool) -> State:
-    """How far a collection is.
+    """The state of a collection.
 
     Args:
         found: Whether its documents are known.
         waiting: Whether one of them was never linked.
         current: Whether all verdicts were learned.
+    - is_current
     """
     if problem is not None:
         return "failed"

@@ -1,4 +1,4 @@
-"""The API for programs: documents in, the JSON output of a command out; nothing is stored.
+"""Routes for programs: documents in, the JSON output of a command out; nothing is stored.
 
 Programs that want to fetch an answer later open a collection instead, which reports its progress.
 """
@@ -36,7 +36,7 @@ from iconotext.serve.store import new_id
 from iconotext.system.processes import GoneError, LateError
 
 LEFT = 499
-"""Status for a client that has left, as in other servers."""
+"""HTTP status for a client that has disconnected, as in other servers."""
 
 READING = ("language", "min_side", "captions", "epub")
 """Settings of reading that a request may choose. The others give access to files, models or the network of this
@@ -94,7 +94,7 @@ others may be pictures."""
 _ANSWERS: dict[str, Any] = {
     "openapi_extra": FILES,
     "responses": problems(415, 500, 503, 504),
-    "response_class": JSONResponse,  # says so in the description; the text comes from the process
+    "response_class": JSONResponse,  # only for the description, since the text comes from the process
 }
 
 
@@ -106,7 +106,7 @@ async def link(jobs: TheJobs, request: Request, asked: Annotated[LinkIn, Query()
 
 @router.post("/context", response_model=list[Context], **_ANSWERS)
 async def context(jobs: TheJobs, request: Request, asked: Annotated[ContextIn, Query()]) -> Response:
-    """What is said of each picture, as ``iconotext context --json`` gives it."""
+    """The statements about each picture, as ``iconotext context --json`` gives them."""
     return await _answer(jobs, request, asked, at_once.contexts, _of(asked, "words"))
 
 
@@ -118,7 +118,7 @@ async def chunks(jobs: TheJobs, request: Request, asked: Annotated[ChunksIn, Que
 
 @router.post("/alt-text", response_model=AltTextsOut, **_ANSWERS)
 async def alt_text(jobs: TheJobs, request: Request, asked: Annotated[AltTextIn, Query()]) -> Response:
-    """What is wrong with alternative texts, and drafts, as the commands ``alt-text`` give them."""
+    """Problems of alternative texts, and drafts, as the commands ``alt-text`` give them."""
     checking = _settings(AltTextSettings, asked)
     return await _answer(jobs, request, asked, at_once.alt_texts, checking, _of(asked, "draft"))
 
@@ -128,7 +128,6 @@ def _of(asked: BaseModel, name: str) -> Any:
 
 
 def _settings(kind: type[AnySettings], asked: BaseModel) -> AnySettings:
-    """The settings of a class that a request chooses."""
     try:
         made = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))
         if isinstance(made, LinkSettings) and "text" in made.evidence:
@@ -145,7 +144,7 @@ async def _answer(
     function: Callable[..., Reply],
     *more: object,
 ) -> Response:
-    """Let a process work on the files of a request; they are removed afterwards."""
+    """Run a function in a process on the files of a request; they are removed afterwards."""
     reading, linking = _settings(ReadSettings, asked), _settings(LinkSettings, asked)
     jobs.pool.check()  # before megabytes are uploaded in vain
     folder = jobs.asked_folder / new_id()
@@ -168,7 +167,7 @@ async def _answer(
 
 
 async def _unless_left(request: Request, jobs: Jobs, future: Future[Reply]) -> Reply | None:
-    """The result; None if the client leaves before, in which case the work is stopped."""
+    """The result; None if the client disconnects before, which stops the work."""
     result = asyncio.wrap_future(future)
     left = asyncio.ensure_future(_leaving(request))
     try:

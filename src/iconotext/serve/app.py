@@ -1,4 +1,7 @@
-"""Builds the application from store, processes, jobs and routes behind the guard, and runs its server."""
+"""The server as a whole: builds the application from database, processes, routes and guard (``make_app``), and runs it.
+
+``run`` is the command ``iconotext serve``.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ from iconotext.serve.store import Store
 from iconotext.system.files import is_full_disk, locked, reporting_full_disk
 
 MAX_CONNECTIONS = 500
-"""Connections at a time; further clients are told to come again."""
+"""Maximum number of connections; further clients are asked to come again."""
 
 
 def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
@@ -56,7 +59,7 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
         docs_url=None,
         redoc_url=None,
         servers=[{"url": "/"}],  # clients that are made of the description want one
-        # Says only that there is a key: the guard has looked at it by then.
+        # Only describes that there is a key: the guard has checked it by then.
         dependencies=[Depends(HTTPBearer(auto_error=False, description="The key in the file of the data folder."))],
         generate_unique_id_function=operation_name,
     )
@@ -69,7 +72,7 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     @app.exception_handler(OSError)
     @app.exception_handler(HTTPException)
     async def full(request: Request, error: Exception) -> Response:
-        if is_full_disk(error):  # also where a route has made another answer of it
+        if is_full_disk(error):  # also if a route has turned it into another answer
             return JSONResponse({"detail": FULL.strip()}, 507)
         if isinstance(error, HTTPException):
             return await http_exception_handler(request, error)
@@ -81,12 +84,12 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
 
     @app.get("/v1/health", tags=["server"], openapi_extra={"security": [{}]})
     def health() -> Health:
-        """Whether the server is there; needs no key."""
+        """Whether the server is running; needs no key."""
         return Health(status="ok", version=__version__)
 
     @app.get("/metrics", tags=["server"], response_class=PlainTextResponse, responses=collections.problems())
     def metrics() -> PlainTextResponse:
-        """What the server counts, for Prometheus."""
+        """The server's counts, for Prometheus."""
         return PlainTextResponse(jobs.metrics.text(), media_type="text/plain; version=0.0.4")
 
     app.state.jobs = jobs
@@ -123,7 +126,7 @@ def operation_name(route: APIRoute) -> str:
 
 @contextmanager
 def open_data(settings: ServeSettings) -> Iterator[Store]:
-    """The store of a server, in a folder that only its owner can read and no other server uses meanwhile.
+    """The database of a server, in a folder that only its owner can read; no other server can use it meanwhile.
 
     Raises:
         SettingError: The folder cannot be used, or another server uses it.
@@ -144,7 +147,7 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
     """Run the server until it is stopped.
 
     Args:
-        announce: Called with the address at the start, and with a new one whenever one was used.
+        announce: Called with the address at the start, and with a new address whenever one was used.
     """
     import uvicorn
 
@@ -197,7 +200,7 @@ def listen(settings: ServeSettings) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((settings.host, settings.port))
-        listener.listen(128)  # now: the address is told before anything is answered
+        listener.listen(128)  # now, since the address is printed before the server answers
     except OSError as error:
         listener.close()
         problem = f"cannot listen at {settings.host}, port {settings.port}: {error.strerror}"

@@ -31,7 +31,7 @@ class Sent(NamedTuple):
 
     Attributes:
         folder: Contains the files; nothing else on this machine is read for the request.
-        refused: Name and reason of each file that was not taken.
+        refused: Name and reason of each file that was refused.
     """
 
     folder: str
@@ -59,7 +59,7 @@ def links(sent: Sent) -> Reply:
 
 
 def contexts(sent: Sent, words: int) -> Reply:
-    """What is said of each picture, as ``iconotext context --json``."""
+    """The statements about each picture, as ``iconotext context --json``."""
     from iconotext.report.context import contexts as contexts_of
 
     return _reply(sent, lambda results: _rows(contexts_of(each, words) for each in _linked(results)))
@@ -73,7 +73,7 @@ def chunks(sent: Sent, words: int) -> Reply:
 
 
 def alt_texts(sent: Sent, checking: AltTextSettings, draft: bool) -> Reply:
-    """What is wrong with alternative texts, and drafts, as ``alt-text check`` and ``alt-text draft`` print them."""
+    """Problems of alternative texts, and drafts, as ``alt-text check`` and ``alt-text draft`` print them."""
     from iconotext.alt_text.check import check
     from iconotext.alt_text.drafts import make_drafts, row
     from iconotext.alt_text.writing import digest
@@ -108,7 +108,6 @@ def _start() -> Path:
 
 
 def _reply(sent: Sent, text: Callable[[Results], Iterable[str]], *, may_fail: bool = False) -> Reply:
-    """The answer with ``text`` of the linked documents."""
     documents = links = 0
     problem = f"no document in it: what is read is {FORMATS}"
 

@@ -1,4 +1,7 @@
-"""Collections over HTTP: open one, see its progress, review its pictures, export its corpus, remove it."""
+"""Routes for collections: upload or open one, its progress, the review of its pictures, export, removal.
+
+Other modules share ``received`` (uploads), ``done`` and ``sent_once`` (work in a process), and ``problems`` (errors).
+"""
 
 from __future__ import annotations
 
@@ -52,21 +55,21 @@ FILES = {"requestBody": {"required": True, "content": {"multipart/form-data": {"
 
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
-    """The answers other than the good one that a route may give: of the guard, to a body that is none, and others."""
+    """Descriptions of the error answers of a route: those of the guard, of an invalid body, and others."""
     return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, 422, 507, *codes)}
 
 
 def sends(kinds: Sequence[str], *codes: int) -> dict[str, Any]:
-    """How a route is described that sends a file of one of some media types: see ``problems``."""
+    """Description of a route that sends a file of one of some media types: see ``problems``."""
     responses = problems(*codes) | {200: {"content": {kind: {} for kind in kinds}}}
     return {"response_class": Response, "responses": responses}
 
 
 async def received(request: Request, folder: Path, jobs: Jobs) -> tuple[str, Saved]:
-    """Save the files of a request in a new folder; returns a name for them, and what became of all.
+    """Save the files of a request in a new folder; returns a name for them, and the outcome of the upload.
 
     Raises:
-        HTTPException: There are no files, too many or too large ones, or none that can be taken.
+        HTTPException: There are no files, too many or too large ones, or all of them are refused.
     """
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise HTTPException(415, "send files as multipart/form-data, each as files=@NAME")
@@ -98,7 +101,10 @@ def all_collections(jobs: TheJobs) -> list[CollectionOut]:
 
 @router.post("/collections", status_code=201, openapi_extra=FILES, responses=problems(400, 413, 415))
 async def drop(jobs: TheJobs, request: Request) -> CollectionOut:
-    """Drop files, a folder or a zip; they are linked one after the other. A file that is refused costs no other one."""
+    """Upload files, a folder or a zip; their documents are linked one after the other.
+
+    A file that is refused does not affect the others.
+    """
     identifier = new_id()
     folder = jobs.settings.data.absolute() / "dropped" / identifier
     name, saved = await received(request, folder, jobs)
@@ -118,25 +124,25 @@ def open_path(jobs: TheJobs, body: PathIn) -> CollectionOut:
 
 @router.get("/collections/{collection}", responses=problems(404))
 def one(jobs: TheJobs, collection: str) -> CollectionOut:
-    """How far a collection is."""
+    """A collection and its progress."""
     return collection_out(jobs.store, known_collection(jobs.store, collection))
 
 
 @router.delete("/collections/{collection}", status_code=204, responses=problems(404))
 def remove(jobs: TheJobs, collection: str) -> None:
-    """Remove a collection with what was said of it, and the files that were dropped."""
+    """Remove a collection with its verdicts, and the files that were uploaded."""
     jobs.remove(known_collection(jobs.store, collection))
 
 
 @router.get("/collections/{collection}/review", responses=problems(404))
 def review(jobs: TheJobs, collection: str, reviewer: Annotated[Name | None, Query()] = None) -> ReviewOut:
-    """Its pictures in the order of doubt, and what was said of them."""
+    """The pictures of a collection in the order of doubt, with the verdicts about them."""
     return review_out(jobs.store, known_collection(jobs.store, collection), reviewer)
 
 
 @router.post("/collections/{collection}/verdicts", status_code=201, responses=problems(404, 409, 413))
 def say(jobs: TheJobs, collection: str, body: VerdictIn) -> SavedOut:
-    """Say to which sentences a picture belongs. It is on the disk when the answer comes."""
+    """Store to which sentences a picture belongs. The verdict is on disk when the answer comes."""
     known = known_collection(jobs.store, collection)
     entry = known_entry(jobs.store, body.document)
     pictures = {p.number for p in jobs.store.pictures(known.id) if p.document == entry.id}
@@ -157,7 +163,7 @@ def say(jobs: TheJobs, collection: str, body: VerdictIn) -> SavedOut:
 
 @router.post("/collections/{collection}/undo", responses=problems(404, 413))
 def undo(jobs: TheJobs, collection: str, body: ReviewerIn) -> UndoneOut:
-    """Take back what a reviewer said last."""
+    """Undo the last verdict of a reviewer."""
     known = known_collection(jobs.store, collection)
     undone = jobs.store.undo(known.id, body.reviewer)
     jobs.wake()
@@ -174,7 +180,7 @@ async def corpus(jobs: TheJobs, collection: str) -> FileResponse:
 
 @router.get("/collections/{collection}/label-studio", **sends(["application/json"], 404, 409, 503))
 async def label_studio(jobs: TheJobs, collection: str) -> FileResponse:
-    """The judged pictures as tasks of Label Studio: what people said annotated, what was found predicted."""
+    """The judged pictures as tasks of Label Studio: verdicts as annotations, inferred links as predictions."""
     known = known_collection(jobs.store, collection)
     return await _exported(jobs, known, export.write_tasks, "label-studio.json", "application/json", known.habits)
 
@@ -217,21 +223,21 @@ def picture(
 
 @router.get("/events", response_class=StreamingResponse, responses=problems(503), include_in_schema=False)
 async def events(jobs: TheJobs) -> StreamingResponse:
-    """Tells of every change, as server-sent events."""
+    """All changes, as server-sent events."""
     if jobs.events.full:
         raise HTTPException(503, "too many pages are open", {"retry-after": "60"})
     return StreamingResponse(jobs.events.stream(), media_type="text/event-stream")
 
 
 async def made(jobs: Jobs, entry: Entry, name: str) -> Path:
-    """A file that the server shows of a document, with everything learned so far; errors as for ``refused_kindly``."""
+    """A file of a document that the server shows, with everything learned so far; errors as for ``refused_kindly``."""
     with refused_kindly(entry):
         return await jobs.made(entry, name)
 
 
 @contextmanager
 def refused_kindly(entry: Entry) -> Iterator[None]:
-    """Turn errors about a document into answers that do not say where it is on this machine.
+    """Turn errors about a document into answers without its path on this machine.
 
     Raises:
         HTTPException: The document can no longer be read.
@@ -252,7 +258,6 @@ def _whole(file: Path) -> Response:
 async def _exported(
     jobs: Jobs, collection: Collection, write: Callable[..., object], name: str, kind: str, *more: str
 ) -> FileResponse:
-    """Export the verdicts of a collection as a file."""
     judged = jobs.judged(collection.id)
     if not judged:
         said = "every picture that was judged is undecided: as many say one as another"
@@ -263,7 +268,7 @@ async def _exported(
 
 
 async def done(jobs: Jobs, function: Callable[..., T], *arguments: object) -> T:
-    """What a process makes of a call; errors become answers."""
+    """The result of a call in a process; errors become HTTP answers."""
     future = jobs.pool.submit(function, jobs.settings.max_seconds, *arguments)
     try:
         return await asyncio.wrap_future(future)
@@ -274,7 +279,7 @@ async def done(jobs: Jobs, function: Callable[..., T], *arguments: object) -> T:
 async def sent_once(
     jobs: Jobs, name: str, kind: str, write: Callable[..., object], items: Sequence[object], about: str, *more: str
 ) -> FileResponse:
-    """Send a file that a process writes (called with items, ``about``, the file, and more), and remove it afterwards.
+    """Send a file that ``write`` makes in a process (called with items, ``about``, the file, and more), then remove it.
 
     Raises:
         HTTPException: It cannot be written.
@@ -286,7 +291,6 @@ async def sent_once(
 
 
 def _name(files: Sequence[str]) -> str:
-    """The name of a collection of files: that of their folder, or else of the first document among them."""
     paths = [name.replace("\\", "/").strip("/") for name in files]
     documents = [path for path in paths if PurePosixPath(path).suffix.lower() in {".zip", *SUFFIXES}] or paths
     more = f" and {len(documents) - 1:,} more" if len(documents) > 1 and "/" not in documents[0] else ""

@@ -1,8 +1,8 @@
-"""The order in which pictures are reviewed: those whose correction changes most come first.
+"""The order in which pictures are reviewed: those whose correction changes most come first (``worths``).
 
 A verdict removes all doubt about its own picture: the entropy of its confidences. It also shows where one more picture
 of the collection stands. In the inferred habit, that picture has a weight of one among the other pictures and
-``STRENGTH`` (see ``links.habit``), so it can remove at most this share of the doubt about the other pictures' places:
+``STRENGTH`` (``evidence.habit``), so it can remove at most this share of the doubt about the other pictures' places:
 
     worth of picture j  =  H_j  +  P_j / (STRENGTH + n) * sum of P_i over the other pictures without a verdict
 
@@ -26,7 +26,7 @@ CANDIDATES = 9
 
 
 def entropy(shares: Iterable[float]) -> float:
-    """Entropy in nats; what the probabilities lack to 1 counts as one more outcome."""
+    """Entropy in nats; the difference of the probabilities' sum from 1 counts as one more outcome."""
     known = [max(share, 0.0) for share in shares]
     total = sum(known)
     known = [share / max(total, 1.0) for share in known] + [max(1.0 - total, 0.0)]

@@ -1,4 +1,4 @@
-"""Tells open pages about changes, with server-sent events, from any thread."""
+"""Server-sent events that tell open pages about changes (``Events``), and counts for Prometheus (``Metrics``)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from iconotext.serve.pool import Pool
 MAX_LISTENERS = 100
 """Pages that can listen at a time."""
 
-
 MAX_BEHIND = 1_000
 """Undelivered events per page; with more, the stream ends, and the page opens a new one and reloads everything."""
-
 
 BEAT = 15.0
 """Seconds between empty lines that are sent to notice closed pages."""
@@ -89,7 +87,6 @@ def _put(listener: asyncio.Queue[str | None], text: str | None) -> None:
 
 METHODS = frozenset(("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"))
 """Methods that are counted by name; others are counted together, since clients may invent any number of them."""
-
 
 SECONDS = (0.005, 0.02, 0.1, 0.3, 1, 3, 10, 30, 100, 600)
 """Upper bounds of the histogram of durations, in seconds."""

@@ -1,4 +1,7 @@
-"""Exports verdicts: as a corpus with gold links for ``evaluate`` and ``train``, and as tasks of Label Studio."""
+"""Export of verdicts: a corpus with gold links for ``evaluate`` and ``train``, and tasks of Label Studio.
+
+``write_corpus`` and ``write_tasks`` run in the pool's processes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
 
     Args:
         items: Each document with its digest when it was judged, and the verdicts.
-        name: Of the collection; ids begin with it.
+        name: Name of the collection, with which ids begin.
 
     Raises:
         DocumentError: A document has changed.
@@ -50,7 +53,7 @@ def write_corpus(items: Sequence[tuple[Place, str, Judged]], name: str, target: 
 
 
 def write_tasks(items: Sequence[tuple[Place, str, Judged]], name: str, target: str, habits: str) -> None:
-    """Write tasks of Label Studio, with verdicts as annotations and found links as predictions.
+    """Write tasks of Label Studio, with verdicts as annotations and inferred links as predictions.
 
     As in the corpus, a document has only pictures that people have judged. Arguments and errors as for
     ``write_corpus``; ``habits`` are those of the collection, from ``work.habits_text``.

@@ -1,4 +1,4 @@
-"""Follows opened files: a file that changes on disk is linked again, and folders are searched for new documents.
+"""The thread that follows opened files (``Follower``): changed files are linked again, new documents are added.
 
 Sizes and times are polled. Notifications of the system are not used: network drives do not send them, and they stop if
 a folder has more files than the system can watch. Polling takes at most a twentieth of the time, however many files
@@ -34,7 +34,7 @@ GONE = 5.0
 
 
 class Follower:
-    """Polls the files of opened collections, in a thread of its own, so that a drive that hangs stops nothing else."""
+    """Polls the files of opened collections in a separate thread, so that a drive that hangs stops nothing else."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -65,7 +65,7 @@ class Follower:
                     if collection.found and not collection.own and not self._closed.is_set():
                         look(collection)
             except FullDiskError:
-                pass  # nothing was noted, so the next look finds it again
+                pass  # nothing was stored, so the next poll finds the change again
             except Exception:  # a bug must not end polling silently
                 logger.exception("what changed on the disk cannot be told")
             took = time.monotonic() - begin

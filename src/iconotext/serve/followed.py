@@ -1,4 +1,7 @@
-"""Remembers the files from which a document was linked, and their state at that time, in the store's file."""
+"""The table of followed files: the files from which each document was linked, and their states then.
+
+``Followed`` is the table, ``files_now`` the present states.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ class File(NamedTuple):
 
     Attributes:
         changed: Time of the last change of its contents, in nanoseconds since 1970; None if it did not exist.
-        moved: Time of the last change of its metadata, including its name; None likewise. A file that was moved away
-            and back has an old ``changed``.
+        moved: Time of the last change of its metadata, including its name; None if it did not exist. A file that was
+            moved away and back has an old ``changed``.
     """
 
     path: str
@@ -45,7 +48,7 @@ def _now(path: str) -> File:
 
 
 class Followed:
-    """The table; can be used from any thread."""
+    """The table of followed files; all threads may use it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

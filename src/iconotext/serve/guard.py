@@ -1,8 +1,8 @@
-"""Checks every request: who sent it, from where, and how much may be sent.
+"""The guard before all routes: checks the sender of every request and the amount of data, and issues cookies.
 
-The order is: the name by which the server was called (it is wrong if another site's name was pointed here: DNS
-rebinding), whether another site's page sent the request, who sent it, and then its size and speed. Every answer tells
-the browser what its page may do: load from this server, and nothing else.
+``Guard`` wraps the application, ``Access`` knows the tokens, cookies and the key. The checks in order: the host name in
+the request (another site's name may point to this server: DNS rebinding), whether another site's page sent the request,
+who sent it, and then its size and speed. Every answer tells the browser what its page may load: only this server.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Access:
             if not found:
                 return None
             cookie = secrets.token_urlsafe(32)
-            self._store.add_session(digest(cookie))  # where that fails, the address still works
+            self._store.add_session(digest(cookie))  # if this fails, the address still works
             self._tokens.remove(found[0])
         self.on_use()
         return cookie
@@ -141,7 +141,7 @@ UPLOADS = ("/v1/collections", "/v1/link", "/v1/context", "/v1/chunks", "/v1/alt-
 """Paths to which files are sent."""
 
 OPEN = ("/v1/health",)
-"""Paths that need no access rights: they only say that the server is running."""
+"""Paths that need no access rights: they only show that the server is running."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -194,7 +194,6 @@ class Guard:
             await self._app(scope, _bounded(receive, self._limit(path), self._too_large(path)), send)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """The answer if a request is refused; None if it is allowed."""
         headers = _single(scope["headers"])
         host = headers.get("host", "")
         if not is_own_name(host, self._settings):
@@ -205,7 +204,7 @@ class Guard:
         if path in OPEN and method in SAFE:
             return None
         if method not in SAFE and "sec-fetch-site" not in headers and "origin" not in headers:
-            # A browser tells where a request comes from. A program identifies itself.
+            # A browser names the site that sent a request. A program identifies itself.
             if not self._access.is_key(headers.get("authorization", "")):
                 return _said(scope, "Programs need the key: Authorization: Bearer ...\n", 401)
         elif not self._access.is_known(headers):
@@ -235,7 +234,6 @@ class Guard:
 
 
 def _said(scope: Scope, text: str, status: int) -> Response:
-    """A refusal in the form of all errors; closes the connection."""
     headers = {"connection": "close"} if status == 413 else None
     if scope["path"].startswith("/v1/"):
         return JSONResponse({"detail": text.strip()}, status, headers)

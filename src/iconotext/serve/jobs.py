@@ -1,8 +1,10 @@
-"""Decides what is done next, from the store: a crash loses nothing, and the next start continues.
+"""The server's scheduler: chooses the next work from the database, so that after a crash the next start continues.
 
 Collections take turns, one document at a time, so that a large one does not hold up the others. The documents of a
 collection are found first, then linked. When all are linked, new verdicts are learned, and all documents are weighed
-again with the result. The page of such a document is made when somebody opens it.
+again with the result. The page of such a document is written when somebody opens it.
+
+Begin with ``Jobs``; routes get it as ``TheJobs``.
 """
 
 from __future__ import annotations
@@ -40,11 +42,11 @@ AGAIN = 5.0
 """Seconds before a full queue, or a full disk, is tried again."""
 
 WHOLE = -1
-"""Stands for a document's number if the work is on a whole collection."""
+"""Stands in for a document's id when the work is on a whole collection."""
 
 
 class Jobs:
-    """Keeps the pool's processes busy."""
+    """The scheduler: a thread gives work to the pool's processes, and writes their results to the database."""
 
     def __init__(self, store: Store, pool: Pool, settings: ServeSettings, events: Events) -> None:
         self.store, self.pool, self.settings, self.events = store, pool, settings, events
@@ -68,7 +70,7 @@ class Jobs:
         self._thread.start()
 
     def wake(self) -> None:
-        """Wake up: there may be work to do."""
+        """Check now whether there is work to do."""
         with self._changed:
             self._changed.notify()
 
@@ -103,7 +105,7 @@ class Jobs:
         return self.linked_folder(entry.collection) / str(entry.id)
 
     def within(self, collection: Collection) -> str:
-        """The folder in which the collection's documents and pictures must be."""
+        """The folder that must contain the collection's documents and pictures."""
         root = self.settings.root
         return collection.folder if collection.own or root is None else str(root.absolute())
 
@@ -112,14 +114,14 @@ class Jobs:
         return Place(entry.path, entry.name, self.within(collection))
 
     def judged(self, collection: str) -> dict[int, dict[int, tuple[int, ...]]]:
-        """For a collection, document to what most reviewers said about its pictures."""
+        """The sentences that most reviewers chose, by document and picture, for a collection."""
         found: dict[int, dict[int, tuple[int, ...]]] = {}
         for (document, picture), answer in agreed(self.store.verdicts(collection)).items():
             found.setdefault(document, {})[picture] = answer.sentences
         return found
 
     def _said(self, entry: Entry) -> dict[str, dict[int, Answer]]:
-        """What most reviewers said about a document's pictures, for each digest of a version of its file."""
+        """The answers of most reviewers for a document's pictures, by digest of the version of its file."""
         verdicts = self.store.verdicts_of(entry.id)
         digests = {verdict.digest for verdict in verdicts}
         return {
@@ -190,7 +192,6 @@ class Jobs:
         self._submit(collection, WHOLE, learned, learn.learn, documents)
 
     def _judgeable(self, collection: Collection) -> list[learn.Judgeable]:
-        """The linked documents of a collection, with their verdicts."""
         judged, pictures = self.judged(collection.id), self._first(collection.id)
         return [
             learn.Judgeable(
@@ -226,7 +227,6 @@ class Jobs:
     def _arguments(
         self, collection: Collection, entry: Entry
     ) -> tuple[Place, str, Mapping[str, Mapping[int, Answer]], str, Mapping[str, str], str]:
-        """The arguments of ``work.link`` and ``work.view``."""
         said, home = self._said(entry), f"/collections/{collection.id}"
         stamp = f"{collection.round} {self.store.last_change(collection.id, entry.id)}"
         pages = {"Review": "review", "Alternative texts": "alt-text"}
@@ -235,7 +235,7 @@ class Jobs:
         return self.place(collection, entry), collection.habits, said, folder, leads, stamp
 
     def _first(self, collection: str) -> dict[int, dict[int, int | None]]:
-        """Document to the most likely sentence of each of its pictures before any verdict."""
+        """The most likely sentence of each picture before any verdict, by document and picture."""
         found: dict[int, dict[int, int | None]] = {}
         for picture in self.store.pictures(collection):
             found.setdefault(picture.document, {})[picture.number] = picture.best
@@ -245,11 +245,11 @@ class Jobs:
         return found
 
     async def made(self, entry: Entry, name: str) -> Path:
-        """The reading view of a document, or its JSON, made again if more has been learned since.
+        """The reading view of a document, or its JSON, written again if more verdicts have been learned since.
 
         Raises:
             IconotextError: The document can no longer be read.
-            BusyError: Too much is waiting.
+            BusyError: Too many calls are waiting.
         """
         collection, folder = self.store.collection(entry.collection), self.entry_folder(entry)
         assert collection is not None
@@ -261,14 +261,14 @@ class Jobs:
             except DocumentError:
                 if entry.problem is None or not (folder / name).is_file():
                     raise
-                return folder / name  # the old view; the page says beside it that the document cannot be read
+                return folder / name  # the old view; the page reports beside it that the document cannot be read
             if digest != entry.digest:  # its file has changed
                 self.store.link_again(entry.id)
                 self.wake()
         return folder / name
 
     async def view_by(self, entry: Entry, chosen: Mapping[str, object]) -> str:
-        """The reading view of a document by other settings; errors as for ``made``."""
+        """The reading view of a document with other settings; errors as for ``made``."""
         collection = self.store.collection(entry.collection)
         assert collection is not None
         place, habits, said, folder, leads, _ = self._arguments(collection, entry)
@@ -291,7 +291,7 @@ class Jobs:
         function: Callable[..., Any],
         *arguments: Any,
     ) -> None:
-        """Run a function in a process, and then ``then`` with its result or error."""
+        """Call a function in a process, and then call ``then`` with its result or error."""
         future = self.pool.submit(function, self.settings.max_seconds, *arguments)
         self._at_work.setdefault(collection.id, set()).add(document)
 
@@ -322,7 +322,6 @@ class Jobs:
 
 
 def _changed(before: Mapping[int, int | None], pictures: Sequence[Picture]) -> list[tuple[int, int | None, int | None]]:
-    """Pictures whose sentence changed: number, sentence before and now."""
     return [(p.number, before[p.number], p.best) for p in pictures if p.number in before and before[p.number] != p.best]
 
 
@@ -343,12 +342,12 @@ def _result(future: Future[Result]) -> Result | IconotextError:
 
 
 def without_place(message: str, entry: Entry) -> str:
-    """A message about a document without its path on this machine, since others may see the page."""
+    """A message about a document without its path on this machine, since clients may see the message."""
     return without_hint(message.replace(f"{entry.path}: ", "").replace(entry.path, Path(entry.path).name))
 
 
 def of_app(name: str) -> Any:
-    """What the application keeps under a name, for the parameter of a route."""
+    """The object that the application stores under a name, as a parameter of a route."""
 
     async def kept(request: Request) -> Any:
         return getattr(request.app.state, name)

@@ -1,7 +1,8 @@
-"""Stores a document's evidence beside its links, so that verdicts elsewhere can change them without reading it again.
+"""The stored evidence of a document, so that verdicts about others can change its links without reading it again.
 
-There are two files in the folder of the document, one of arrays and one of JSON, with numbers and what is needed of the
-document's layout and captions. Files of another version or model count as missing.
+``keep`` writes it and ``kept`` reads it. There are two files in the folder of the document, one of arrays and one of
+JSON, with numbers and the necessary parts of the document's layout and captions. Files of another version or model
+count as missing.
 """
 
 from __future__ import annotations
@@ -30,14 +31,11 @@ if TYPE_CHECKING:
 ARRAYS, ABOUT = "evidence.npz", "evidence.json"
 """Names of the files."""
 
-
 FORM = 1
 """Version of both files; files of another version count as missing."""
 
-
 OF_COLLECTION = ("collection", "repository", "book")
 """Keys of ``Document.meta`` that name the collection whose habits it shares."""
-
 
 TEACHERS: tuple[Evidence, ...] = ("caption", "reference")
 """The kinds of evidence from which habits are inferred."""
@@ -48,8 +46,8 @@ class Kept:
     """The stored evidence of a document.
 
     Attributes:
-        document: The parts that are needed; without files of pictures.
-        places: Where its pictures stand by captions and references; None without layout.
+        document: The necessary parts of the document, without files of pictures.
+        places: The places of its pictures by captions and references; None without layout.
     """
 
     document: Document
@@ -81,10 +79,10 @@ class Kept:
 
 
 def keep(evidence: DocumentEvidence, model: str, digest: str, folder: Path) -> None:
-    """Store a document's evidence; for a very large document only where its pictures stand.
+    """Store a document's evidence; for a very large document only the places of its pictures.
 
     Args:
-        digest: Of the document when it was encoded.
+        digest: Digest of the document when it was encoded.
     """
     document = evidence.document
     arrays: dict[str, NDArray[Any]] = {

@@ -1,6 +1,7 @@
-"""Learns from verdicts: infers the habit of their collection again, and weighs all stored evidence with it.
+"""Learning from verdicts: infer the habit of a collection again, and link its documents from stored evidence.
 
-Nothing is read, decoded or encoded, and no page is written until somebody opens it.
+``learn`` does it: nothing is read, decoded or encoded, and no page is written until somebody opens it. ``view_by``
+makes the reading view with other settings, and with a promise that is calibrated on the verdicts.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def view_by(
     chosen: Mapping[str, Any],
     documents: Sequence[Judgeable],
 ) -> str:
-    """The reading view of a linked document by other settings, not written to disk. Arguments as for ``work.link``.
+    """The reading view of a linked document with other settings, not written to disk. Arguments as for ``work.link``.
 
     Args:
         chosen: Settings of ``LinkSettings``, by name; with ``max_false``, the promise is about paragraphs.

@@ -1,4 +1,4 @@
-"""The list of documents: the store filters it, sorts it and cuts it into pages, however many documents there are.
+"""The list of documents, filtered, sorted and divided into pages by the database (``listing``).
 
 A page costs as many queries for ten documents as for ten thousand.
 """
@@ -28,7 +28,6 @@ SORTS = {
 }
 """The orders of the list, in words."""
 
-
 SAID: dict[State, str] = {
     "finding": "looking for documents …",
     "linking": "linking …",
@@ -36,7 +35,7 @@ SAID: dict[State, str] = {
     "done": "",
     "failed": "cannot be linked",
 }
-"""How far a collection is, in words."""
+"""The states of a collection, in words."""
 
 
 class Asked(BaseModel):
@@ -61,8 +60,8 @@ class Listed:
         row: Its columns and sums, see ``_COLLECTION``.
         documents: Rows of the documents on the page, see ``_DOCUMENTS``.
         matching: Number of its documents that match.
-        refused: Name of each file of the drop that was not taken, and why; the first ``LINES``.
-        refusals: Number of the files that were not taken.
+        refused: Name and problem of each file of the upload that was refused; the first ``LINES``.
+        refusals: Number of the files that were refused.
     """
 
     row: sqlite3.Row
@@ -109,7 +108,7 @@ OF_COLLECTION = {
     "shown": "case when 1 = (select count(*) from documents where collection = collections.id) then (select "
     "coalesce(title, name) from documents where collection = collections.id) else collections.name end",
 }
-"""Name to expression; ``shown`` is the name by which somebody knows it: of a collection of one document its title."""
+"""Name to SQL expression; ``shown`` is the displayed name: the title of its document, if a collection has only one."""
 
 _ORDERS = {
     "new": "{new}",

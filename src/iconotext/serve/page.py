@@ -1,4 +1,4 @@
-"""Renders the server's pages from templates, with the navigation and the files that pages load."""
+"""The server's pages: render a template with the navigation and static files, and number the pages of a list."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ ASSETS = {
 }
 """The static files of the pages: package of the template, and media type."""
 
-
 TEMPLATES = ("iconotext.serve", "iconotext.library")
-"""Packages of the templates: that of what a search found lies with the library's."""
+"""Packages of the templates; that of search results belongs to the library."""
 
 
 class Numbered(NamedTuple):

@@ -1,4 +1,4 @@
-"""The pages of documents: all, one to read, a collection to review, a folder to open; and the files that they load."""
+"""Routes for the pages of documents (list, reading view, review, folder, answers), and for static files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Chosen(BaseModel):
     max_false: Annotated[float, Field(ge=0.01, le=0.5)] | Literal[""] = ""
 
     def settings(self) -> dict[str, object]:
-        """The changes to ``LinkSettings``; if no evidence is chosen, all is used."""
+        """The changes to ``LinkSettings``; if no evidence is chosen, all evidence is used."""
         kinds = tuple(kind for kind in EVIDENCE if kind in self.evidence)
         if self.max_false != "":  # it decides which links stay, and needs all evidence
             return {"max_false": self.max_false, "promise": "paragraph"}
@@ -50,14 +50,13 @@ class Chosen(BaseModel):
 
 router = APIRouter(include_in_schema=False)
 
-
 ANSWERS = 50
 """Most answers on a page."""
 
 
 @router.get("/", response_class=HTMLResponse)
 def all_documents(jobs: TheJobs, asked: Annotated[Asked, Query()], path: str = "") -> str:
-    """A page of what was dropped and opened, and where to drop more; a path is put into the field to be opened."""
+    """A page of the list of documents, with the field to add more; ``path`` is filled in as the path to open."""
     given = {"listing": listing(jobs.store, asked), "sorts": SORTS, "said": SAID, "path": path}
     given["limit"] = data_size(jobs.settings.max_upload)
     return page("list.html", jobs.settings, here="/", title="Documents", **given)
@@ -65,7 +64,7 @@ def all_documents(jobs: TheJobs, asked: Annotated[Asked, Query()], path: str = "
 
 @router.get("/root", response_class=HTMLResponse)
 def folder(jobs: TheJobs, path: str = "", number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1) -> str:
-    """A folder below the root, with what can be opened."""
+    """A folder below the root, with the documents and folders that can be opened."""
     found, root = shelf(jobs.settings.root, path, number), jobs.settings.root
     assert root is not None
     home = root.resolve()
@@ -78,10 +77,10 @@ def folder(jobs: TheJobs, path: str = "", number: Annotated[int, Query(alias="pa
 
 @router.get("/documents/{document}", response_class=HTMLResponse)
 async def reading_view(jobs: TheJobs, document: int, request: Request, chosen: Annotated[Chosen, Query()]) -> Response:
-    """The reading view, as ``iconotext link`` makes it. Its own policy holds: it names its script by its hash.
+    """The reading view, as ``iconotext link`` makes it. It has its own policy, which names its script by its hash.
 
-    Where the file is followed, the page follows it: it may then load one more script, ask for itself and listen.
-    With a query it is linked by other settings, and follows nothing.
+    The page of a followed file updates itself: it may load one more script, request itself and listen to events. With a
+    query the document is linked with other settings, and the page does not update itself.
     """
     entry = known_entry(jobs.store, document)
     if request.query_params:
@@ -93,7 +92,7 @@ async def reading_view(jobs: TheJobs, document: int, request: Request, chosen: A
 
 @router.get("/collections/{collection}/review", response_class=HTMLResponse)
 def review(jobs: TheJobs, collection: str) -> str:
-    """The pictures of a collection, one after the other, to be judged."""
+    """The page on which the pictures of a collection are judged, one after the other."""
     known = known_collection(jobs.store, collection)
     return page("review.html", jobs.settings, here="/", title=f"Review: {known.name}", collection=known)
 
@@ -105,7 +104,7 @@ def answers(
     reviewer: str = "",
     number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1,
 ) -> str:
-    """The answers that reviewers have given about a collection, by document, where each is changed."""
+    """The answers of reviewers about a collection, by document, with links to change them."""
     known = known_collection(jobs.store, collection)
     total, _ = jobs.store.answers(known.id, reviewer, 0, 0)
     pages = Numbered.of(total, number, ANSWERS)
@@ -129,7 +128,7 @@ def static(name: str) -> Response:
 
 
 def _answer(jobs: Jobs, collection: str, row: sqlite3.Row) -> dict[str, object]:
-    """An answer with the words of its sentences; of another version of the document only their numbers are known."""
+    """An answer with the words of its sentences; for another version of the document only their numbers are known."""
     numbers = json.loads(row["sentences"])
     words = [f"sentence {number + 1} of that version" for number in numbers]
     if row["counts"]:
@@ -139,7 +138,7 @@ def _answer(jobs: Jobs, collection: str, row: sqlite3.Row) -> dict[str, object]:
 
 
 def _followed(jobs: Jobs, request: Request, entry: Entry, file: Path) -> Response:
-    """The reading view out of its file; where that is followed, with the script that does so."""
+    """The reading view from its file; for a followed file, with the script that updates the page."""
     document, view = entry.id, file.read_text(encoding="utf-8")
     policy, now = policy_of(view), policy_hash(view)
     headers = {"etag": f'"{now}"', "iconotext-problem": quote(entry.problem or "")}

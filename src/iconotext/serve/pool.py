@@ -1,7 +1,7 @@
-"""Processes that read and link, one document at a time each, with a limit on time.
+"""A pool of processes that read and link, one document at a time each, with a time limit (``Pool``).
 
-Whatever a document does to its process, the server goes on: the process is ended, the next document gets a new one.
-The queue is bounded: where too much waits, the next one is refused at once instead of being kept waiting.
+A process that a document breaks or holds up is ended, and the next document gets a new one. The queue is bounded: if
+too many calls wait, the next one is refused at once. ``picture_pool`` is a pool that encodes pictures for studies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SECONDS = 60.0
 
 
 def picture_pool() -> Pool:
-    """A process for ``encoded``; it starts with the first picture."""
+    """A pool of one process for ``encoded``; it starts with the first picture."""
     return Pool(1, _nothing, None)
 
 
@@ -40,7 +40,7 @@ def encoded(file: Path) -> tuple[str, bytes]:
 
 
 def _nothing(_: None) -> None:
-    """Prepares nothing."""
+    """Prepare nothing."""
 
 
 P = ParamSpec("P")
@@ -50,7 +50,7 @@ MAX_WAITING = 64
 """Calls that may wait for a process."""
 
 START_SECONDS = 120.0
-"""Seconds that a process may take to start: it loads the model."""
+"""Time limit in seconds for the start of a process, which loads the model."""
 
 
 class BusyError(IconotextError):
@@ -66,7 +66,7 @@ class _Call:
 
 
 class Pool:
-    """Processes, each with a thread that hands it its work. They start at once: the first call is not to wait for that.
+    """A pool of processes, each with a thread that sends it calls. They start at once, before the first call.
 
     Args:
         prepare: Called in each process before anything else, with ``settings``.
@@ -197,7 +197,7 @@ def _too_much() -> BusyError:
 
 
 def serve(pipe: Connection) -> None:
-    """Answer calls: what each process does."""
+    """Main loop of a process: answer calls."""
     while True:
         pipe.send(_answer(*pipe.recv()))
 

@@ -1,4 +1,4 @@
-"""The folder below which a server opens files: finds a place in it, and shows what is there and can be opened."""
+"""The folder below which a server opens files: resolve a path in it (``below``), and list a folder (``shelf``)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from iconotext.read.format import lacks_extra
 from iconotext.serve.page import Numbered
 
 ENTRIES = 50
-"""Most folders and documents on a page."""
+"""Maximum number of folders and documents on a page."""
 
 COUNTED = 1000
-"""Most files that are counted in a folder, with all folders in it."""
+"""Maximum number of files that are counted in a folder, with all folders in it."""
 
 OUTSIDE = "a link that leads out of the root: not followed"
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A folder, or a document, that somebody looks at.
+    """A folder or a document in a listed folder.
 
     Attributes:
         path: Below the root, with ``/`` between its parts.
-        about: What it holds, or why it cannot be opened.
+        about: Its contents, or why it cannot be opened.
         opens: Whether it can be opened.
     """
 
@@ -45,11 +45,11 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A folder with a page of what is in it.
+    """A page of the contents of a folder.
 
     Attributes:
         path: Below the root; "" is the root itself.
-        others: What else is in it, in words; "" if nothing is.
+        others: The other contents, in words; "" if there are none.
     """
 
     path: str
@@ -65,10 +65,10 @@ class Shelf:
 
 
 def below(root: Path | None, path: str) -> Path:
-    """The place of something below the root, however its path is written.
+    """The file or folder at a path below the root, in whatever form the path is written.
 
     Raises:
-        HTTPException: There is nothing, or it lies elsewhere. The answer is the same, to say nothing of other folders.
+        HTTPException: It does not exist, or is elsewhere. The answer is the same, so as not to reveal other folders.
     """
     if root is None:
         raise HTTPException(404, "this server opens no paths: start it with a root folder")
@@ -82,7 +82,7 @@ def below(root: Path | None, path: str) -> Path:
 
 
 def shelf(root: Path | None, path: str, number: int) -> Shelf:
-    """A page of what is in a folder below the root.
+    """A page of the contents of a folder below the root.
 
     Raises:
         HTTPException: There is no such folder below the root, or it cannot be listed.

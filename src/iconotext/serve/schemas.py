@@ -1,4 +1,4 @@
-"""What the server takes and gives as JSON."""
+"""The data types of the server's JSON requests and answers."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"^[^\x00-\x1f]+$")]
-"""What a reviewer is called."""
+"""A reviewer's name."""
 
 LARGEST = 2**31 - 1
-"""Of numbers that name something."""
+"""Largest id or number in a request."""
 
 
 class Described(BaseModel):
-    """What all that is taken or given has in common: no field that is not described."""
+    """Base of all requests and answers: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Problem(Described):
-    """Why a request was not answered."""
+    """The reason why a request was refused."""
 
     detail: str
 
 
 class Health(Described):
-    """Whether the server is there."""
+    """A sign that the server is running."""
 
     status: Literal["ok"]
     version: str
@@ -48,14 +48,14 @@ class DocumentOut(Described):
 
 
 class RefusedOut(Described):
-    """A file that was sent and not taken."""
+    """A file that was sent and refused."""
 
     name: str
     problem: str
 
 
 class CollectionOut(Described):
-    """What was dropped or opened at once, and how far it is."""
+    """A collection of documents that were sent or opened together, and its progress."""
 
     id: str
     name: str
@@ -71,13 +71,13 @@ class CollectionOut(Described):
 
 
 class PathIn(Described):
-    """What is to be opened."""
+    """A file or folder to open."""
 
     path: str = Field(min_length=1, max_length=4096, description="A file or folder below the root of the server.")
 
 
 class VerdictIn(Described):
-    """What somebody says of a picture."""
+    """A reviewer's verdict about a picture."""
 
     document: int = Field(ge=0, le=LARGEST)
     picture: int = Field(ge=0, le=LARGEST)
@@ -96,13 +96,13 @@ class VerdictIn(Described):
 
 
 class ReviewerIn(Described):
-    """Who takes back what was said last."""
+    """The reviewer whose last verdict is to be undone."""
 
     reviewer: Name
 
 
 class PictureOut(Described):
-    """A picture and what was said of it."""
+    """A picture and the verdicts about it."""
 
     document: int
     picture: int
@@ -113,7 +113,7 @@ class PictureOut(Described):
 
 
 class ChangedOut(Described):
-    """A picture that has another sentence since somebody corrected another one."""
+    """A picture whose sentence changed because of a verdict about another picture."""
 
     document: int
     title: str = Field(description="Of the document.")
@@ -123,7 +123,7 @@ class ChangedOut(Described):
 
 
 class ReviewOut(Described):
-    """What there is to review in a collection."""
+    """The pictures of a collection to review, and the progress of the review."""
 
     pictures: list[PictureOut] = Field(description="Those that a correction changes most first, the judged ones last.")
     reviewers: list[str]
@@ -134,13 +134,13 @@ class ReviewOut(Described):
 
 
 class SavedOut(Described):
-    """A verdict is on the disk."""
+    """A verdict was stored on disk."""
 
     verdict: int
 
 
 class UndoneOut(Described):
-    """What was taken back; null where there was nothing."""
+    """The verdict that was undone; null if there was none."""
 
     document: int | None
     picture: int | None
@@ -149,17 +149,15 @@ class UndoneOut(Described):
 MOST = 1000
 """Maximum number of results."""
 
-
 PictureId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 """The id of a picture: a digest of its content."""
-
 
 Size = Literal["small", "large"]
 """The size at which a picture is shown."""
 
 
 class SearchIn(Described):
-    """What is searched for: a sentence, a picture, or both. As the options of ``iconotext search``."""
+    """A search by a sentence, a picture, or both, with the options of ``iconotext search``."""
 
     sentence: str | None = Field(None, max_length=1000, description="What the picture should fit.")
     picture: PictureId | None = Field(None, description="Like this one, of the library or sent.")
@@ -187,7 +185,7 @@ class SaidOut(Described):
 
 
 class ResultOut(Described):
-    """A picture that was found, as ``iconotext search --json`` prints it, with its id."""
+    """A result of a search, as ``iconotext search --json`` prints it, with its id."""
 
     id: PictureId
     image: str = Field(description="Its file, as what was added to the library names it.")
@@ -207,7 +205,7 @@ class ResultOut(Described):
 
 
 class SearchOut(Described):
-    """What came of a search."""
+    """The results of a search."""
 
     results: list[ResultOut]
     good: bool = Field(description="Whether one of them matches well.")
@@ -216,6 +214,6 @@ class SearchOut(Described):
 
 
 class ExampleOut(Described):
-    """A picture that was sent, to be searched with."""
+    """A picture that was sent to search with."""
 
     id: PictureId

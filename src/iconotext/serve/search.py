@@ -1,6 +1,6 @@
-"""Search in a library: the page, the same as JSON, and the pictures.
+"""Routes for searching a library: the page, the JSON answer, the pictures, and the upload of a picture to search with.
 
-Slow work is done by processes of its own, so that linking, which may take minutes, does not delay searches.
+Separate processes do the slow work, so that linking, which may take minutes, does not delay searches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SECONDS = 60.0
 """Maximum time for a search, or a picture."""
 
 STEP = 24
-"""Number of pictures on a page, and by which it grows."""
+"""Number of pictures on a page; "more" adds as many."""
 
 PICTURES = "/v1/search/pictures"
 """Path of pictures by id, and for uploading examples."""
@@ -54,7 +54,7 @@ def check_library(library: Path) -> None:
 
     Raises:
         MissingPackageError: The extra is not installed.
-        LibraryError: There is no library, or one of another format.
+        LibraryError: There is no library, or it has another format.
     """
     require("library", purpose="search in the browser")
     read_settings(library)
@@ -69,7 +69,7 @@ class Finder:
         self.few = asyncio.Semaphore(settings.workers)  # pictures at once: searches come first
 
     async def done(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-        """What a process makes of a call."""
+        """The result of a call in a process."""
         return await asyncio.wrap_future(self.pool.submit(function, SECONDS, *arguments, **named))
 
 
@@ -78,10 +78,10 @@ TheFinder = Annotated[Finder, of_app("finder")]
 
 @asynccontextmanager
 async def life(app: FastAPI) -> AsyncIterator[None]:
-    """Begins and ends the processes with the server."""
+    """Starts and ends the search processes with the server."""
     pool = app.state.finder.pool
     for _ in range(app.state.jobs.settings.workers):
-        pool.submit(searching.about, SECONDS)  # models are there when somebody asks
+        pool.submit(searching.about, SECONDS)  # so that the models are loaded before the first search
     yield
     pool.close()
 
@@ -91,7 +91,7 @@ router = APIRouter(tags=["search"], lifespan=life)
 
 @router.get("/search", response_class=HTMLResponse, include_in_schema=False)
 async def search_page(jobs: TheJobs, finder: TheFinder, request: Request) -> HTMLResponse:
-    """The page: what is asked is in its address."""
+    """The search page; its address contains the query."""
     asked, found, problem, status = SearchIn(), None, None, 200
     try:
         asked = _asked(request.query_params)
@@ -121,7 +121,7 @@ async def search(jobs: TheJobs, finder: TheFinder, body: SearchIn) -> SearchOut:
 
 @router.post(PICTURES, status_code=201, openapi_extra=FILES, responses=problems(400, 413, 415, 503))
 async def send_example(jobs: TheJobs, finder: TheFinder, request: Request) -> ExampleOut:
-    """Send a picture to search with; a few hundred are kept."""
+    """Send a picture to search with; a few hundred are stored."""
     folder = jobs.settings.data.absolute() / "dropped" / new_id()
     try:
         await received(request, folder, jobs)
@@ -151,7 +151,6 @@ def _status(error: IconotextError) -> int:
 
 
 def _asked(values: Mapping[str, str]) -> SearchIn:
-    """The search in a page's address; ``SettingError`` if it is not valid."""
     given = {name: values[name].strip() or None for name in SearchIn.model_fields if name in values}
     try:
         return SearchIn(**{"top": STEP} | {name: value for name, value in given.items() if value is not None})
@@ -167,13 +166,12 @@ def _address(asked: SearchIn, **changes: object) -> str:
 
 
 def _reading_view(result: Result, store: Store) -> str | None:
-    """The address of the reading view of a result's document; None if it has none."""
+    """The address of the reading view of a result's document; None if the document was not opened here."""
     entry = store.linked_entries([result.document]).get(result.document) if result.document is not None else None
     return None if entry is None else f"/documents/{entry}#p{result.number}"
 
 
 def _document_link(result: Result, jobs: Jobs) -> str | None:
-    """The address of a document's reading view, or of the page to open it, with its path filled in."""
     view, root = _reading_view(result, jobs.store), jobs.settings.root
     if view is not None or result.document is None or root is None or file_kind(Path(result.document)) != "document":
         return view  # a shard cannot be opened as a document

@@ -1,4 +1,8 @@
-"""Work of the search processes. The library and its models stay open between searches."""
+"""Functions that the search processes run. The library and its models stay open between searches.
+
+``find`` searches, ``picture`` reads a picture, ``keep_example`` stores an uploaded picture; ``LibraryNames`` names
+files without the paths of this machine.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from iconotext.types import Image
 
 
 class LibraryNames:
-    """Names of files, relative to what was added to the library: for ``/home/ada/photos`` they begin with ``photos``.
+    """Names of files, relative to the added folders: names of files in ``/home/ada/photos`` begin with ``photos``.
 
     Args:
         roots: The files and folders that were added, absolute; none is inside another.
@@ -74,7 +78,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 EXAMPLES = 500
-"""Number of examples that are kept; the oldest are removed."""
+"""Number of examples that are stored; the oldest are removed."""
 
 FOLDERS = 100
 """Number of added folders that the page offers."""
@@ -84,10 +88,10 @@ SIDES: dict[Size, int] = {"small": THUMBNAIL, "large": LONGER_SIDE}
 
 
 class About(NamedTuple):
-    """What the page says about a library.
+    """The description of a library on the page.
 
     Attributes:
-        folders: Names of what was added; some of them, if there are many.
+        folders: Names of added files and folders; at most ``FOLDERS`` of them.
     """
 
     library: str
@@ -101,7 +105,9 @@ class Found(NamedTuple):
 
     Attributes:
         names: For each result, the names of its picture and of its document.
-        note: What was not searched, and why.
+        good: Whether one of them is a good match.
+        more: Whether there are more results.
+        note: Which part of the query was not used, and why.
     """
 
     about: About

@@ -1,4 +1,4 @@
-"""What a server may do, and how much of it: every choice a user has, with its default."""
+"""The settings of a server (``ServeSettings``): every choice a user has, with its default."""
 
 from __future__ import annotations
 

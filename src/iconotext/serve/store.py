@@ -1,7 +1,7 @@
-"""Stores what must survive a crash: collections, documents, pictures, verdicts and cookies, in one SQLite file.
+"""The server's database: collections, documents, pictures, verdicts and cookies, in one SQLite file (``Store``).
 
-A method that changes something returns only when it is on disk. Verdicts are never changed: a later one replaces an
-earlier one, and undoing marks it.
+Every method that changes data returns only when the change is on disk, so that it survives a crash. Verdicts are never
+changed: a later one replaces an earlier one, and undoing marks it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ State = Literal["waiting", "done", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Files that were uploaded or opened together; its documents share a habit.
+    """Files that were uploaded or opened together; its documents share a habit of placing pictures.
 
     Attributes:
-        own: Whether the server may delete the files: they were uploaded.
+        own: Whether the server may delete the files, because they were uploaded.
         made: Time of creation, in seconds since 1970.
-        habits: Where its pictures stand, as ``links.habit`` learned it, in JSON; empty before that.
+        found: Whether its documents are known.
+        habits: The inferred places of its pictures relative to the text, in JSON; empty before they are inferred.
+        habit: The habits in words; None if too little is known.
+        problem: Why its documents cannot be found; None if they can.
         round: Counts up when people's verdicts change the habits; a document with a lower ``round`` is linked again.
         learned: Number of the last verdict that ``habits`` includes; below 0 if documents have changed since.
     """
@@ -54,11 +57,11 @@ class Entry:
     """A document of a collection.
 
     Attributes:
-        number: Its place there, from 0.
-        name: Unique there.
-        images: All its pictures; None if it was linked by an older version.
-        missing: Those of them that were not found or cannot be read; pictures on the web do not count.
-        digest: Of its sentences and pictures; verdicts about a version with another digest do not count.
+        number: Its number in the collection, from 0.
+        name: Its name, unique in the collection.
+        images: Number of all its pictures; None if it was linked by an older version.
+        missing: Number of pictures that were not found or cannot be read; pictures on the web do not count.
+        digest: Digest of its sentences and pictures; verdicts about a version with another digest do not count.
         round: The ``round`` of its collection when it was linked.
         changed: Pictures whose likeliest sentence changed after people's verdicts, in JSON: number, sentence before,
             sentence now.
@@ -113,23 +116,23 @@ class Verdict:
 
 @dataclass(slots=True)
 class Saved:
-    """What became of the files that were sent for a collection.
+    """The outcome of an upload: changed names, and files that were refused.
 
     Attributes:
-        labels: By path in its folder the name that a file came with, if it is another one.
-        refused: Name and reason of each file that was not taken.
+        labels: Path in the folder to the original name of a file, for files whose names were changed.
+        refused: Name and reason of each file that was refused.
     """
 
     labels: dict[str, str] = field(default_factory=dict)
     refused: list[tuple[str, str]] = field(default_factory=list)
 
     def refuse(self, name: str, why: str) -> None:
-        """Leave a file out."""
+        """Record that a file was refused."""
         self.refused.append((shortened(readable(name), 255), why))
 
 
 VERSION = 2
-"""Of the tables; a file of another version is refused."""
+"""Version of the tables; a file with another version is refused."""
 
 _TABLES = """
 create table if not exists sessions (digest blob primary key, made real not null);
@@ -171,17 +174,17 @@ LINK_AGAIN = "update documents set round = (select round from collections where 
 
 
 class AnsweredError(IconotextError):
-    """A reviewer has given another answer meanwhile."""
+    """The reviewer has given another answer in the meantime."""
 
 
 class Store:
-    """The file; any thread may use it.
+    """The database; all threads may use it.
 
     Args:
-        file: Is made where it is not there.
+        file: The SQLite file, created if missing.
 
     Raises:
-        SettingError: The file is of another version.
+        SettingError: The file has another version.
     """
 
     def __init__(self, file: Path) -> None:
@@ -221,7 +224,7 @@ class Store:
                 raise
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
-        """The rows of a query, with values for its signs ``?``, or one mapping for its names."""
+        """The rows of a query, with values for its placeholders ``?``, or one mapping for its named placeholders."""
         with self._lock:
             named = values[0] if values and isinstance(values[0], Mapping) else values
             return self._sql.execute(query, named).fetchall()
@@ -229,7 +232,7 @@ class Store:
     # Sessions.
 
     def add_session(self, digest: bytes) -> None:
-        """Remember a cookie."""
+        """Store the digest of a cookie."""
         with self.change() as sql:
             sql.execute("insert into sessions values (?, ?)", (digest, time.time()))
 
@@ -242,10 +245,10 @@ class Store:
     def add_collection(
         self, name: str, folder: Path, *, own: bool, identifier: str | None = None, saved: Saved | None = None
     ) -> Collection:
-        """Add a collection; its documents are not known yet.
+        """Add a collection, whose documents are found later.
 
         Args:
-            saved: What became of the files that were sent.
+            saved: Outcome of the upload.
         """
         made = identifier or new_id()
         with self.change() as sql:
@@ -267,12 +270,12 @@ class Store:
         return [_collection(row) for row in self.rows("select * from collections order by made desc, id")]
 
     def collection(self, identifier: str) -> Collection | None:
-        """A collection; None if there is none."""
+        """A collection; None if it does not exist."""
         rows = self.rows("select * from collections where id = ?", identifier)
         return _collection(rows[0]) if rows else None
 
     def saved(self, collection: str) -> Saved:
-        """What became of the files that were sent for a collection."""
+        """The outcome of the upload of a collection."""
         names = self.rows("select path, name from sent_names where collection = ?", collection)
         refused = self.rows("select name, problem from refused where collection = ? order by id", collection)
         return Saved({row["path"]: row["name"] for row in names}, [(row["name"], row["problem"]) for row in refused])
@@ -300,13 +303,13 @@ class Store:
         learned: int,
         documents: Mapping[int, tuple[int, Sequence[Picture], Sequence[Sequence[int | None]]]],
     ) -> None:
-        """Set the habits learned from verdicts up to ``learned``, and the documents that were weighed again with them.
+        """Set the habits learned from verdicts up to ``learned``, and the documents that were linked again with them.
 
         Args:
-            began: The collection as it was when learning began. What changed meanwhile stays to be done: a document to
-                be linked again, or a new one from which habits are to be learned.
-            documents: Document id to its number of links, its pictures, and what changed; all others are to be linked
-                again.
+            began: The collection as it was when learning began. Later changes remain to be handled: a document to be
+                linked again, or a new one from which habits are to be learned.
+            documents: Document id to its number of links, its pictures, and the changed sentences; all other documents
+                are to be linked again.
         """
         with self.change() as sql:
             sql.execute(
@@ -339,12 +342,12 @@ class Store:
         return [Entry(**dict(row)) for row in rows]
 
     def entry(self, identifier: int) -> Entry | None:
-        """A document; None if there is none."""
+        """A document; None if it does not exist."""
         rows = self.rows("select * from documents where id = ?", identifier)
         return Entry(**dict(rows[0])) if rows else None
 
     def linked_entries(self, paths: Sequence[str]) -> dict[str, int]:
-        """File to the id of the linked document, the newest of several, for those of these files that have one."""
+        """File to the id of its linked document (the newest of several), for those of the files that have one."""
         query = (
             "select path, max(id) as id from documents where state = 'done' and path in "
             "(select value from json_each(?)) group by path"
@@ -359,7 +362,7 @@ class Store:
         pictures: Iterable[Picture],
         changed: Sequence[Sequence[int | None]],
     ) -> None:
-        """A document was linked: its columns that ``work.link`` tells, its pictures, what changed."""
+        """Record that a document was linked: its columns from ``work.Made.known``, pictures, changed sentences."""
         with self.change() as sql:
             sql.execute(
                 "update documents set state = 'done', problem = null, title = ?, sentences = ?, links = ?, "
@@ -412,7 +415,7 @@ class Store:
         """Store a verdict; it is on disk when this returns.
 
         Args:
-            replaces: The reviewer's present verdict as the reviewer knows it; None if any is to be replaced.
+            replaces: The reviewer's present verdict as far as the client knows; None to replace any.
 
         Raises:
             AnsweredError: The present verdict is another one.
@@ -460,7 +463,7 @@ class Store:
         return [_verdict(row) for row in last.values()]
 
     def reviewers(self, collection: str) -> list[str]:
-        """Everybody whose answers about a collection hold, by name."""
+        """The names of all reviewers with valid answers about a collection, sorted."""
         query = (
             "select distinct reviewer from verdicts join documents on documents.id = document "
             "where collection = ? and undone = 0 order by reviewer"
@@ -474,11 +477,11 @@ class Store:
         return [_verdict(row) for row in last.values()]
 
     def answers(self, collection: str, reviewer: str, first: int, most: int) -> tuple[int, list[sqlite3.Row]]:
-        """The last answer of each reviewer about each picture, in the order of the documents, for each version of them.
+        """The last answer of each reviewer about each picture and version of a document, in the order of the documents.
 
         Args:
-            reviewer: Only the answers of this one; "" for all.
-            first: Number of answers to pass over.
+            reviewer: Only the answers of this reviewer; "" for all.
+            first: Number of answers to skip.
             most: Maximum number of rows.
 
         Returns:
@@ -508,7 +511,7 @@ class Store:
 
 
 def _answered(reviewer: str, picture: int, present: list[int] | None) -> str:
-    """The message if a verdict is not the one that a reviewer knew."""
+    """The message for a verdict that replaces another one than the client knew."""
     if present is None:
         return f"{reviewer} has taken back the answer to picture {picture + 1} in another window"
     numbers = ", ".join(str(sentence + 1) for sentence in present)

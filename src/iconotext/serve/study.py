@@ -1,4 +1,4 @@
-"""Studies: raters choose which of two pictures fits a text better; results are shown once all votes are in.
+"""Routes for studies: raters choose which of two pictures fits a text better; results are shown once all votes are in.
 
 Until then nothing that is sent reveals which system found a picture: neither the address of a study or picture, nor a
 file name, nor metadata of the picture, which is encoded again.
@@ -38,17 +38,17 @@ from iconotext.serve.schemas import LARGEST, Described
 from iconotext.system.processes import GoneError
 
 Rater = Annotated[str, StringConstraints(max_length=100, pattern=r"^\s*\w[\w .'@+-]*$")]
-"""What a rater is called."""
+"""A rater's name."""
 
 
 class RaterIn(Described):
-    """Who judges."""
+    """A rater."""
 
     rater: Rater
 
 
 class VoteIn(RaterIn):
-    """What a rater says of the pair that he or she was given."""
+    """A rater's vote on the pair that he or she was shown."""
 
     pair: int = Field(ge=0, le=LARGEST)
     answer: Literal["a", "b", "same", "neither"]
@@ -63,7 +63,7 @@ class PairOut(Described):
 
 
 class TurnOut(Described):
-    """What a rater is to judge next, and how far everybody is."""
+    """The next pair for a rater, and the progress of all raters."""
 
     pair: PairOut | None = Field(description="Null where nothing is left for this rater, or not now.")
     judged: int = Field(description="Pairs that this rater has judged.")
@@ -88,7 +88,7 @@ router = APIRouter(tags=["studies"], lifespan=life)
 
 @router.get("/studies", response_class=HTMLResponse, include_in_schema=False)
 def all_studies(jobs: TheJobs, studies: TheStudies) -> str:
-    """The studies, and how far each is."""
+    """The studies, with their progress."""
     found = []
     for name in studies:
         with _used(studies, name) as path:
@@ -105,7 +105,7 @@ def judge(jobs: TheJobs, studies: TheStudies, study: str) -> str:
 
 @router.get("/studies/{study}/result", response_class=HTMLResponse, include_in_schema=False)
 def result(jobs: TheJobs, studies: TheStudies, study: str) -> str:
-    """What raters prefer, once all votes are in: the tables of ``iconotext analyze votes``."""
+    """The raters' preferences, once all votes are in: the tables of ``iconotext analyze votes``."""
     with _used(studies, study) as path:
         found = study_results(path)
     grids = study_grids(found) if found.progress.finished else []
@@ -121,7 +121,7 @@ def following(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:
 
 @router.post("/v1/studies/{study}/votes", responses=problems(400, 404, 409, 413))
 def say(studies: TheStudies, study: str, body: VoteIn) -> TurnOut:
-    """Judge a pair, and get the next one. The vote is on the disk when the answer comes."""
+    """Store a vote, and return the next pair. The vote is on disk when the answer comes."""
     with _used(studies, study) as path:
         vote(path, body.pair, body.rater, body.answer)
         return _turn(path, body.rater)
@@ -129,7 +129,7 @@ def say(studies: TheStudies, study: str, body: VoteIn) -> TurnOut:
 
 @router.post("/v1/studies/{study}/undo", responses=problems(400, 404, 409, 413))
 def take_back(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:
-    """Take back the last vote of a rater, and get its pair again."""
+    """Undo the last vote of a rater, and return its pair again."""
     with _used(studies, study) as path:
         undo(path, body.rater)
         return _turn(path, body.rater)
@@ -144,7 +144,7 @@ async def picture(
     side: Literal["a", "b"],
     rater: Annotated[Rater, Query()],
 ) -> Response:
-    """A picture of a pair, at most 900 pixels a side, as this rater is shown it."""
+    """A picture of a pair, at most 900 pixels a side, on the side on which this rater sees it."""
     with _used(studies, study) as path:
         a, b = await run_in_threadpool(shown_images, path, pair, rater)
         future = pool.submit(encoded, SECONDS, a if side == "a" else b)
@@ -154,7 +154,7 @@ async def picture(
 
 @contextmanager
 def _used(studies: Mapping[str, Path], study: str) -> Iterator[Path]:
-    """The file of a study; what is wrong with it, or with what is asked of it, becomes the answer."""
+    """The file of a study; errors in the study or in the request become HTTP answers."""
     if study not in studies:
         raise HTTPException(404, "there is no such study")
     try:
@@ -162,7 +162,7 @@ def _used(studies: Mapping[str, Path], study: str) -> Iterator[Path]:
     except SettingError as error:
         raise HTTPException(400, str(error)) from None
     except (StudyError, ImageError, GoneError) as error:
-        said = str(error).replace(f"{studies[study]}: ", "")  # the name of the file may tell what is compared
+        said = str(error).replace(f"{studies[study]}: ", "")  # the name of the file may reveal what is compared
         raise HTTPException(409, said) from None
 
 

@@ -1,4 +1,4 @@
-"""Saves files that a client sends. A file that cannot be taken is refused alone, and the others stay.
+"""Uploads: save the files that a client sends. A file that must be refused does not affect the others (``save_files``).
 
 Names come from strangers: every file must stay in the folder of its upload, and zips are unpacked within the limits of
 ``read.archive``. A file keeps its name if the file system and the files beside it allow that, since documents name
@@ -40,22 +40,22 @@ PIECE = 2**20
 _IMPOSSIBLE = re.compile(
     r'[\x00-\x1f\x7f<>:"|?*\ud800-\udfff]|[. ]+$' if sys.platform == "win32" else "[\x00\ud800-\udfff]"
 )
-"""What names of files cannot have on this system."""
+"""Characters that names of files cannot have on this system."""
 
 _IN_FORMS = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 """Browsers escape these characters in the names of files in a form, and no others (not ``%`` itself)."""
 
 
 def form_name(name: str) -> str:
-    """The name of a file from that in a form."""
+    """The name of a file, from its escaped form in a form."""
     return re.sub("|".join(_IN_FORMS), lambda found: _IN_FORMS[found[0]], name)
 
 
 def place_of(name: str) -> PurePosixPath:
-    """The path of a file below the folder of its upload: its name, as far as the file system can have it.
+    """The path of a file below the folder of its upload: its name, as far as the file system allows.
 
     Raises:
-        HostileDocumentError: The name leads out of the folder, lies too deep, or is empty.
+        HostileDocumentError: The name leads out of the folder, is too deep, or is empty.
     """
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
     if ".." in parts:
@@ -68,7 +68,6 @@ def place_of(name: str) -> PurePosixPath:
 
 
 def _possible(part: str) -> str:
-    """A part of a name that the file system can have."""
     part = _IMPOSSIBLE.sub("_", part)
     if len(part.encode()) <= MAX_NAME:
         return part
@@ -78,14 +77,14 @@ def _possible(part: str) -> str:
 
 
 def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: ServeSettings) -> Saved:
-    """Write files, and the contents of zips, into a new folder, which is removed if nothing can be taken.
+    """Write files, and the contents of zips, into a new folder, which is removed if all are refused.
 
     Args:
         settings: Limits for all files together.
 
     Raises:
         HostileDocumentError: There are too many files.
-        DocumentError: No file can be taken.
+        DocumentError: All files are refused.
         OutputError: The disk is full.
     """
     folder.mkdir(parents=True)
@@ -122,7 +121,6 @@ class _Upload:
         self.files: dict[str, PurePosixPath] = {}
 
     def add(self, name: str, data: bytes | Iterable[bytes]) -> None:
-        """Write a file, or refuse it."""
         try:
             place = self._free(place_of(name))
             write_bytes(self.folder / place, data)
@@ -177,7 +175,7 @@ class _Upload:
                 self.add(member, data)
 
     def _free(self, place: PurePosixPath) -> PurePosixPath:
-        """The place, or one beside it if something there has its name; some file systems know no case."""
+        """The place, or one beside it if its name is taken; some file systems ignore case."""
         path = PurePosixPath()
         for part in place.parts[:-1]:
             path = next(each for each in _beside(path / part) if not os.path.isfile(self.folder / each))

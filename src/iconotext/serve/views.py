@@ -1,4 +1,8 @@
-"""The reading view of a linked document, and its JSON: files beside its pictures, made again when it is opened."""
+"""Files of a linked document for the browser: its reading view, its JSON, and its pictures.
+
+``write_view`` writes the reading view and the JSON, ``read_files`` reads a document with the states of its files, and
+``addressed`` gives pictures their addresses on the server.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
 _HINT = re.compile(r"[;:] [^;:]*\b(?:root|fetch|allow_outside|max_bytes)=(?:\.\.\.|True).*$")
 
 KEPT = 16
-"""Number of read documents that a process keeps, for pages that are made again."""
+"""Number of documents that a process caches, for pages that are written again."""
 
 
 class Read(NamedTuple):
@@ -45,7 +49,7 @@ class Read(NamedTuple):
 
 
 def read_files(place: Place) -> Read:
-    """The current document at a place; ``DocumentError`` if it cannot be read, or is no longer there."""
+    """Read the document at a place, with its files; ``DocumentError`` if it cannot be read, or is no longer there."""
     path = Path(place.path)
     (own,) = files_now([place.path])
     if not path.resolve().is_relative_to(Path(place.within).resolve()):
@@ -71,18 +75,17 @@ def _read(place: Place, own: File) -> Read:
 
 
 def for_clients(document: Document) -> Document:
-    """A document whose pictures' problems say nothing that only somebody at this machine can do."""
+    """A document with problems of pictures that omit advice which only a person at this machine could follow."""
     images = (replace(each, problem=each.problem and without_hint(each.problem)) for each in document.images)
     return replace(document, images=tuple(images))
 
 
 def without_hint(message: str) -> str:
-    """A message without its end that names an argument of a function: clients of a server can give none."""
+    """A message without its end that names an argument of a function, which clients of a server cannot set."""
     return _HINT.sub("", message)
 
 
 def _picture_files(document: Document, path: Path, within: Path) -> list[str]:
-    """The files of a document's pictures, including files that are missing."""
     found: set[str] = set()
     for image in document.images:
         if isinstance(image.file, Path):
@@ -95,8 +98,9 @@ def _picture_files(document: Document, path: Path, within: Path) -> list[str]:
 
 
 PAGE, LINKED, STAMP = "page.html", "linked.json", "stamp"
-"""Files: the reading view, its JSON (like ``iconotext link --to json``), and what both were made of: the ``round`` of
-the collection and the last verdict on the document."""
+"""Files: the reading view, its JSON (like ``iconotext link --to json``), and the state from which both were made: the
+``round`` of the collection and the last verdict on the document.
+"""
 
 KINDS = ("jpeg", "png")
 """Types and suffixes of the files of pictures."""
@@ -108,9 +112,9 @@ def write_view(
     """Write the reading view, its JSON, and their stamp.
 
     Args:
-        source: Where the document is, for the JSON: nobody who reads it needs to know the folders of this machine.
-        leads: Name to address of the pages to which the reading view links, besides the list of all documents; that of
-            the review is also where its pictures are corrected.
+        source: Path of the document in the JSON, without the folders of this machine.
+        leads: Name to address of the pages to which the reading view links, besides the list of all documents; its
+            pictures are corrected on the page of the review.
     """
     from iconotext.report.as_json import json_object
 
@@ -150,12 +154,12 @@ def embed_in(home: Path, document: Document, wanted: Iterable[int]) -> dict[int,
 
 
 def picture_file(home: Path, number: int) -> Path | None:
-    """The file of a picture; None if there is none."""
+    """The file of a picture; None if it does not exist."""
     return next((file for kind in KINDS if (file := home / f"{number}.{kind}").is_file()), None)
 
 
 def picture_digest(data: bytes) -> str:
-    """The digest in the address of a picture, which a browser may keep for good."""
+    """The digest in the address of a picture, which a browser may cache forever."""
     return hashlib.sha256(data).hexdigest()[:16]
 
 

@@ -1,4 +1,7 @@
-"""Work of the pool's processes: find and read documents, infer their habits, link, write results."""
+"""Functions that the pool's processes run on documents: find and read them, infer habits, link, write results.
+
+``find`` lists the documents of a collection, ``link`` links one and writes its files, ``view`` writes its pages again.
+"""
 
 from __future__ import annotations
 
@@ -35,17 +38,17 @@ if TYPE_CHECKING:
     Answers = Mapping[int, Answer]
 
 REVIEW = "review.json"
-"""File in a document's folder with what the review shows."""
+"""File in a document's folder with the data of the review page."""
 
 Seen = tuple[int, int | None, float, float, float]
-"""Number, most likely sentence, confidence and both doubts of a picture: see ``records.Picture``."""
+"""Number, most likely sentence, confidence and both doubts of a picture: see ``store.Picture``."""
 
 
 class Place(NamedTuple):
     """The place of a document.
 
     Attributes:
-        within: The folder that it and its pictures must lie in.
+        within: The folder that must contain the document and its pictures.
     """
 
     path: str
@@ -72,7 +75,7 @@ class Made:
     """The results of linking a document.
 
     Attributes:
-        known: Its ``title``, ``digest``, and number of ``sentences``, ``links``, ``images``, and ``missing`` ones.
+        known: Its ``title``, ``digest``, and number of ``sentences``, ``links``, ``images``, and ``missing`` images.
         pictures: Pictures that can be linked.
         wanted: Keys of pictures whose alternative text is missing or has a problem; see ``alt_text_work``.
         files: Its file, and those of its pictures.
@@ -105,9 +108,9 @@ def find(start: str, within: str, most: int, labels: Mapping[str, str] = Mapping
     """Find the documents of a file or folder, and infer where their pictures stand.
 
     Args:
-        within: The folder in which everything must be; links that lead out of it are not followed.
+        within: The folder that must contain all files; links that lead out of it are not followed.
         most: Maximum number of documents.
-        labels: Names of files that were sent, see ``records.Saved``.
+        labels: Names of files that were sent, see ``store.Saved``.
 
     Raises:
         DocumentError: There are none, or too many.
@@ -157,10 +160,10 @@ def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) ->
 def link(
     place: Place, habits: str, said: Mapping[str, Answers], folder: str, leads: Mapping[str, str], stamp: str
 ) -> Made:
-    """Link a document, store its evidence, and write what the server shows.
+    """Link a document, store its evidence, and write the files that the server shows.
 
     Args:
-        said: Digest of a version of the document to verdicts about its pictures, shown instead of found links.
+        said: Digest of a version of the document to verdicts about its pictures, shown instead of inferred links.
         leads: Name to address of the pages to which the reading view links, besides the list of all documents.
     """
     from iconotext.images import is_harmless
@@ -216,7 +219,7 @@ def view(
 
 
 def source_of(place: Place) -> str:
-    """The path of a document as seen from the folder that it must lie in."""
+    """The path of a document relative to the folder that must contain it."""
     return Path(os.path.relpath(os.path.realpath(place.path), os.path.realpath(place.within))).as_posix()
 
 
@@ -224,7 +227,7 @@ _last: list[tuple[Document, DocumentEvidence]] = []
 
 
 def evidence_of(document: Document) -> DocumentEvidence:
-    """The evidence of a document; cached for the last one, which is often read with one setting after another."""
+    """The evidence of a document; cached for the last document, which is often linked again with other settings."""
     if not _last or _last[0][0] is not document:
         _last[:] = [(document, _linkers["reading"].gather(document))]
     return _last[0][1]
@@ -238,7 +241,7 @@ def seen(document: Document, number: int, likeliest: Mapping[int, list[Link]]) -
 
 
 def digest(document: Document) -> str:
-    """Digest of what people judge: it changes with the text and the pictures."""
+    """Digest of the text and the pictures of a document, about which people give verdicts."""
     said = [[s.text for s in document.sentences], [image.source for image in document.images]]
     return hashlib.sha256(json_text(said).encode()).hexdigest()
 
@@ -249,7 +252,7 @@ def sentences_of(answers: Answers) -> Judged:
 
 
 def as_judged(linked: LinkedDocument, answers: Answers) -> LinkedDocument:
-    """The links as people chose them, and as found for other pictures."""
+    """Replace the links of judged pictures with those that people chose."""
     if not answers:
         return linked
     found = {(link.sentence, link.image): link for link in linked.links}
@@ -274,7 +277,7 @@ def by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
 
 
 def review_of(linked: LinkedDocument, likeliest: Mapping[int, list[Link]], pictures: Collection[int]) -> dict[str, Any]:
-    """What the review shows of a document."""
+    """The data of a document for the review page."""
     from iconotext.report.flow import title
 
     document = linked.document
@@ -304,5 +307,5 @@ def _each(places: list[Place]) -> Iterator[Document | Failure]:
 
 
 def read_place(place: Place) -> Document:
-    """The current document at a place; ``DocumentError`` if it cannot be read, or is no longer there."""
+    """Read the document at a place; ``DocumentError`` if it cannot be read, or is no longer there."""
     return read_files(place).document

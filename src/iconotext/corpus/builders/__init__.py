@@ -1,1 +1,1 @@
-"""Documents out of data that has none: one file for each data set or kind of it."""
+"""Builders: corpora made from data sets and from files of other kinds, one module for each."""

@@ -1,4 +1,8 @@
-"""Documents out of any set of photographs with captions, by the rules of Hessel 2019 (supplement §1)."""
+"""Documents made from photographs with captions, by the rules of Hessel 2019 (supplement §1).
+
+``documents`` is the builder. ``deal`` divides the photographs into groups, and ``documents_of`` makes the documents of
+the groups, with distractor captions.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ NO_WORD = re.compile(r"[\W_]+")
 
 
 class DocumentShape(BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
-    """What a document is made of."""
+    """The composition of a document."""
 
     pairs: int = Field(5, ge=1)
     """True images of a document, each with a caption of its own among the sentences."""
@@ -48,12 +52,12 @@ class DocumentShape(BaseModel, frozen=True, extra="forbid", use_attribute_docstr
 
     @property
     def size(self) -> int:
-        """Images of a document."""
+        """Number of images of a document."""
         return self.pairs + self.distractor_images
 
 
 class CaptionSettings(DocumentShape):
-    """How documents are made, and how photographs are dealt out to them."""
+    """How documents are composed, and how photographs are divided into groups."""
 
     shuffles: int = Field(1, ge=1)
     """How often the photographs are dealt out anew; each gives all documents again."""
@@ -65,7 +69,7 @@ class CaptionSettings(DocumentShape):
     """Whether a document's images are close to each other, as in Story-DII, where they come from one album."""
 
     def shuffles_of(self, split: Split) -> int:
-        """How often the photographs of a split are dealt out."""
+        """How often the photographs of a split are shuffled and divided into groups."""
         return self.shuffles if split == "train" else self.evaluation_shuffles or self.shuffles
 
 
@@ -74,8 +78,8 @@ class Group:
     """Photographs that are in a document together, in one version of it or several.
 
     Attributes:
-        shuffle: Number of the order in which photographs were dealt out.
-        divided: Whether the first ones are the true images; else that is still to be drawn.
+        shuffle: Number of the shuffle.
+        divided: Whether the first photographs are the true images; else the true images are still to be drawn.
     """
 
     split: Split
@@ -86,7 +90,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """What the ids of its documents begin with."""
+        """The prefix of the ids of the group's documents."""
         return f"{self.split}-{self.shuffle}-{self.number:05}"
 
 
@@ -97,17 +101,17 @@ def deal(
     seed: int = 0,
     vectors: FloatMatrix | None = None,
 ) -> Iterator[Group]:
-    """Put photographs into groups at random, or such that they are close to each other.
+    """Put photographs into groups, at random or by similarity.
 
     The supplement takes half of the photographs as true and half as distractor images, makes groups of five of each at
-    random, and pairs the groups. Photographs in random order, ten at a time, five of each ten true, is the same
-    distribution, and is what is done here. Photographs that are left over when the last group of a shuffle is full are
-    not used in it.
+    random, and pairs the groups. Here photographs in random order are taken ten at a time, and five of each ten are
+    true, which has the same distribution. Photographs that remain when the last group of a shuffle is full are not used
+    in it.
 
     Args:
-        members: Numbers of the photographs of each split; their order matters for which groups come out.
-        seed: Of the first shuffle; the second has the next number, and so on.
-        vectors: (photographs, d), indexed by their numbers, what says how close two are; for topical groups only.
+        members: Numbers of the photographs of each split; the groups depend on their order.
+        seed: Seed of the first shuffle; the second has the next number, and so on.
+        vectors: (photographs, d), indexed by their numbers, for the similarity of photographs; for topical groups only.
 
     Raises:
         CorpusError: A split has too few photographs for a document.
@@ -135,7 +139,6 @@ def deal(
 
 
 def _in_order(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """Pieces of an order, one after the other."""
     for start in range(0, len(order) - size + 1, size):
         yield order[start : start + size]
 
@@ -143,10 +146,10 @@ def _in_order(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 def documents_of(
     photos: Sequence[Photo], groups: Iterable[Group], pools: Mapping[Split, Sequence[str]], shape: DocumentShape
 ) -> Iterator[Values]:
-    """The documents of groups of photographs, given all captions of each split.
+    """The documents of groups of photographs, with captions from the pools of all captions of each split.
 
-    A document's id says split, shuffle, number and version: ``train-0-00012-3``. A caption counts as another image's
-    only if no image of the document has the same words.
+    The id of a document has split, shuffle, number and version: ``train-0-00012-3``. A caption is a distractor only if
+    no image of the document has a caption with the same words.
 
     Raises:
         CorpusError: A split has too few captions for its distractors.
@@ -156,12 +159,11 @@ def documents_of(
 
 
 def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape: DocumentShape) -> Iterator[Values]:
-    """The documents of one group, given its photographs and all captions of its split."""
     name = group.name
     rng = random.Random(name)
     drawn = list(photos)
     if not group.divided:
-        rng.shuffle(drawn)  # where they are topical, the first ones are the closest
+        rng.shuffle(drawn)  # in topical groups, the first photographs are the closest
     true = drawn[: shape.pairs]
     images = list(drawn)
     rng.shuffle(images)
@@ -186,7 +188,7 @@ def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape:
 
 
 def _distractors(rng: random.Random, pool: Sequence[str], own: set[str], count: int, name: str) -> list[str]:
-    """Captions, no two with the same words, and none of the group's own; ``CorpusError`` where there are too few."""
+    """Random captions with different words, none of them in ``own``; ``CorpusError`` if there are too few."""
     chosen: dict[str, str] = {}
     for _ in range(20 * count):  # nearly always enough, and never slow however large the pool is
         if len(chosen) == count:
@@ -209,23 +211,23 @@ def _distractors(rng: random.Random, pool: Sequence[str], own: set[str], count: 
 
 
 def _words(text: str) -> str:
-    """What two captions that say the same have in common: letters and digits."""
+    """The letters and digits of a text, which are equal for captions that differ only in punctuation and case."""
     return NO_WORD.sub("", text.casefold()) or text
 
 
 def topical_groups(order: Sequence[int], vectors: FloatMatrix, size: int) -> list[list[int]]:
-    """Greedy nearest neighbours: the first photograph that is left takes the closest others with it.
+    """Greedy nearest neighbours: the first remaining photograph forms a group with the closest others.
 
     Closeness is the cosine after subtraction of the mean over all of them. The first groups are the closest; the last
-    ones are made of what is left.
+    ones are made of the remaining photographs.
 
     Args:
         order: Numbers of photographs, in the order in which they may choose.
         vectors: (photographs, d), indexed by these numbers.
 
     Returns:
-        Groups of numbers, each beginning with the one that chose, then by falling closeness; fewer than ``size`` that
-        are left at the end are in none.
+        Groups of numbers, each beginning with the photograph that chose, then by falling closeness; if fewer than
+        ``size`` photographs remain at the end, they are in no group.
     """
     if len(order) < size:
         return []
@@ -312,19 +314,19 @@ class Settings(CaptionSettings, BuilderSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """Documents out of the photographs of a source.
+    """Documents made from the photographs of a source.
 
     Raises:
-        CorpusError: The source is in no known format or broken, none of its images is there, or it has too little for
-            a document.
+        CorpusError: The format of the source is unknown or violated, none of its images exists, or it has too few
+            photographs or captions for a document.
         FeatureError: There is no such backbone.
-        SettingError: Shares, or ``test_on_validation``, do not fit the splits that the source has.
+        SettingError: Shares, or ``test_on_validation``, do not fit the splits of the source.
     """
     shares = Shares(settings.validation, settings.test)
     if settings.test_on_validation and not settings.validation:
         raise SettingError("test_on_validation=True leaves none to validate on: say how many, as validation=0.1")
     if not settings.download:
-        find_model(settings.backbone, IMAGE_BACKBONES)  # rather now than after everything was read
+        find_model(settings.backbone, IMAGE_BACKBONES)  # fail now rather than after everything was read
     format_ = None if settings.format == "auto" else settings.format
     found = caption_photos(build, settings.source, format_, settings.images)
     photos, read = usable_photos(build, found, verify=settings.verify)
@@ -341,7 +343,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _check_there(build: Build, settings: Settings, photos: Sequence[Photo], read: int) -> None:
-    """Report how many photographs there are; ``CorpusError`` where none of their images is there."""
     report = build.report
     missing = report.dropped[NO_IMAGE]
     if missing and not read:
@@ -368,12 +369,13 @@ def _divided(photos: Sequence[Photo], settings: Settings, shares: Shares) -> dic
 
 
 def validation_as_test(splits: Collection[Split | None]) -> list[Split | None]:
-    """Photographs for validation become those for test, and those for training get free to be shared out.
+    """Turn validation photographs into test photographs, and training ones into photographs without a split.
 
-    For sets of photographs that come with two splits, where models are to be chosen on others than they are judged on.
+    For sets of photographs that come with two splits, if models are to be chosen on other photographs than they are
+    judged on.
 
     Raises:
-        SettingError: There are none for validation, or some for test already.
+        SettingError: There are no photographs for validation, or some for test already.
     """
     if "validation" not in splits or "test" in splits:
         why = "has none for validation" if "validation" not in splits else "has photographs for test already"
@@ -382,7 +384,7 @@ def validation_as_test(splits: Collection[Split | None]) -> list[Split | None]:
 
 
 def _vectors(build: Build, photos: Sequence[Photo], settings: Settings) -> FloatMatrix:
-    """(photographs, d) how the images look."""
+    """(photographs, d) features of the images."""
     files = []
     for photo in photos:
         if named_by_address(photo.image):

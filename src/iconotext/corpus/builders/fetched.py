@@ -1,8 +1,9 @@
-"""Fetch the images of a data set into a folder: politely, many hosts at once, and never the same one twice.
+"""Fetching the images of a data set into a folder: politely, from many hosts in parallel, each image once.
 
-An image's file has the SHA-256 of its address as its name. ``fetched.jsonl`` in the folder says what became of every
-address, a line for each as soon as it is known. A later run does not fetch what is there, and does not ask again for
-what is gone for good. It tries again where a server did not answer.
+``fetch_images`` fetches, ``fetched_file`` finds the file of an address. An image's file has the SHA-256 of its address
+as its name. ``fetched.jsonl`` in the folder, the ledger, has a line with the outcome for every address, written as soon
+as it is known. A later run does not fetch existing images, and does not ask again for images that are gone for good. It
+tries again if a server did not answer.
 """
 
 from __future__ import annotations
@@ -40,24 +41,24 @@ SIGNATURES = (
     (4, b"jP  ", ".jp2"),
     (0, b"\xff\x4f\xff\x51", ".j2k"),
 )
-"""Place and bytes by which an encoded picture is known, and the suffix of such files."""
+"""Place and bytes that identify an encoded picture, and the suffix of such files."""
 
 OTHER = ".img"
 
 SUFFIXES = tuple(dict.fromkeys([*(suffix for _, _, suffix in SIGNATURES), OTHER]))
-"""All that ``suffix_of`` gives."""
+"""All results of ``suffix_of``."""
 
 
 def suffix_of(data: bytes) -> str:
-    """The suffix that fits an encoded picture, another for one that is not known."""
+    """The suffix that fits an encoded picture; a suffix of its own for unknown formats."""
     return next((suffix for start, mark, suffix in SIGNATURES if data.startswith(mark, start)), OTHER)
 
 
 def saved_image(data: bytes, folder: Path) -> Path:
-    """The file that has a picture, named by its SHA-256; what an earlier document or run wrote is used again.
+    """The file of a picture, named by its SHA-256; an existing file from an earlier document or run is used again.
 
     Raises:
-        OutputError: It cannot be written.
+        OutputError: The file cannot be written.
     """
     path = folder / f"{hashlib.sha256(data).hexdigest()}{suffix_of(data)}"
     if not path.is_file() or path.stat().st_size != len(data):
@@ -69,22 +70,24 @@ LEDGER = "fetched.jsonl"
 DIGEST = re.compile("[0-9a-f]{64}")
 
 WORKERS = 16
-"""Hosts that are asked at once."""
+"""Number of hosts that are asked in parallel."""
 
 GIVE_UP = 5
-"""Addresses of one host without an answer, one after the other, after which the others are left for another run."""
+"""Number of consecutive addresses of a host without an answer after which its other addresses are left for
+another run.
+"""
 
 PARTING = 2.0
-"""Seconds that requests under way have to end when the work is stopped."""
+"""Seconds within which current requests must end when the work is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What became of an address.
+    """The outcome for an address.
 
     Attributes:
-        final: Whether there is no use in asking again.
-        new: Whether it was found out now, not by an earlier run.
+        final: Whether it is useless to ask again.
+        new: Whether this run determined the outcome, not an earlier one.
     """
 
     address: str
@@ -95,7 +98,7 @@ class Fetched:
 
 
 Results = queue.SimpleQueue[Fetched | BaseException | None]
-"""From the threads: what became of an address, what went wrong in a thread, None where one has ended."""
+"""Messages from the threads: the outcome for an address, an error in a thread, None when a thread has ended."""
 
 
 def fetch_images(
@@ -106,16 +109,16 @@ def fetch_images(
     make_fetcher: Callable[[Callable[[float], object]], Callable[[str], bytes]] | None = None,
     workers: int = WORKERS,
 ) -> Generator[Fetched, None, None]:
-    """Fetch what is not in the folder yet, and say of every address what became of it, as soon as it is known.
+    """Fetch the images that are not in the folder yet; yields the outcome for every address as soon as it is known.
 
-    Hosts are asked side by side, the addresses of one host one after the other. Ending the generator early ends the
-    work; what was reported is kept.
+    Hosts are asked in parallel, the addresses of one host one after the other. Closing the generator early stops the
+    work; reported images stay.
 
     Args:
-        addresses: ``http`` and ``https``; each is fetched once however often it comes.
-        make_fetcher: From what waits for some seconds to what fetches an address or raises
-            ``ImageError``; for tests. None: ``PoliteFetcher``.
-        workers: Hosts that are asked at once.
+        addresses: ``http`` and ``https``; each is fetched once however often it occurs.
+        make_fetcher: Takes a function that waits for some seconds, and returns a function that fetches an address or
+            raises ``ImageError``; for tests. None: ``PoliteFetcher``.
+        workers: Number of hosts that are asked in parallel.
 
     Raises:
         OutputError: The folder cannot be written to.
@@ -140,7 +143,7 @@ def fetch_images(
     polite = PoliteFetcher(Politeness(interval=interval), sleep=sleep)
     fetch = make_fetcher(sleep) if make_fetcher else polite.fetch
     hosts: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
-    for members in sorted(of_host.values(), key=len, reverse=True):  # the longest begins first
+    for members in sorted(of_host.values(), key=len, reverse=True):  # begin with the host that takes longest
         hosts.put(members)
     results: Results = queue.SimpleQueue()
     with _ledger(folder) as ledger:
@@ -178,7 +181,6 @@ def _work(
     folder: Path,
     stop: threading.Event,
 ) -> None:
-    """Take host after host until there is none."""
     try:
         while not stop.is_set():
             try:
@@ -205,7 +207,6 @@ def _work(
 
 
 def _one(address: str, fetch: Callable[[str], bytes], folder: Path) -> Fetched:
-    """Fetch and keep one image."""
     try:
         data = fetch(address)
     except UnreachableError as error:
@@ -226,15 +227,15 @@ def name_of(address: str) -> str:
 
 
 def fetched_file(address: str, folder: Path) -> Path | None:
-    """The file of an address in a folder that images were fetched into; None where there is none."""
+    """The file of an address in a folder into which images were fetched; None if there is none."""
     stem = folder / name_of(address)
     return next((file for suffix in SUFFIXES if (file := stem.with_suffix(suffix)).is_file()), None)
 
 
 def _known(folder: Path) -> Callable[[str], Fetched | None]:
-    """What earlier runs found out about an address. A line that a kill cut off counts for nothing.
+    """A function that gives the outcome of earlier runs for an address. A line that a kill truncated is ignored.
 
-    A kill may also come between an image and its line, so the images in the folder count, not what is said of them.
+    A kill may also come between an image and its line, so the images in the folder count, not their lines.
     """
     files: dict[str, Path] = {}
     if folder.is_dir():
@@ -257,7 +258,7 @@ def _known(folder: Path) -> Callable[[str], Fetched | None]:
 
 @contextmanager
 def _ledger(folder: Path) -> Iterator[IO[bytes]]:
-    """The ledger, to be written on; a line that was cut off is ended first."""
+    """The ledger, open for appending; a truncated line is ended first."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LEDGER).open("a+b") as ledger:

@@ -1,6 +1,7 @@
-"""Image files of a data set: found by the name or the web address that it gives them, and looked at once.
+"""The image files of a data set: found by name or web address, and checked once, with results stored on disk.
 
-What was found out about them is remembered on disk: a build that was stopped need not decode them again.
+``FoundImages`` indexes a folder, ``ImageFolders`` searches folders without an index, and ``NamedImages`` finds and
+checks the images that a data set names. A build that was stopped need not decode them again.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ MISSING = "not found"
 
 
 class Check(NamedTuple):
-    """An image file that is sent to a worker, and what came back.
+    """An image file that is sent to a worker, and the worker's result.
 
     Attributes:
-        key: Another one where the file is another; None where nothing is to be remembered.
+        key: Differs if the file differs; None if the result is not to be stored.
         known: Whether the result is known already.
     """
 
@@ -41,7 +42,7 @@ class Check(NamedTuple):
 
 
 def known_checks(file: IO[bytes]) -> dict[int, Any]:
-    """The results by key in a file that is open to be read and added to: a line ``[key, result]`` for each."""
+    """The results by key in a file that is open for reading and appending: a line ``[key, result]`` for each."""
     file.seek(0)
     known: dict[int, Any] = {}
     for line in file:
@@ -53,7 +54,7 @@ def known_checks(file: IO[bytes]) -> dict[int, Any]:
 
 
 def check_of(file: Path | None, known: Mapping[int, Any]) -> Check:
-    """An image file, with what is known of it."""
+    """An image file, with its stored result."""
     if file is None:
         return Check(None, None)
     path = str(file)
@@ -67,15 +68,15 @@ def check_of(file: Path | None, known: Mapping[int, Any]) -> Check:
 
 
 def look_at(look: Callable[[str | None], Any], check: Check) -> Check:
-    """Find out what is not known; in a worker."""
+    """Compute the result of a check if it is not known; runs in a worker."""
     return check if check.known else check._replace(result=look(check.path))
 
 
 def image_problem(path: str | None) -> str | None:
-    """Why an image cannot be used: it is missing, is none, or cannot be decoded to its last line.
+    """Why an image cannot be used: it is missing, is not a picture, or cannot be decoded to its last line.
 
     Returns:
-        None for a good one; else what is wrong, without the path.
+        None for a good image; else the problem, without the path.
     """
     if path is None:
         return MISSING
@@ -87,12 +88,12 @@ def image_problem(path: str | None) -> str | None:
 
 
 DIGESTS = ("sha256", "sha1", "md5")
-"""Of an address in UTF-8, as hexadecimal digits: names that people give to what they fetch."""
+"""Digests of an address in UTF-8, as hexadecimal digits: usual names of fetched files."""
 
 SIDE_FILES = frozenset(
     {".json", ".jsonl", ".txt", ".md", ".csv", ".tsv", ".html", ".tmp", ".zip", ".gz", ".tar", ".py"}
 )
-"""What lies beside images and is none."""
+"""Suffixes of files that lie beside images and are not images."""
 
 
 class ImageFolders:
@@ -106,10 +107,10 @@ class ImageFolders:
         self._folders = [place for root in roots for place, _ in _walk(root)]
 
     def find(self, names: Iterable[str]) -> Path | None:
-        """The first file of one of the names, paths below one of the folders or bare names; None if there is none.
+        """The first file with one of the names; None if there is none.
 
-        Where several folders have it, the first one counts, always the same: a folder before those in it, and these in
-        the order of their names.
+        A name is a path below one of the folders, or a bare name. If several folders have it, the first folder counts,
+        always the same: a folder before the folders in it, and these in the order of their names.
         """
         for name in names:
             path = PurePosixPath(name.replace("\\", "/"))
@@ -123,7 +124,7 @@ class ImageFolders:
 
 
 class FoundImages:
-    """The files of a folder and of the folders in it, known by name whatever the suffix or capitals.
+    """The files of a folder and of the folders in it, by name, whatever the suffix or capitals.
 
     Args:
         folder: Hidden files, and links to other folders, are skipped.
@@ -142,7 +143,7 @@ class FoundImages:
                     self._by_stem.setdefault(path.stem.casefold(), path)
 
     def named(self, name: str) -> Path | None:
-        """The file of a name: exactly it, else in capitals or small letters, else with another suffix."""
+        """The file of a name: exactly this name, else with other capitals, else with another suffix."""
         name = PurePosixPath(name.replace("\\", "/")).name
         small = name.casefold()
         return (
@@ -153,7 +154,7 @@ class FoundImages:
         )
 
     def at(self, address: str, *, by_name: bool = False) -> Path | None:
-        """The file of a web address: named by a digest of it, else like the file at its end.
+        """The file of a web address: named by a digest of the address, else by the name at its end.
 
         Args:
             by_name: Whether no other address ends with the same name, see ``distinct_names``.
@@ -166,12 +167,12 @@ class FoundImages:
         return self.named(name) if by_name and name else None
 
     def find(self, source: str, *, by_name: bool = False) -> Path | None:
-        """The file of what a corpus names by a web address (see ``at``) or by a path, of which the name counts."""
+        """The file of an image that a corpus names by a web address (see ``at``) or by a path (by its last part)."""
         return self.at(source, by_name=by_name) if named_by_address(source) else self.named(source)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Each folder below a folder, itself the first, with the names of its files; ``CorpusError`` without it."""
+    """Each folder from a root folder on, with the names of its files; ``CorpusError`` if the root is missing."""
     if not root.is_dir():
         raise CorpusError(f"{root}: not a folder; name the one that has the pictures")
     for place, folders, files in os.walk(root):
@@ -180,7 +181,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def address_name(address: str) -> str:
-    """The name at the end of an address, without what stands behind ``?``; empty where there is none."""
+    """The name at the end of an address, without the query after ``?``; empty if there is none."""
     try:
         return PurePosixPath(unquote(urlsplit(address).path)).name
     except ValueError:
@@ -188,7 +189,7 @@ def address_name(address: str) -> str:
 
 
 def distinct_names(addresses: Iterable[str]) -> frozenset[str]:
-    """Addresses whose file can be known by its name: no other address ends with it, whatever the suffix."""
+    """The addresses whose file can be found by name: no other address ends with the same name, whatever the suffix."""
     with_stem: dict[str, set[str]] = defaultdict(set)
     for address in addresses:
         name = address_name(address).casefold()
@@ -200,15 +201,15 @@ def distinct_names(addresses: Iterable[str]) -> frozenset[str]:
 
 
 class NamedImages:
-    """The images that a data set names, each found below a folder and looked at once.
+    """The images that a data set names, each located below a folder and checked once.
 
     Args:
         spellings: Names that the file of an image may have, the likeliest first.
-        verify: Decode each to its last line, on all cores; else it only has to be there.
+        verify: Decode each image to its last line, on all cores; else the file only has to exist.
 
     Attributes:
-        there: How many have a file.
-        problems: By name, why an image cannot be used.
+        there: Number of images with a file.
+        problems: Why an image cannot be used, by name.
     """
 
     def __init__(
@@ -233,7 +234,7 @@ class NamedImages:
             self.problems = {name: MISSING for name, file in self._files.items() if file is None}
 
     def path(self, name: str) -> str:
-        """How the corpus names the file of an image that is there."""
+        """The corpus's name for the file of an available image."""
         file = self._files[name]
         if file is None:
             raise ValueError(f"{name} is not there")

@@ -1,7 +1,8 @@
-"""A corpus out of documents as people have them: files of any format that is read.
+"""A corpus made from people's documents: files of any format that can be read, with optional links from the layout.
 
-Splits depend on which documents share an image, so they are known only after the last document was read. Until then
-the documents wait on disk: memory holds a few numbers for each document and image.
+``documents`` is the builder, ``layout_links`` the rules for links. Splits depend on which documents share an image, so
+they are known only after the last document was read. Until then the documents wait on disk: memory holds a few numbers
+for each document and image.
 """
 
 from __future__ import annotations
@@ -38,28 +39,28 @@ LinkRule = Literal["adjacent", "caption", "step"]
 WORD = re.compile(r"[^\W_]+")
 
 SHARED = 0.5
-"""Part of a caption's words that a sentence must have to say the same."""
+"""Share of a caption's words that a sentence must have to count as saying the same."""
 
 STOP = frozenset(
     "a an and are as at be by for from has have in is it its of on or that the this to was were with figure fig photo "
     "picture image".split()
 )
-"""English words that say nothing of what a picture shows; in other languages all words count."""
+"""English words that do not describe a picture; in other languages all words count."""
 
 
 def layout_links(document: Document, rule: LinkRule) -> tuple[tuple[int, int], ...]:
     """Links of a document by a rule, sorted.
 
-    ``adjacent``: a picture inside a paragraph, list item or table cell belongs to all of its sentences; one that stands
-    alone to the paragraph above it, or to the one below where it stands at the beginning or right under a heading; to
-    the heading where there is nothing else.
+    ``adjacent``: a picture inside a paragraph, list item or table cell belongs to all of its sentences; a picture that
+    stands alone belongs to the paragraph above it, or to the one below if it stands at the beginning or right under a
+    heading; to the heading if there is no paragraph.
 
-    ``step``: a picture belongs to the step that it stands in or after: the last list item before it in its section, and
-    where the section has none, all of the section's sentences. A section goes from heading to heading.
+    ``step``: a picture belongs to the step that it stands in or after: the last list item before it in its section, or,
+    if the section has none, all of the section's sentences. A section goes from heading to heading.
 
-    ``caption``: a picture belongs to its caption where captions are among the sentences; else to the sentence that says
-    the same: the one with most of the words of the caption (or the alternative text, where there is no caption), two
-    and half of them at least, the nearest of several.
+    ``caption``: a picture belongs to its caption if captions are among the sentences; else to the sentence that says
+    the same: the one with most of the words of the caption (or the alternative text, if there is no caption), at least
+    two and at least half of them; the nearest of several.
     """
     if not (document.sentences and document.images and document.has_layout):
         return ()
@@ -121,18 +122,18 @@ RULES: dict[LinkRule, Callable[[tuple[Sentence, ...], Image], list[int]]] = {
 
 
 def _block(sentences: tuple[Sentence, ...], block: int | None) -> list[int]:
-    """The sentences of a block, its captions left out."""
+    """The sentences of a block without its captions."""
     return [s for s, one in enumerate(sentences) if one.block == block and one.kind != "caption"]
 
 
 def _neighbour(sentences: tuple[Sentence, ...], position: int, step: Literal[-1, 1]) -> int | None:
-    """The nearest sentence before or after a place that is no caption."""
+    """The nearest sentence before or after a position that is not a caption."""
     places: Iterator[int] = iter(range(position - 1, -1, -1) if step < 0 else range(position, len(sentences)))
     return next((s for s in places if sentences[s].kind != "caption"), None)
 
 
 def _distance(sentence: int, position: int) -> int:
-    """Sentences between a sentence and a place, 0 for the two beside it; above and below count the same."""
+    """Number of sentences between a sentence and a position; 0 for the two beside it."""
     return position - 1 - sentence if sentence < position else sentence - position
 
 
@@ -145,10 +146,10 @@ UNFETCHED = "on the web and not fetched"
 BARE = "document without sentences or usable pictures"
 
 FILES = 8
-"""Files that are read together."""
+"""Number of files that are read together."""
 
 PARTICULARS = re.compile(r" \(\d+ × \d+\)| as image \d+|(?<=outside the folder) \S+/")
-"""Sizes, numbers and folders: what differs between images that have the same problem."""
+"""Sizes, numbers and folders, in which messages about the same problem differ."""
 
 
 class Settings(ReadSettings, BuilderSettings):
@@ -189,11 +190,10 @@ class Settings(ReadSettings, BuilderSettings):
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of files and folders, in order of their names.
 
-    A document's id is its path from the folder that was given, without the suffix. Images that came inside a document,
-    or from the web, become files of the folder ``images_folder(build.output)``, each once. Images with a problem are
-    dropped, and so are documents without a sentence or an image. ``meta.source`` is the path from the corpus to the
-    document. Documents that share an image are in the same split, and a share above 0 gets two documents at least, if
-    there are enough.
+    A document's id is its path below the given folder, without the suffix. Images from inside a document or from the
+    web become files of the folder ``images_folder(build.output)``, each once. Images with a problem are dropped, and so
+    are documents without a sentence or an image. ``meta.source`` is the path from the corpus to the document. Documents
+    that share an image are in the same split, and a share above 0 gets at least two documents, if there are enough.
 
     Raises:
         DocumentError: There is no document, or none can be read.
@@ -232,12 +232,11 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def images_folder(output: Path) -> Path:
-    """Where the images lie that have no file of their own: ``corpus_images`` beside ``corpus.jsonl``."""
+    """The folder for images without a file of their own: ``corpus_images`` beside ``corpus.jsonl``."""
     return output.with_name(f"{output.stem}_images")
 
 
 def _count(build: Build, settings: Settings) -> int:
-    """How many files there are to read; ``DocumentError`` where there are none."""
     skipped: Counter[str] = Counter()
     total = sum(1 for _ in find_documents(settings.source, settings, skipped=skipped))
     if not total:
@@ -247,7 +246,7 @@ def _count(build: Build, settings: Settings) -> int:
 
 
 Item = tuple[str, str | None, str]
-"""A file, the folder that was given (None: the file itself was), and the id of its document."""
+"""A file, the given folder that contains it (None if the file itself was given), and the id of its document."""
 
 
 def _items(settings: Settings) -> Iterator[Item]:
@@ -266,12 +265,12 @@ def _items(settings: Settings) -> Iterator[Item]:
 
 
 def _text(name: str) -> str:
-    """A name in characters that a corpus can hold."""
+    """A name with only the characters that a corpus can store."""
     return name.encode("utf-8", "replace").decode()
 
 
 def _fetch(build: Build, settings: Settings, folder: Path, total: int) -> dict[str, str]:
-    """Fetch the images on the web that documents name; by address, why one is not there."""
+    """Fetch the images on the web that documents name; returns the problems by address."""
     look = partial(_addresses, settings=settings)
     found = build.mapped(_items(settings), look, total=total, label="Looking for addresses", chunk=FILES)
     addresses = list(dict.fromkeys(address for some in found for address in some))
@@ -285,19 +284,19 @@ def _addresses(item: Item, settings: Settings) -> list[str]:
     try:
         found = _documents_of(item, settings)
     except IconotextError:
-        return []  # reported when it is read
+        return []  # the problem is reported when the file is read
     return [address for document in found for image in document.images if (address := _address(image))]
 
 
 def _documents_of(item: Item, settings: Settings) -> list[Document]:
-    """The documents of a file. The reader fetches no images: it would ask for them one by one, and hurriedly."""
+    """The documents of a file. The reader fetches no images: it would ask one by one and without pauses."""
     path, within, name = item
     reading = settings.model_copy(update={"fetch": False})
     return list(read_documents(Path(path), reading, within=Path(within) if within else None, identifier=name))
 
 
 def _address(image: Image) -> str | None:
-    """The address of an image on the web that the document does not bring along."""
+    """The web address of an image that is not inside the document."""
     return _web(image.source) if image.file is None and REMOTE.match(image.source) else None
 
 
@@ -308,7 +307,7 @@ def _web(source: str) -> str:
 def _read_all(
     build: Build, settings: Settings, images: Path, total: int, unfetched: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Every document as a corpus will have it, with the keys of its images; what is dropped is reported."""
+    """Every document in the form of a corpus, with the keys of its images; dropped items are reported."""
     read = partial(_read, settings=settings, folder=build.folder, images=images)
     for found in build.mapped(_items(settings), read, total=total, label="Reading", chunk=FILES):
         for rule, place, reason in found["dropped"]:
@@ -319,7 +318,7 @@ def _read_all(
 
 
 def _read(item: Item, settings: Settings, folder: Path, images: Path) -> dict[str, list[Any]]:
-    """The documents of a file, with the keys of their images; and what is dropped, and why."""
+    """The documents of a file, with the keys of their images, and the dropped items with reasons."""
     path = item[0]
     dropped: list[tuple[str, str, str]] = []
     try:
@@ -347,7 +346,7 @@ def _read(item: Item, settings: Settings, folder: Path, images: Path) -> dict[st
 
 
 def _ready(document: Document, folder: Path, images: Path, dropped: list[tuple[str, str, str]]) -> Document | None:
-    """The document as the corpus will have it; None, which is noted in ``dropped``, where it cannot have it."""
+    """The document in the form of a corpus; None, with the reason in ``dropped``, if it has no such form."""
     place = str(document.source or document.id)
     usable = []
     for image in document.images:
@@ -369,7 +368,6 @@ def _ready(document: Document, folder: Path, images: Path, dropped: list[tuple[s
 
 
 def _with_fetched(images: tuple[Image, ...], folder: Path, settings: Settings) -> tuple[Image, ...]:
-    """The images, those on the web with the files that were fetched of them, if any were to be."""
     if not settings.fetch:
         return images
     there = []
@@ -393,7 +391,7 @@ def _unwritable(image: Image, folder: Path) -> str | None:
 
 
 def _splits(found: Sequence[Any], groups: Sequence[int], shares: Shares, seed: int) -> list[Split]:
-    """The split of each document; ``CorpusError``, with the image, where so many share one that a split is empty."""
+    """The split of each document; ``CorpusError``, with the image, if so many share one that a split is empty."""
     images = sum(len(document["values"]["images"]) for document in found)
     try:
         return grouped_splits(groups, at_least_two(shares, len(groups), images), seed=seed)

@@ -1,4 +1,4 @@
-"""Documents with gold links out of what people annotated in Label Studio."""
+"""Documents with gold links, made from annotations in Label Studio."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Settings(BuilderSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """The annotated tasks, in their order; ``CorpusError`` where a file is no export, or nobody has annotated any."""
+    """The annotated tasks, in their order; ``CorpusError`` if a file is not an export, or no task is annotated."""
     ids, taken, links, found = UniqueIds(), 0, 0, 0
     for path in settings.source:
         for number, task in enumerate(build.watch(_tasks(path), label="Reading")):
@@ -73,10 +73,10 @@ def _tasks(path: Path) -> list[Any]:
 
 
 def _place_images(build: Build, row: Row, pictures: dict[int, str], home: Path) -> tuple[list[int], int]:
-    """Name each picture from where the corpus lies.
+    """Name each picture relative to the corpus.
 
     Returns:
-        The numbers of the pictures that are there, and how many of them were taken from the task.
+        The numbers of the available pictures, and how many of them were taken from the task.
     """
     there, taken = [], 0
     for number, name in enumerate(row.images):

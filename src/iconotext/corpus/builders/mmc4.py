@@ -1,6 +1,6 @@
-"""Multimodal C4 (Zhu et al. 2023): web pages of C4 with their images, as its shards have them.
+"""Multimodal C4 (Zhu et al. 2023): web pages of C4 with their images, from its shards.
 
-The links are the data set's own guess, an assignment of images to sentences over CLIP similarities: no gold.
+The links are the data set's own, an assignment of images to sentences by CLIP similarities; they are not gold links.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _described(settings: Settings, folder: Path, row: Row) -> tuple[Values, list
 
 
 def _picture(folder: Path, image: str, info: dict[str, Any]) -> Picture:
-    """How an image is named; their own download script puts it into the folder ``SHARD_images`` beside a shard."""
+    """The name of an image; the data set's own script downloads it into ``SHARD_images`` beside a shard."""
     address, name = info.get("raw_url"), info["image_name"]
     web = address if isinstance(address, str) and address.startswith(("http://", "https://")) else ""
     inside = image != name and ".." not in PurePosixPath(image).parts
@@ -74,6 +74,6 @@ def _picture(folder: Path, image: str, info: dict[str, Any]) -> Picture:
 
 
 def _similarity(info: dict[str, Any]) -> float:
-    """Of an image with the sentence it was matched to; -1 where it is unknown."""
+    """Similarity of an image with the sentence matched to it; -1 if unknown."""
     found = info.get("matched_sim")
     return float(found) if isinstance(found, int | float) else -1.0

@@ -1,4 +1,4 @@
-"""OBELICS (Laurençon et al. 2023): web pages with their images in reading order, and without links."""
+"""OBELICS (Laurençon et al. 2023): web pages with their images in reading order, without links."""
 
 from __future__ import annotations
 

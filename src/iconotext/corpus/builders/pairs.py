@@ -1,7 +1,7 @@
 """Documents of one image and the texts that its author wrote about it: captions and alternative texts.
 
-They are what a model learns most from: nothing has to be guessed about which sentence belongs to the image. No gold
-link is looked at; the texts stand with the image, and are not among the sentences that links are found in.
+``build_pairs`` makes them. A model learns most from them, since it is certain that the texts belong to the image. Gold
+links are not used; the texts are attributes of the image, and not among the sentences in which links are found.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from iconotext.corpus.row import Split
 
 MIN_WORDS = 3
-"""Words of the shortest text that counts: a single word is more often a file name or a label than a description."""
+"""Number of words of the shortest text that counts: a single word is more often a file name or a label than a
+description.
+"""
 
 
 class Settings(BuilderSettings):
@@ -43,7 +45,7 @@ class Settings(BuilderSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """The documents of ``build_pairs``; ``CorpusError`` where a source breaks its format, or no image has a text."""
+    """The documents of ``build_pairs``; ``CorpusError`` if a source violates its format, or no image has a text."""
     found = 0
     pairs = build_pairs(settings.source, only=settings.only, drop=build.report.drop)
     for document in build.watch(pairs, label="Reading"):
@@ -63,12 +65,12 @@ def build_pairs(
     Args:
         sources: Files of captioned photographs (see ``read_photos``), or corpora whose documents have captions or
             alternative texts.
-        only: Take what belongs to this split, and what belongs to none; the documents then have no split, so that
-            training divides them.
-        drop: Gets every image that is left out: rule, item, reason.
+        only: Use images of this split, and images without a split; the documents then have no split, so that training
+            divides them.
+        drop: Called for every image that is left out: rule, item, reason.
 
     Raises:
-        CorpusError: A file breaks its format.
+        CorpusError: A file violates its format.
     """
     taken: dict[str, int] = {}
     for path in sources:
@@ -87,14 +89,14 @@ def build_pairs(
 
 
 Described = tuple[str, Image, tuple[str, ...], str | None]
-"""A name, an image, the texts about it, the split it belongs to."""
+"""A name, an image, the texts about it, and its split."""
 
 
 def _has_photos(path: Path) -> bool:
-    """Whether a file is one of captioned photographs, by its first line."""
+    """Whether a file has captioned photographs, by its first line."""
     if path.suffix != ".jsonl":
         return False
-    _, first, _ = next(json_lines(path), (0, None, None))  # where it is broken, reading it as a corpus says how
+    _, first, _ = next(json_lines(path), (0, None, None))  # a broken line is reported when it is read as a corpus
     return isinstance(first, dict) and "image" in first and "sentences" not in first
 
 

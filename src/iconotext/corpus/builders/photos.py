@@ -1,4 +1,8 @@
-"""Photographs with captions: the lines of JSON that we keep them in, and those that a build can use, on disk."""
+"""Photographs with captions: our files of JSON lines, the annotations of MSCOCO, and the checks of the images.
+
+``caption_photos`` reads a source in either format, ``read_photos`` our own, and ``usable_photos`` drops photographs
+that cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from iconotext.corpus.row import Problem, Split, problems_of
 from iconotext.errors import CorpusError
 
 Drop = Callable[[str, str, str], None]
-"""Gets everything that is left out: rule, item, reason. ``BuildReport.drop`` is one."""
+"""Called for every item that is left out: rule, item, reason. ``BuildReport.drop`` is such a function."""
 
 BAD_LINES = "lines that are not a captioned photograph"
 NO_IMAGE = "images that are not there"
@@ -37,8 +41,8 @@ class Photo:
 
     Attributes:
         image: The path of the image, or an address that stands for it.
-        captions: What people wrote about it, at least one; white space collapsed.
-        split: None where it belongs to none yet; then it is for training.
+        captions: People's descriptions of it, at least one; white space collapsed.
+        split: None if it has no split yet; then it is for training.
     """
 
     image: str
@@ -47,13 +51,11 @@ class Photo:
 
     @property
     def file(self) -> Path:
-        """The image, where it is no address."""
+        """The image as a path, if it is not an address."""
         return Path(self.image)
 
 
 class _Line(BaseModel):
-    """A line of a file of captions; other keys are skipped."""
-
     image: Annotated[StrictStr, Field(min_length=1)]
     captions: Annotated[list[StrictStr], Field(min_length=1)]
     split: Split | None = None
@@ -62,16 +64,16 @@ class _Line(BaseModel):
 def read_photos(
     path: Path, *, folder: Path | None = None, drop: Drop | None = None, addresses: bool = False
 ) -> Iterator[Photo]:
-    """Photographs of a file of JSON lines, ``{"image": ..., "captions": [...], "split": ...}``, one at a time.
+    """Read photographs from JSON lines, ``{"image": ..., "captions": [...], "split": ...}``, one at a time.
 
     Args:
-        folder: Where paths of images start; None: where the file lies.
-        drop: Gets lines and captions that are no good, which are left out; None: they are errors, and so is an
-            image that comes twice.
-        addresses: Whether an image may be an address, which is not looked for, instead of a file that is there.
+        folder: Folder to which paths of images are relative; None: that of the file.
+        drop: Called for invalid lines and captions, which are left out; None: they are errors, and so is an image that
+            occurs twice.
+        addresses: Whether an image may be an address, which is not looked up, instead of an existing file.
 
     Raises:
-        CorpusError: The file cannot be read; or, without ``drop``, names file, line and field that are no good.
+        CorpusError: The file cannot be read; or, without ``drop``, file, line and field that are invalid.
     """
     line_of: dict[str, int] = {}
     start = path.parent if folder is None else folder
@@ -90,7 +92,7 @@ def read_photos(
 
 
 def check_no_corpus(path: Path) -> None:
-    """Raise ``CorpusError`` where a file of JSON lines is a corpus and not one of photographs, or cannot be read."""
+    """Raise ``CorpusError`` if a file of JSON lines is a corpus and not a file of photographs, or cannot be read."""
     _, first, _ = next(json_lines(path), (0, None, None))
     if isinstance(first, dict) and {"sentences", "images"} <= first.keys():
         raise CorpusError(
@@ -100,7 +102,7 @@ def check_no_corpus(path: Path) -> None:
 
 
 def _report(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> None:
-    """Report what is no good in a line; with a photograph, one of its captions only."""
+    """Report the problem of a line; with a photograph, the problem of one of its captions only."""
     rule = BAD_LINES if photo is None else BAD_CAPTIONS
     if problem.field == "image" and problem.message.startswith(NOT_FOUND):
         rule = NO_IMAGE
@@ -109,7 +111,7 @@ def _report(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> No
 
 
 def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo | None, list[Problem]]:
-    """What a line holds, and all that is wrong with it; a photograph may come with captions that are no good."""
+    """The photograph in a line, and all problems; a photograph may come with invalid captions."""
     try:
         line = _Line.model_validate(value)
     except ValidationError as error:
@@ -134,7 +136,7 @@ def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo
 
 
 def clean(text: object) -> str | None:
-    """A caption with its white space collapsed; None where it has no words, or is no text that UTF-8 can hold."""
+    """A caption with its white space collapsed; None if it has no words, or cannot be encoded as UTF-8."""
     if not isinstance(text, str):
         return None
     words = " ".join(text.split())
@@ -142,7 +144,7 @@ def clean(text: object) -> str | None:
 
 
 def is_text(text: str) -> bool:
-    """Whether UTF-8 can hold a text: JSON lets half a surrogate pair through, and file names may hold one."""
+    """Whether UTF-8 can encode a text: JSON and file names can contain half a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -151,12 +153,12 @@ def is_text(text: str) -> bool:
 
 
 def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tuple[Sequence[Photo], int]:
-    """The usable photographs of a source, their images as the corpus names them; and how many there were in all.
+    """The usable photographs of a source, with the corpus's names of their images; and the number of all.
 
-    Dropped and reported are those whose image an earlier one has, and those whose image cannot be read.
+    Photographs whose image an earlier one has, and those whose image cannot be read, are dropped and reported.
 
     Args:
-        verify: Whether each image is read to its end; else they are taken to be good. Addresses are not looked at.
+        verify: Whether each image is decoded to its end; else all images count as good. Addresses are not looked up.
     """
     taken: set[str] = set()
     read = 0
@@ -182,7 +184,7 @@ def captions_of(build: Build, photos: Sequence[Photo], members: Iterable[int]) -
 
 
 def _readable(build: Build, photos: Sequence[Photo]) -> Iterator[Photo]:
-    """The photographs whose image can be read to its end; others are dropped and reported."""
+    """The photographs whose image can be decoded to its end; others are dropped and reported."""
     files = (None if named_by_address(photo.image) else build.folder / photo.image for photo in photos)
     looked = build.looked_at(files, _problem, total=len(photos), label="Reading images")
     for photo, problem in zip(photos, looked, strict=True):
@@ -197,16 +199,16 @@ def _problem(path: str | None) -> str | None:
 
 
 Key = int | str
-"""What a source calls an image."""
+"""A source's identifier of an image."""
 
 
 @dataclass(frozen=True, slots=True)
 class Captioned:
-    """An image and what is written about it.
+    """An image and its captions.
 
     Attributes:
-        split: None where the source does not say.
-        captions: In the order of their numbers, those without one last; may be none.
+        split: None if the source does not name it.
+        captions: In the order of their numbers, captions without a number last; may be empty.
     """
 
     key: Key
@@ -216,9 +218,9 @@ class Captioned:
 
 
 class Annotations:
-    """Takes images and captions in any order, and gives them back by image, in the order of their keys.
+    """Collects images and captions in any order, and returns them by image, in the order of their keys.
 
-    An image that comes again, and a caption of the same number of the same image, counts once: the first. All texts are
+    If an image occurs again, or a caption with the same number of the same image, the first one counts. All texts are
     in memory: those of MSCOCO take some 150 MB.
     """
 
@@ -228,25 +230,25 @@ class Annotations:
         self._captions: defaultdict[Key, list[tuple[int | None, str]]] = defaultdict(list)
 
     def add_image(self, key: Key, name: str, split: Split | None = None, *, source: int = 0) -> None:
-        """An image; ``source`` is the number of the file that lists it."""
+        """Add an image; ``source`` is the number of the file that lists it."""
         self._images.setdefault(key, (name, split, source))
 
     def add_caption(self, key: Key, number: int | None, text: str) -> None:
-        """A caption of an image; ``number`` says which, None where that is unknown."""
+        """Add a caption of an image; ``number`` is its number among the captions of the image, None if unknown."""
         self._captions[key].append((number, text))
 
     def count_images(self, *, source: int | None = None) -> int:
-        """Number of images; with ``source`` those that this file lists and none before it."""
+        """Number of images; with ``source``, of images that this file lists and no file before it."""
         return sum(source in (None, found) for _, _, found in self._images.values())
 
     def unlisted(self) -> Iterator[tuple[Key, int | None]]:
-        """Image and number of the captions whose image is not there."""
+        """Image and number of the captions whose image is not listed."""
         for key, captions in self._captions.items():
             if key not in self._images:
                 yield from ((key, number) for number, _ in captions)
 
     def captioned(self, *, source: int | None = None) -> Iterator[Captioned]:
-        """Images with their captions, by rising key, numbers before texts; with ``source`` only those of this file."""
+        """Images with their captions, by ascending key, numbers before texts; with ``source`` only of this file."""
         for key in sorted(self._images, key=lambda key: (isinstance(key, str), key)):
             name, split, found = self._images[key]
             if source in (None, found):
@@ -269,7 +271,7 @@ def found_photos(
     images: ImageFolders,
     names_of: Callable[[Captioned], Iterable[str]] = lambda each: [each.name],
 ) -> Iterator[Photo]:
-    """Photographs of described images; those without a caption or a file are dropped and reported.
+    """The photographs of captioned images; those without a caption or a file are dropped and reported.
 
     Args:
         names_of: Names that the file of an image may have.
@@ -295,10 +297,10 @@ SPLIT_OF_NAME: dict[str, Split] = {"train": "train", "val": "validation", "test"
 
 
 def read_annotations(build: Build, files: Sequence[Path]) -> Annotations:
-    """Images and captions of annotation files; the number of a file is the ``source`` of its images.
+    """Read images and captions from annotation files; the number of a file is the ``source`` of its images.
 
-    The split of an image is that which the name of the first file that lists it says (train, val, test), if any. What
-    is no image or caption, or has no words, is dropped and reported.
+    The split of an image follows from the name of the first file that lists it (train, val, test). Invalid images and
+    captions, and captions without words, are dropped and reported.
 
     Raises:
         CorpusError: A file cannot be read, or is not in the format.
@@ -328,10 +330,10 @@ def read_annotations(build: Build, files: Sequence[Path]) -> Annotations:
 def coco_photos(
     build: Build, annotations: Annotations, images: ImageFolders, *, source: int | None = None
 ) -> Iterator[Photo]:
-    """Photographs of MSCOCO, by rising id; those without a caption or an image are dropped and reported.
+    """Photographs of MSCOCO, by ascending id; those without a caption or an image are dropped and reported.
 
     Args:
-        images: Where images are looked for: by the name in the annotations, else by the other names that MSCOCO has
+        images: The folders with the images: by the name in the annotations, else by the other names that MSCOCO has
             for the same photograph in its editions of 2014 and 2017.
     """
     for key, number in annotations.unlisted():
@@ -340,7 +342,6 @@ def coco_photos(
 
 
 def _names(each: Captioned) -> Iterator[str]:
-    """Names of the file of an image."""
     yield each.name
     if isinstance(each.key, int):
         for before in ("", "COCO_train2014_", "COCO_val2014_"):
@@ -348,7 +349,7 @@ def _names(each: Captioned) -> Iterator[str]:
 
 
 def _key(value: Any, name: str) -> Key | None:
-    """What an entry has under a name, if that can be the key of something."""
+    """The value of an entry under a name, if it can be an identifier."""
     key = value.get(name) if isinstance(value, dict) else None
     if isinstance(key, bool) or not isinstance(key, int | str):
         return None
@@ -363,11 +364,11 @@ EXPECTED = 'captions.jsonl with lines {"image": ..., "captions": [...]}, or anno
 
 
 class Kind(NamedTuple):
-    """How the files of captions of a format are known.
+    """The names of caption files of a format.
 
     Attributes:
-        suffixes: Of one that is named itself.
-        patterns: Their names in a folder; as soon as a pattern fits, those of the rest are skipped.
+        suffixes: Suffixes of a file that is named itself.
+        patterns: Patterns of their names in a folder; the first pattern that matches any file counts.
     """
 
     suffixes: tuple[str, ...]
@@ -382,17 +383,17 @@ KINDS: dict[CaptionFormat, Kind] = {
 SUFFIXES = (".jsonl", ".json")
 
 DEPTH = 3
-"""Folders in each other that are looked into for files of captions."""
+"""Depth of folders that are searched for files of captions."""
 
 
 def caption_photos(
     build: Build, source: Path, format_: CaptionFormat | None = None, images: Path | None = None
 ) -> Iterator[Photo]:
-    """The photographs of a source, one in memory at a time; what is no good is dropped and reported.
+    """The photographs of a source, one in memory at a time; invalid ones are dropped and reported.
 
     Args:
-        images: Folder with the images; None: they are in the source, or in the folders beside a file. Lines of JSON
-            name paths from there, the others are found in any folder in it.
+        images: Folder with the images; None: they are in the source, or in the folders beside a file. JSON lines name
+            paths relative to it, the other formats names in any folder in it.
 
     Raises:
         CorpusError: The format is not recognised, a file is missing or broken, or it is a corpus already.
@@ -409,7 +410,7 @@ def caption_photos(
 
 
 def _beside(source: Path) -> Path:
-    """The folder that has the images where none is named: the source, or what a file of captions lies in."""
+    """The folder with the images if none is named: the source, or the folder of a caption file."""
     if source.is_dir():
         return source
     folder = source.absolute().parent
@@ -417,7 +418,7 @@ def _beside(source: Path) -> Path:
 
 
 def recognised(source: Path) -> CaptionFormat:
-    """The format of a file or folder; ``CorpusError`` where it has none, or several."""
+    """The format of a file or folder; ``CorpusError`` if it has no known format, or several."""
     if not source.exists():
         raise CorpusError(f"{source}: no such file or folder; expected: {EXPECTED}")
     found = [
@@ -433,7 +434,7 @@ def recognised(source: Path) -> CaptionFormat:
 
 
 def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
-    """Files of captions of a source: itself, or those in the folder that fit the first pattern that any fits.
+    """The caption files of a source: itself, or the files in the folder that match the first matching pattern.
 
     Raises:
         CorpusError: There are none.
@@ -447,7 +448,6 @@ def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
 
 
 def _one(source: Path, format_: CaptionFormat) -> Path:
-    """The only file of captions of a source; ``CorpusError`` where there are several."""
     first, *others = caption_files(source, format_)
     if others:
         names = [str(path.relative_to(source)) for path in (first, others[0])]
@@ -456,7 +456,7 @@ def _one(source: Path, format_: CaptionFormat) -> Path:
 
 
 def _files(folder: Path, format_: CaptionFormat) -> list[Path]:
-    """The files of a folder, and of the folders in it, that fit the first pattern of the format that any fits."""
+    """The files in a folder and its subfolders that match the first matching pattern of the format."""
     there = []
     for place, folders, files in os.walk(folder):
         depth = len(Path(place).relative_to(folder).parts)

@@ -1,4 +1,4 @@
-"""What became of everything that a builder read: counts beside the paper's, and every item dropped and why."""
+"""The report of a build: counts beside the paper's, and every dropped item with its reason (``BuildReport``)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from iconotext.corpus.stats import CorpusStats, PublishedSizes
 
 RULES = 100
-"""Rules that are counted one by one; what others drop counts together, so that no source makes the report endless."""
+"""Number of rules that are counted separately; items of further rules are counted together, to bound the report."""
 
 OTHER = "other reasons"
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many of something there are.
+    """A number of items.
 
     Attributes:
-        published: In the paper; None where it says nothing.
-        rounding: To what the paper rounds it: 1000 where it says 13K.
+        published: The paper's number; None if the paper gives none.
+        rounding: Unit to which the paper rounds it: 1000 for 13K.
     """
 
     what: str
@@ -36,13 +36,13 @@ class Count:
 
     @property
     def fits(self) -> bool | None:
-        """Whether the two are the same, as far as the paper's figure goes; None where it says nothing."""
+        """Whether the two numbers are equal, up to the paper's rounding; None if the paper gives none."""
         if self.published is None:
             return None
         return self.found == self.published or abs(self.found - self.published) * 2 < self.rounding
 
     def as_json(self) -> dict[str, Any]:
-        """The same as an object of JSON."""
+        """The count as a JSON object."""
         value: dict[str, Any] = {"what": self.what, "found": self.found}
         if self.published is not None:
             value |= {"published": self.published, "rounded_to": self.rounding, "fits": self.fits}
@@ -51,14 +51,14 @@ class Count:
 
 @dataclass(slots=True)
 class BuildReport:
-    """All that is to be known of a build; the same for the same sources and settings.
+    """The report of a build; the same for the same sources and settings.
 
     Attributes:
-        listener: Gets every item that is dropped: rule, item, reason.
+        listener: Called for every item that is dropped: rule, item, reason.
         counts: In the order of the rules.
         dropped: Number of items by rule, in the order in which rules first dropped one.
-        first: By rule, the first item that it dropped, and why.
-        stats: Of the corpus that was written; None before.
+        first: The first item that each rule dropped, and the reason.
+        stats: Statistics of the written corpus; None before it is written.
     """
 
     builder: str
@@ -76,12 +76,12 @@ class BuildReport:
         self.counts.append(Count(what, found, published, rounding))
 
     def drop(self, rule: str, item: str, reason: str = "") -> None:
-        """One item is left out.
+        """Record that an item is left out.
 
         Args:
-            rule: Why, in words that are the same for many: ``picture missing``.
-            item: Which: an id, or file and line.
-            reason: What is particular about this one.
+            rule: The reason, in words that are the same for many items: ``picture missing``.
+            item: The item: an id, or file and line.
+            reason: The details of this item.
         """
         if rule not in self.dropped and len(self.dropped) >= RULES:
             rule, reason = OTHER, f"{rule}: {reason}" if reason else rule
@@ -90,7 +90,7 @@ class BuildReport:
         self.listener(rule, item, reason)
 
     def note(self, text: str) -> None:
-        """Something a user should know of the sources, or of how the rules were read."""
+        """Add a note for the user, about the sources or the interpretation of the rules."""
         self.notes.append(text)
 
     def count_sizes(self, stats: CorpusStats, published: PublishedSizes) -> None:
@@ -108,7 +108,7 @@ class BuildReport:
             self.count("links per 100 possible links", round(100 * (stats.density or 0)), published.density)
 
     def as_json(self) -> dict[str, Any]:
-        """The same as an object of JSON; what was dropped stands in a file of its own."""
+        """The report as a JSON object; the dropped items are in a separate file."""
         return {
             "builder": self.builder,
             "settings": json.loads(json.dumps(self.settings, default=str)),
@@ -121,10 +121,10 @@ class BuildReport:
 
 
 def report_path(output: Path) -> Path:
-    """Where the report of a corpus lies: ``rqa.report.json`` beside ``rqa.jsonl``."""
+    """The path of a corpus's report: ``rqa.report.json`` beside ``rqa.jsonl``."""
     return output.with_suffix(".report.json")
 
 
 def dropped_path(output: Path) -> Path:
-    """Where the table of dropped items lies, with the columns rule, item, reason: ``rqa.dropped.tsv``."""
+    """The path of the table of dropped items, with the columns rule, item, reason: ``rqa.dropped.tsv``."""
     return output.with_suffix(".dropped.tsv")

@@ -1,9 +1,9 @@
-"""One run of a builder: from files to a corpus, with a report of what became of everything.
+"""The run of a builder, from files to a corpus and a report: ``build_corpus``, and ``Build``, which helps builders.
 
 A builder is a module with two names: ``Settings``, a class of ``BuilderSettings``, and ``documents(build, settings)``,
 a generator of documents. All builders run here: on all cores, in the order of the sources, so that the result is the
-same for any number of workers. Corpus, report and table of dropped items appear when all of them are whole. A build
-that was stopped begins again, but images that were fetched or decoded are not fetched or decoded once more.
+same for any number of workers. Corpus, report and table of dropped items appear when all of them are complete. A build
+that was stopped begins again, but images that were fetched or decoded are not fetched or decoded again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BuilderSettings(BaseModel):
     """What is read."""
 
     def sources(self) -> list[Path]:
-        """Files and folders that are read and must be there."""
+        """The files and folders that are read and must exist."""
         return [self.source] if isinstance(self.source, Path) else list(self.source)
 
 
@@ -66,7 +66,7 @@ class DataSetSettings(BuilderSettings):
 
     @property
     def image_folder(self) -> Path:
-        """Where the images are."""
+        """The folder with the images."""
         return self.images or self.source
 
 
@@ -85,28 +85,28 @@ Result = TypeVar("Result")
 Settings = TypeVar("Settings", bound=BuilderSettings)
 
 Values = dict[str, Any]
-"""A document as the columns of a corpus file, see ``corpus.row``; what is unknown is left out."""
+"""A document as the columns of a corpus file, see ``corpus.row``; unknown columns are left out."""
 
 IMAGE_CHECKS = "images.jsonl"
-"""In the folder of a build: what was found out about images."""
+"""File in the folder of a build with the results of image checks."""
 
 CHUNK = 64
-"""Items that go to a worker together."""
+"""Number of items that go to a worker together."""
 
 FOLDERS = 1024
-"""Folders whose path from the corpus is remembered."""
+"""Number of folders whose path from the corpus is cached."""
 
 
 @dataclass(slots=True)
 class Build:
-    """One run of a builder, and what a builder needs of it.
+    """One run of a builder, with the operations that builders need.
 
     Attributes:
-        work: A folder for files that are needed meanwhile.
-        force: Whether files that are there may be replaced.
+        work: A folder for temporary files.
+        force: Whether existing files may be replaced.
         opened: Files that are closed when the build ends.
-        published: What the paper says of the whole; its sizes are compared with those of the corpus in the end. Set by
-            a builder.
+        published: The paper's sizes of the whole, with which those of the corpus are compared in the end. Set by a
+            builder.
     """
 
     output: Path
@@ -120,7 +120,7 @@ class Build:
 
     @property
     def folder(self) -> Path:
-        """Where the corpus lies; paths of images are written relative to it."""
+        """The folder of the corpus; paths of images are written relative to it."""
         return self.output.parent
 
     def watch(self, items: Iterable[Item], *, total: int = 0, label: str) -> Iterator[Item]:
@@ -134,8 +134,8 @@ class Build:
 
         Args:
             work: A function that can be sent to another process: one of a module, or ``functools.partial`` of one.
-            total: Number of items, for a progress bar; 0 where that is unknown.
-            chunk: Items that are sent together: few where one takes long.
+            total: Number of items, for a progress bar; 0 if unknown.
+            chunk: Number of items that are sent together; small if an item takes long.
         """
         iterator = iter(items)
         chunks = iter(lambda: list(islice(iterator, chunk)), [])
@@ -145,10 +145,10 @@ class Build:
     def looked_at(
         self, files: Iterable[Path | None], look: Callable[[str | None], Result], *, total: int = 0, label: str
     ) -> Iterator[Result]:
-        """What ``look`` says of each image file, on all cores; remembered until the build is finished.
+        """The result of ``look`` for each image file, on all cores; stored until the build is finished.
 
         Args:
-            look: As ``work`` of ``mapped``; its results are what JSON can hold.
+            look: As ``work`` of ``mapped``; its results must be JSON values.
         """
         with (self.work / IMAGE_CHECKS).open("a+b") as memory:
             known = known_checks(memory)
@@ -160,7 +160,7 @@ class Build:
                 yield check.result
 
     def fetched(self, addresses: Iterable[str], folder: Path, interval: float) -> dict[str, str]:
-        """Fetch the images that are not in a folder yet into it; by address, why one is not there."""
+        """Fetch the images that are not in a folder yet into it; returns the problems by address."""
         wanted, new = dict.fromkeys(addresses), 0
         problems: dict[str, str] = {}
         for each in self.watch(fetch_images(wanted, folder, interval=interval), total=len(wanted), label="Fetching"):
@@ -175,20 +175,20 @@ class Build:
         return self.opened.enter_context(Spool(values, folder=self.work))
 
     def with_random_splits(self, documents: Iterable[Values], shares: Shares, *, seed: int) -> Iterator[Values]:
-        """The same documents, dealt out to train, validation and test at random when the last one has come."""
+        """Assign random splits (train, validation, test) to documents, after the last document has come."""
         waiting = self.spool(documents)
         splits = share_out([None] * len(waiting), shares, seed=seed)
         for split, values in zip(splits, waiting, strict=True):
             yield values | {"split": split}
 
     def relative_path(self, path: Path) -> str:
-        """How the corpus names a file: its path from the folder of the corpus, with ``/``."""
+        """The corpus's name for a file: its path relative to the folder of the corpus, with ``/``."""
         return f"{_relative_folder(path.absolute().parent, self.folder.absolute())}{path.name}"
 
 
 @lru_cache(FOLDERS)
 def _relative_folder(path: Path, start: Path) -> str:
-    """The path from one absolute folder to another, with a ``/`` behind it; empty where they are the same."""
+    """The path from one absolute folder to another, with a ``/`` at its end; empty if they are the same."""
     try:
         found = Path(os.path.relpath(path.resolve(), start.resolve()))
     except ValueError:  # another drive of a Windows machine
@@ -210,15 +210,16 @@ def build_corpus(
     force: bool = False,
     watcher: Watch = unwatched,
 ) -> BuildReport:
-    """Run a builder: write corpus, report and table of what was dropped; whole, or none of them.
+    """Run a builder: write corpus, report and table of dropped items, all of them complete or none.
 
     Args:
-        workers: Number of processes; None: as many as there are cores. A script that runs this on several must have
-            its own beginning under ``if __name__ == "__main__"``.
+        workers: Number of processes; None: the number of cores. A script that runs this with several must start under
+            ``if __name__ == "__main__"``.
 
     Raises:
-        CorpusError: A source is missing or breaks its format, or nothing is left of it; says what was dropped most.
-        DocumentError: The same, where sources are documents.
+        CorpusError: A source is missing or violates its format, or all documents were dropped; the message names the
+            most frequent reason.
+        DocumentError: The same, if sources are documents.
         IconotextError: A worker died.
         OutputError: A file exists and ``force`` is not set, or it cannot be written.
         SettingError: There are no workers.
@@ -233,13 +234,13 @@ def build_corpus(
                 _write(found, staged, build)
         except (CorpusError, DocumentError, SettingError) as error:
             raise type(error)(f"{error}{_most_dropped(report)}") from error
-        for path_of in (dropped_path, report_path, Path):  # the corpus last: where it is, all of them are
+        for path_of in (dropped_path, report_path, Path):  # the corpus last: if it exists, all of them do
             put_in_place(path_of(staged), path_of(output), force=force)
     return report
 
 
 def _check(settings: BuilderSettings, output: Path, workers: int | None, *, force: bool) -> None:
-    """Raise before any work what would be raised after it."""
+    """Raise errors of settings and output before any work."""
     if target_format(output) not in ("jsonl", "parquet"):
         raise OutputError(f"{output}: name a file .jsonl or .parquet; `iconotext corpus convert` writes other formats")
     if workers is not None and workers < 1:
@@ -252,7 +253,7 @@ def _check(settings: BuilderSettings, output: Path, workers: int | None, *, forc
 
 
 def _with_known_errors(documents: Iterator[Values], work: Path) -> Generator[Values, None, None]:
-    """The documents; what the system says to files that are read or written meanwhile becomes an error of ours."""
+    """The documents; errors of the system about files become ``IconotextError``."""
     try:
         yield from documents
     except OSError as error:
@@ -261,7 +262,7 @@ def _with_known_errors(documents: Iterator[Values], work: Path) -> Generator[Val
 
 
 def _write(found: Iterator[Values], path: Path, build: Build) -> None:
-    """Write corpus, table of what was dropped, and report, side by side; ``CorpusError`` where nothing is left."""
+    """Write corpus, table of dropped items, and report in parallel; ``CorpusError`` if no document remains."""
     counting, report = Counting(), build.report
     with _dropped_lines(dropped_path(path), report):
         first = next(found, None)
@@ -276,7 +277,6 @@ def _write(found: Iterator[Values], path: Path, build: Build) -> None:
 
 
 def _counted(documents: Iterable[Values], counting: Counting) -> Iterator[Row]:
-    """The documents as checked rows of a corpus."""
     for values in documents:
         record = parse_row(values, f"document {values.get('id')!r}")
         if record.problems or record.row is None:
@@ -287,7 +287,6 @@ def _counted(documents: Iterable[Values], counting: Counting) -> Iterator[Row]:
 
 
 def _most_dropped(report: BuildReport) -> str:
-    """What was dropped most, for the message of an error."""
     rules = report.dropped.most_common(3)
     listed = "; ".join(f"{number} {rule}, such as {report.first[rule]}" for rule, number in rules)
     return f" (dropped: {listed})" if listed else ""
@@ -295,7 +294,7 @@ def _most_dropped(report: BuildReport) -> str:
 
 @contextmanager
 def _dropped_lines(path: Path, report: BuildReport) -> Iterator[None]:
-    """While this is open, every item that is dropped is written to a file."""
+    """While this context is open, every dropped item is written to a file."""
     with open_atomic(path, force=True) as file:
 
         def write(rule: str, item: str, reason: str) -> None:
@@ -308,17 +307,17 @@ def _dropped_lines(path: Path, report: BuildReport) -> Iterator[None]:
 
 
 LOCK = "lock"
-"""In the folder: an empty file, which is locked for a process until that ends, however it ends."""
+"""An empty file in the folder, which is locked for a process until the process ends, however it ends."""
 
 
 @contextmanager
 def work_folder(output: Path) -> Iterator[Path]:
     """Hold the folder of a build, for one process at a time.
 
-    It is gone afterwards. Where the body was stopped, by a kill or a full disk, what it found out about images stays.
+    It is removed at the end. If the block was stopped, by a kill or a full disk, the results of image checks stay.
 
     Raises:
-        OutputError: Another process holds it, something else lies there, or it cannot be written to.
+        OutputError: Another process holds it, there is something else in its place, or it cannot be written to.
     """
     folder = output.with_suffix(".building")
     lock = folder / LOCK
@@ -347,7 +346,6 @@ def work_folder(output: Path) -> Iterator[Path]:
 
 
 def _clear(folder: Path, kept: set[str]) -> None:
-    """Remove what lies in the folder, but for some files."""
     for path in folder.iterdir():
         if path.name in kept:
             continue

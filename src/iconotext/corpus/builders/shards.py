@@ -1,7 +1,7 @@
-"""Data sets of web pages that come as shards: their documents, with the images that are at hand.
+"""Data sets of web pages that are published as shards: their documents, with the available images.
 
-A worker reads a part of a shard and keeps what can be used; here ids become unique over all shards, and images are
-found in a folder, or fetched into it.
+``shard_documents`` makes the documents. A worker reads a part of a shard and selects the usable rows; then ids are made
+unique over all shards, and images are found in a folder, or fetched into it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNREADABLE = "row cannot be read"
 DAMAGED = "shard damaged"
 
 PLACE = re.compile("(?:line|page)-[0-9]+")
-"""The id of a row whose page has no address: only its place in the shard."""
+"""Id of a row whose page has no address: its place in the shard."""
 
 
 class ShardSettings(FetchSettings, DataSetSettings):
@@ -48,12 +48,12 @@ class ShardSettings(FetchSettings, DataSetSettings):
 
 
 class Picture(NamedTuple):
-    """How a data set names an image.
+    """An image as the data set names it.
 
     Attributes:
-        name: Empty where it has none.
-        address: On the web; empty where it is unknown.
-        file: Where it lies beside its shard; None where it does not.
+        name: Empty if it has none.
+        address: Web address; empty if unknown.
+        file: Its path beside the shard; None if it is not there.
     """
 
     name: str
@@ -65,9 +65,9 @@ class ShardedSet(NamedTuple):
     """How the shards of a data set are read, by functions that can be sent to another process.
 
     Attributes:
-        suffixes: That names of shards end in.
+        suffixes: Suffixes of the names of shards.
         parts: The rows of a shard; ids need not be unique.
-        described: The columns of the corpus from a row, but for id and images, and how each image is named.
+        described: Makes the columns of the corpus from a row, except id and images, and the names of the images.
     """
 
     suffixes: tuple[str, ...]
@@ -123,7 +123,7 @@ def find_shards(source: Path, data_set: ShardedSet) -> list[Path]:
     """The shards in a folder, in the order of their names; or the one that is named.
 
     Raises:
-        CorpusError: There are none; says what they are and where they come from.
+        CorpusError: There are none; the message describes them and their source.
     """
     if source.is_file():
         return [source]
@@ -139,7 +139,7 @@ def find_shards(source: Path, data_set: ShardedSet) -> list[Path]:
 
 
 Item = tuple[str, "Part | str"]
-"""Name of a shard, and a part of it, or why it cannot be read on."""
+"""Name of a shard, and a part of it, or the reason why the rest of it cannot be read."""
 
 
 def _parts(shards: Iterable[Path], data_set: ShardedSet) -> Iterator[Item]:
@@ -152,7 +152,6 @@ def _parts(shards: Iterable[Path], data_set: ShardedSet) -> Iterator[Item]:
 
 
 def _rows(settings: ShardSettings, data_set: ShardedSet, item: Item) -> list[Usable | Dropped]:
-    """What becomes of each row of a part."""
     shard, part = item
     rows: list[Usable | Dropped] = []
     try:
@@ -224,7 +223,7 @@ def only_there(build: Build, values: Values, files: Sequence[Path | None], probl
     """The columns of a document without the images that have no file, which are dropped.
 
     Args:
-        problems: Why they have none, by what the document calls them, where that is known.
+        problems: Reasons why images have no file, by the document's name for them, if known.
     """
     for source, file in zip(values["images"], files, strict=True):
         if file is None:
@@ -233,7 +232,7 @@ def only_there(build: Build, values: Values, files: Sequence[Path | None], probl
 
 
 def with_images(values: Values, kept: list[int]) -> Values:
-    """The columns of a document of which only some images are left, in their order."""
+    """The columns of a document with only some of its images, in their order."""
     number = {old: new for new, old in enumerate(kept)}
     changed: Values = {}
     for name in ("images", "positions", "alts", "captions"):
@@ -245,7 +244,7 @@ def with_images(values: Values, kept: list[int]) -> Values:
 
 
 def _kept_meta(meta: dict[str, Any], kept: list[int]) -> dict[str, Any]:
-    """What ``meta`` says of the images that are left."""
+    """The entries of ``meta`` about the remaining images."""
     result = dict(meta)
     if isinstance(infos := result.get("image_info"), list):
         result["image_info"] = [infos[i] for i in kept]

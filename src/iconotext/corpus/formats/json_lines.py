@@ -1,4 +1,8 @@
-"""Lines of JSON, plain or compressed, each parsed on its own, so that a bad line does not affect the next."""
+"""JSON lines, plain or compressed: our own corpus format, and the lines of other formats.
+
+``json_lines`` yields values, ``jsonl_parts`` and ``write_jsonl`` read and write a corpus. Each line is parsed
+separately, so a bad line does not affect the next.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_json
 
 LONGEST = 1 << 28
-"""Longest line that is read, in bytes, so that a file without line ends does not fill memory."""
+"""Maximum length of a line in bytes, so that a file without line ends does not fill memory."""
 
 BLOCK = 1 << 20
 """Approximate number of bytes of lines that are passed on together."""
@@ -159,7 +163,7 @@ def write_jsonl(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 
 def line_of(row: Row) -> str:
-    """The row as JSON, without empty fields; ``CorpusError`` if JSON cannot hold a value."""
+    """The row as JSON, without empty fields; ``CorpusError`` if JSON cannot represent a value."""
     values = {name: getattr(row, name) for name in Row.model_fields}
     if not row.meta:
         del values["meta"]

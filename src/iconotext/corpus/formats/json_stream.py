@@ -1,4 +1,7 @@
-"""Reads one large JSON object of arrays, as data sets are published, with one element in memory at a time."""
+"""Large JSON objects of arrays, as data sets are published, read with one element in memory at a time.
+
+``source_entries`` reads the lists of a file, ``lists`` those of an open stream.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import ijson
 from iconotext.errors import CorpusError
 
 MAX_DEPTH = 1000
-"""Values within each other; what is nested deeper is refused, since functions that call themselves would fail."""
+"""Maximum depth of nested values; deeper ones are refused, since recursive functions would fail on them."""
 
 
 @contextmanager
@@ -41,7 +44,7 @@ def lists(stream: IO[bytes], *, others: bool = False) -> Iterator[tuple[str, Ite
     """Keys and values of ``{"key": [value, value, ...], ...}``; read the values of a key before the next key.
 
     Args:
-        others: Whether values that are no arrays are allowed; they are skipped.
+        others: Whether values that are not arrays are allowed; they are skipped.
 
     Raises:
         ValueError: Not such an object.
@@ -99,8 +102,8 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
     """Key, index (from 0) and value of every element of some lists in a file.
 
     Args:
-        keys: Of the lists; others are skipped. The first one must exist, even if empty.
-        about: What the file is and where it comes from, for the error.
+        keys: Keys of the lists; others are skipped. The first one must exist, even if empty.
+        about: Description of the file and its source, for the error.
 
     Raises:
         CorpusError: The file cannot be read, is not such an object, or ends too early.
@@ -120,7 +123,7 @@ def source_file(folder: Path, names: Collection[str], about: str) -> Path:
     """A file in a folder or its subfolders: the nearest one, then the first of ``names``.
 
     Raises:
-        CorpusError: It does not exist; the message says what it is and where it comes from.
+        CorpusError: It does not exist; the message describes the file and its source.
     """
     if not folder.is_dir():
         raise CorpusError(f"{folder}: not a folder; name the one that has {next(iter(names))}: {about}")

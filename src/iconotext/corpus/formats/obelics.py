@@ -54,7 +54,6 @@ def obelics_parts(path: Path) -> Iterator[Part]:
 
 
 def _parsed(text: object) -> object:
-    """Parse JSON; None for an empty text."""
     return parse_json(text) if isinstance(text, str) and text else text or None
 
 
@@ -97,8 +96,6 @@ def _record(values: dict[str, Any], place: str) -> Record:
 
 
 class _Page:
-    """Sentences and images of a page, in order."""
-
     def __init__(self) -> None:
         self.sentences: list[str] = []
         self.blocks: list[int] = []
@@ -134,8 +131,8 @@ def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     """Write a table in the format of OBELICS; returns the number of rows.
 
     The sentences of a block become a paragraph; without blocks each sentence is one. An image is placed at its
-    position; without position, before its first linked sentence, or at the end. What ``obelics_parts`` keeps in
-    ``meta`` is written too.
+    position; without position, before its first linked sentence, or at the end. The values in ``meta`` from
+    ``obelics_parts`` are written too.
     """
     import pyarrow as pa
 
@@ -190,7 +187,6 @@ def _positions(row: Row) -> list[int]:
 
 
 def _text(row: Row, numbers: range, ends: list[Any]) -> str:
-    """Sentences as paragraphs, with the marker where another document begins."""
     blocks = row.blocks if row.blocks is not None else list(range(len(row.sentences)))
     marks = {end for end in ends if isinstance(end, int)}
     paragraphs: list[str] = []

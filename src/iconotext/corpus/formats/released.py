@@ -29,12 +29,12 @@ DOCUMENTS_FILE = "docs.json"
 FORMAT = 'the released format, {"train": [...], "val": [...], "test": [...]}'
 
 TOGETHER = 100
-"""Documents in a part."""
+"""Number of documents in a part."""
 
 SPLIT_OF_KEY: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
 
 NAMELESS = ("", "na")
-"""Metadata that is no name; MSCOCO has "na" throughout."""
+"""Metadata that is not a name; MSCOCO has "na" throughout."""
 
 Label = Annotated[StrictInt, Field(ge=-1)] | None
 _DOCUMENT: TypeAdapter[tuple[list[tuple[StrictStr | StrictInt, Label]], list[tuple[StrictStr, Label]], Any]] = (
@@ -156,7 +156,6 @@ def _links(of_sentences: list[int | None], of_images: list[int | None]) -> list[
 
 
 def _named(problem: Problem) -> Problem:
-    """The problem, with the number of a part replaced by its name."""
     if problem.field is None:
         return problem
     first, dot, rest = problem.field.partition(".")

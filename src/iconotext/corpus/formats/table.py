@@ -1,4 +1,7 @@
-"""Reads and writes Parquet tables, a few hundred rows in memory at a time."""
+"""Parquet tables: our own corpus format (``parquet_parts``, ``write_parquet``), and tables of any other columns.
+
+A few hundred rows are in memory at a time, fewer if they are large: ``table_parts`` measures row groups first.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ ROWS_AT_ONCE = 256
 """Rows in memory while reading or writing; a long document is about 30 kB."""
 
 ROWS_IN_GROUP = 4096
-"""Rows in a row group, about 50 MB: the least that another program has to read."""
+"""Rows in a row group, about 50 MB: another program must read at least one group."""
 
 MAX_BATCH = 128 * 2**20
 """Bytes of the columns of the rows that are in memory together; as Python objects they take several times as much."""
@@ -137,8 +140,8 @@ def table_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
 def _rows_at_once(path: Path, group: int, columns: Sequence[str] | None) -> int:
     """How many rows of a row group are read together, at most ``ROWS_AT_ONCE``.
 
-    A file of a kilobyte can unpack to gigabytes, in one column or by many values that are one, and what it says about
-    its sizes may be wrong. So a process with a limit on its memory unpacks the group first.
+    A file of a kilobyte can unpack to gigabytes, in one column or by one stored value that stands for many, and its
+    declared sizes may be wrong. So a process with limited memory unpacks the group first.
 
     Raises:
         CorpusError: One row alone is too large.
@@ -154,7 +157,7 @@ def _rows_at_once(path: Path, group: int, columns: Sequence[str] | None) -> int:
 
 
 def batches_fit(path: Path, group: int, columns: Sequence[str] | None, size: int) -> bool:
-    """Whether all batches of so many rows of a row group keep to the limits; takes any memory to find out."""
+    """Whether all batches of this size of a row group stay within the limits; may take any amount of memory itself."""
     import pyarrow as pa
 
     with _opened(path) as table:
@@ -170,7 +173,7 @@ def batches_fit(path: Path, group: int, columns: Sequence[str] | None, size: int
 
 
 def _unpacked(array: Any) -> Iterator[Any]:
-    """An array and those within it, without what stands for several values."""
+    """An array and the arrays within it, without encodings in which one value stands for several."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -250,7 +253,7 @@ def _one_line(error: Exception) -> str:
 REQUIRED = ("id", "sentences", "images")
 
 RELATION = ["relation", "holds"]
-"""The fields of a relation, in tables whose relations are no map."""
+"""The fields of a relation, in tables whose relations are not a map."""
 
 
 def parquet_parts(path: Path) -> Iterator[Part]:
@@ -322,7 +325,7 @@ def _record(values: dict[str, Any], place: str) -> Record:
 
 
 def values_of(row: Row) -> dict[str, Any]:
-    """The columns of a row; ``CorpusError`` if JSON cannot hold its ``meta``."""
+    """The columns of a row; ``CorpusError`` if JSON cannot represent its ``meta``."""
     values = {name: getattr(row, name) for name in Row.model_fields}
     relations = None if row.relations is None else list(row.relations.items())
     return values | {"meta": json_of(row, row.meta) if row.meta else None, "relations": relations}

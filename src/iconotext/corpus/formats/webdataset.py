@@ -1,4 +1,4 @@
-"""A WebDataset tar as a corpus: each sample is a document."""
+"""WebDataset tars as corpora: each sample is a document (``sample_records``); and tars of pictures (``Tar``)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from iconotext.system.strict_json import parse_json
 from iconotext.types import Member
 
 LARGEST = 64 * 2**20
-"""Largest member that is read, in bytes, since it is in memory."""
+"""Maximum size of a member in bytes, since it is read into memory."""
 
 MAX_MEMBERS = 1_000_000
 """Largest number of members of a tar."""
 
 TEXTS = frozenset({"json", "txt", "cls", "md5", "npy", "npz", "pyd", "pth"})
-"""Suffixes of members that are no pictures."""
+"""Suffixes of members that are not pictures."""
 
 
 class Place(NamedTuple):
@@ -210,9 +210,10 @@ def _records_to_the_end(path: Path) -> Iterator[Record]:
 def sample_records(tar: Tar) -> Iterator[Record]:
     """A record for each sample.
 
-    ``.json`` may be a row of our corpora, without ``id`` and ``images`` if wanted; else the sentences are in ``.txt``.
-    ``images`` are names of members, or suffixes of the sample's own name (``0.jpg``); without them, the pictures of the
-    sample are used in the order of the archive. Keys that are no columns (``url``, ``caption``) are in ``meta.sample``.
+    ``.json`` may be a row of our corpora, in which ``id`` and ``images`` are optional; else the sentences are in
+    ``.txt``. ``images`` are names of members, or suffixes of the sample's own name (``0.jpg``); without them, the
+    pictures of the sample are used in the order of the archive. Keys that are not columns (``url``, ``caption``) are in
+    ``meta.sample``.
     """
     for number, (key, parts) in enumerate(tar.samples(), 1):
         place = f"sample {number}, {key}"
