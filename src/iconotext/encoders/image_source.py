@@ -1,4 +1,8 @@
-"""Pictures with covered parts, to explain models that read pixels."""
+"""Sources of image features: a backbone, a table of features, or the regions of images.
+
+``image_source`` makes the source with a given name. ``ImageSource.look`` encodes images, and ``ImageSource.parts``
+gives an image whose regions can be left out, to explain a similarity.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 SHORTER, LONGER = 448, 1024
-"""Largest sides of the copy in pixels; image encoders do not use many more."""
+"""Largest sides, in pixels, of the copy whose cells are covered; image encoders do not use many more pixels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +42,7 @@ class ImageParts:
 
     Attributes:
         boxes: (R, 4) float: left, top, right, bottom, as shares of width and height from the top left.
-        without: From (n, R) bool, the regions to leave out, to the features of the rest, n rows.
+        without: A function from (n, R) bool, the regions to leave out, to the features of the remaining image, n rows.
     """
 
     boxes: FloatMatrix
@@ -46,12 +50,12 @@ class ImageParts:
 
 
 def covered_cells(file: Picture, encode: Callable[[Sequence[Picture]], ImageFeatures]) -> ImageParts:
-    """A picture whose cells can be covered with its mean colour.
+    """Make a picture whose cells can be covered with its mean colour.
 
     Args:
         file: The encoded picture, or its file.
-        encode: From n encoded pictures to their features. It should not cache them, since they are not the document's
-            pictures.
+        encode: A function from n encoded pictures to their features. It should not cache them, since they are not the
+            document's pictures.
 
     Raises:
         ImageError: The picture cannot be decoded.
@@ -95,7 +99,8 @@ class SeenImages:
 
     Attributes:
         numbers: Numbers of the images with features.
-        problems: Of each image; None for a good one, and for one without a file.
+        features: Features of these images.
+        problems: Problem of each image; None for a good image, and for one without a file.
     """
 
     numbers: list[int]
@@ -108,9 +113,9 @@ class ImageSource:
     """A source of image features.
 
     Attributes:
-        name: Identifies weights and processing, like ``ImageBackbone.name``.
-        encode: Features in the order of the images, with a problem for an image without features.
-        parts: Makes an image whose regions can be left out; None if pictures are not read.
+        name: A name that identifies weights and processing, like ``ImageBackbone.name``.
+        encode: Computes features in the order of the images, with a problem for an image without features.
+        parts: Makes an image whose regions can be left out; None if the source does not read pictures.
         classes: Names of the classes in the order of the probabilities; None without a classifier.
         looks_up: Whether features come from a file, by the ``source`` of an image, so that no picture is needed.
     """
@@ -122,7 +127,7 @@ class ImageSource:
     looks_up: bool = False
 
     def look(self, images: Sequence[Image]) -> SeenImages:
-        """Encode those images that can be encoded."""
+        """Encode the images that can be encoded."""
         numbers = [n for n, image in enumerate(images) if self.looks_up or (image.file and not image.problem)]
         features = self.encode([images[n] for n in numbers])
         problems = [image.problem for image in images]
@@ -148,10 +153,11 @@ class ImageSource:
 
 
 def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> ImageSource:
-    """A source that encodes pictures with a backbone.
+    """Make a source that encodes pictures with a backbone.
 
     Args:
-        cache: For features; not used for pictures that are changed for an explanation.
+        backbone: The image backbone.
+        cache: The cache for features; it is not used for pictures that are changed for an explanation.
     """
     kept = backbone if cache is None else cached_image(backbone, cache)
     return ImageSource(
@@ -163,7 +169,7 @@ def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> 
 
 
 def looking_up_in(table: FeatureTable) -> ImageSource:
-    """A source that reads features from a table, by the ``source`` of an image."""
+    """Make a source that reads features from a table, by the ``source`` of an image."""
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
         pooled, problems = table.look_up([image.source for image in images])
@@ -173,7 +179,7 @@ def looking_up_in(table: FeatureTable) -> ImageSource:
 
 
 def averaging(source: RegionSource) -> ImageSource:
-    """A source that averages the features of an image's regions, which come from a file."""
+    """Make a source that averages the features of an image's regions, which come from a file."""
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
         found = source.regions(images)
@@ -184,10 +190,10 @@ def averaging(source: RegionSource) -> ImageSource:
 
 
 def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
-    """Pooled features from the named image backbone, table of features, or file of regions.
+    """Make a source of pooled features from an image backbone, a table of features, or a file of regions.
 
     Raises:
-        FeatureError, CorpusError: It cannot be loaded.
+        FeatureError, CorpusError: The backbone or file cannot be loaded.
     """
     from iconotext.features import load_image_backbone, load_regions
     from iconotext.features.feature_table import load_feature_table
@@ -207,12 +213,14 @@ AT_ONCE = 64
 def looking_at_regions(
     stored: StoredModel, source: RegionSource, name: str, *, in_file: bool, cache: FeatureCache | None
 ) -> ImageSource:
-    """A source that encodes images with a model that reads regions.
+    """Make a source that encodes images with a model that reads regions.
 
     Args:
-        name: A name that is unique to its weights.
+        stored: The model.
+        source: The source of regions.
+        name: A name that is unique to the weights.
         in_file: Whether the regions are in a file, by the ``source`` of an image, so that no picture is needed.
-        cache: For the vectors of images whose regions are not in a file; None for no cache.
+        cache: The cache for vectors of images whose regions are not in a file; None for no cache.
     """
     at_most = stored.recipe.regions.max_regions if stored.recipe.regions else None
     dim = stored.recipe.dim
@@ -243,7 +251,7 @@ def looking_at_regions(
 
 
 def _vectors(model: JointModel, images: Sequence[Regions]) -> FloatMatrix:
-    """(n, dim) vectors of n images in the joint space."""
+    """Return (n, dim) vectors of n images in the joint space."""
     import torch
 
     if not images:
@@ -259,7 +267,7 @@ def _vectors(model: JointModel, images: Sequence[Regions]) -> FloatMatrix:
 
 
 def _parts(model: JointModel, regions: Regions) -> ImageParts:
-    """An image whose regions, with their concepts, can be left out; never all of them."""
+    """Make an image whose regions, with their concepts, can be left out; at least one must remain."""
 
     def without(left_out: NDArray[np.bool_]) -> ImageFeatures:
         trials = np.array_split(~left_out, -(-len(left_out) // AT_ONCE))

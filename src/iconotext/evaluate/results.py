@@ -270,14 +270,11 @@ def _schema() -> pa.Schema:
 
 PERMUTATIONS = 10_000
 
-
 _EXACT = 13
 """For up to this many documents all 2^n swaps are tried; for more, there are more than ``PERMUTATIONS``."""
 
-
 _RANKED_EXACTLY = 50
 """For up to this many documents the distribution of Wilcoxon's sum of ranks is exact; for more, nearly normal."""
-
 
 _SIGNS_AT_ONCE = 4_000_000
 

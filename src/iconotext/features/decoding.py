@@ -21,17 +21,13 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")  # one picture, as the network needs it
 
-
 R = TypeVar("R")  # the network's result for one picture
-
 
 AHEAD = 2
 """Batches that are decoded or waiting while one is computed; bounds memory."""
 
-
 CPU_BATCH, GPU_BATCH = 16, 256
 """Pictures in a batch: enough to keep the processor busy, few enough to keep memory small."""
-
 
 CORE_BATCH = 8
 """Pictures in a batch on one core, which fits its caches: in a batch of 32 each picture takes 1.6 times as long."""

@@ -19,43 +19,31 @@ if TYPE_CHECKING:
 
 FEATURES = ("features", "x", "image_features")
 
-
 SHARES = ("norm_bb", "spatial_features")
 """Boxes as shares of width and height; further columns have width and height of the box (and its area)."""
 
-
 BOXES = ("boxes", "bbox", "image_bb")
-
 
 OBJECTS = ("objects_id", "objects", "object_ids")
 
-
 CONFIDENCES = ("objects_conf", "conf", "scores")
-
 
 PROBABILITIES = ("cls_prob", "soft_labels")
 
-
 COUNT = ("num_boxes", "num_bbox")
-
 
 WIDTH = ("image_w", "img_w", "image_width", "img_width", "width")
 
-
 HEIGHT = ("image_h", "img_h", "image_height", "img_height", "height")
-
 
 OF_IMAGE = frozenset((*COUNT, *WIDTH, *HEIGHT))
 """One number per image; all others have a row per region."""
 
-
 KNOWN = OF_IMAGE | {*FEATURES, *SHARES, *BOXES, *OBJECTS, *CONFIDENCES, *PROBABILITIES}
 """All names that are read; others (attributes, relations) are ignored."""
 
-
 LARGEST = 1 << 28
 """Maximum size of one image's array in bytes; 1,000 regions of 2,048 numbers are 8 MB. Larger ones are damaged."""
-
 
 Stored = Mapping[str, "NDArray[Any] | None"]
 """Name to array, of one image; None for a pickled Python object, which is never read."""

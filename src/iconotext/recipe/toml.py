@@ -27,7 +27,6 @@ PLAIN = {
 
 _KIND = re.compile(rf"({'|'.join(PLAIN)})(, .*)?$")
 
-
 AnySettings = TypeVar("AnySettings", bound=BaseModel)
 
 

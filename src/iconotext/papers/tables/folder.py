@@ -17,9 +17,7 @@ from iconotext.system.strict_json import parse_json
 STATE = "reproduce.json"
 """File that says what a folder was made from."""
 
-
 TABLE, PAGE, CURVES, RESULTS = "table.md", "table.html", "curves.svg", "results.json"
-
 
 VALIDATION_K = "object-detection-validation"
 """Key of object detection with the K that is best on the validation documents."""

@@ -16,7 +16,6 @@ from iconotext.papers.render import Bold, Grid, difference, percent
 SHOWN = ("auc", "p@1")
 """The metrics that are compared."""
 
-
 BySeed = Mapping[int, "Evaluation"]
 """Seed to scores."""
 
@@ -66,7 +65,6 @@ def _cell(found: Difference) -> str:
 
 
 SHOWN_METRICS = ("auc", "p@1", "p@5")
-
 
 WITHIN = 1.0
 """Percentage points within which a figure counts as good as the best of its column.

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 PLAIN = "retrieval"
 """Name of the ranks without refinement."""
 
-
 Scores = Mapping[str, Mapping[int, dict[str, Any]]]
 """Name of the row to seed to what ``score_retrieval`` found."""
 
