@@ -254,7 +254,7 @@ def _encoder(model: Foreign, *, pooler: bool) -> Network:
 
 
 def _cells(last: torch.Tensor) -> torch.Tensor | None:
-    """Average a feature map (b, d, h, w), or tokens (b, extra + side², d), to (b, 36, d); None if tokens are no square."""
+    """Average a feature map (b, d, h, w), or tokens (b, extra + side², d), to (b, 36, d); None for other tokens."""
     from torch.nn import functional
 
     if last.ndim == 3:

@@ -1,4 +1,4 @@
-"""Pictures for training: random views (``view``) to augment a small corpus, and pixels for a network (``load_pixels``)."""
+"""Pictures for training: random views (``view``) of a small corpus, and pixels for a network (``load_pixels``)."""
 
 from __future__ import annotations
 

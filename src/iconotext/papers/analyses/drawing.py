@@ -1,4 +1,4 @@
-"""Writes figures: equal numbers give equal SVG files, without windows and global state."""
+"""Writes figures with ``write_figure``: equal numbers give equal SVG files, without windows and global state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINE, LETTER = 0.7, 0.07
 
 
 def check_figure(path: Path, *, force: bool = False) -> None:
-    """Raise what ``write_figure`` would raise for this path, before the work that makes its content.
+    """Check a path for ``write_figure``, before the work that makes its content.
 
     Raises:
         OutputError: The suffix is not that of a figure, or the file exists and ``force`` is not set.
@@ -39,7 +39,7 @@ def check_figure(path: Path, *, force: bool = False) -> None:
 
 
 def legend_above(figure: Figure) -> None:
-    """Draw one legend for all panels above them, where it covers no curve; equal labels stand there once."""
+    """Draw one legend for all panels above them, where it covers no curve; equal labels occur once."""
     lines: dict[str, Any] = {}
     for axes in figure.axes:
         for line, label in zip(*axes.get_legend_handles_labels(), strict=True):

@@ -73,7 +73,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
-    """The pair of a row; ``ValueError`` where it has no text or names no picture."""
+    """Make the pair of a row; ``ValueError`` if it has no text or names no picture."""
     values = row.values
     text = clean_text(values["stim_txt"], MISREAD)
     image = values["qimg"].strip()

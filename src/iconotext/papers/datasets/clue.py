@@ -75,7 +75,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
-    """The pair of a row; ``ValueError`` where it has no caption or no address."""
+    """Make the pair of a row; ``ValueError`` if it has no caption or no address."""
     values = row.values
     text = clean_text(values["caption"])
     address = values["url"].strip()

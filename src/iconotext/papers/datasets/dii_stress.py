@@ -68,7 +68,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _captions(story: Story) -> list[tuple[str, str]]:
-    """The captions of a story, each with its photograph."""
     return [(part.text, part.photo) for part in story.parts]
 
 

@@ -161,7 +161,7 @@ def _none_there(settings: Settings, listed: int) -> CorpusError:
 
 
 def _documents(build: Build, photos: Sequence[Photo], settings: Settings) -> Iterator[Values]:
-    """Draw true and fake images, put them into groups, and those into splits; and report the numbers."""
+    """Draw true and fake images, divide them into groups, and those into splits; and report the numbers."""
     report = build.report
     order = array("q", range(len(photos)))
     random.Random(f"mscoco {settings.seed}").shuffle(order)
@@ -190,7 +190,7 @@ def _documents(build: Build, photos: Sequence[Photo], settings: Settings) -> Ite
 
 
 def _groups(order: Sequence[int], half: int, sizes: Mapping[Split, int], settings: Settings) -> Iterator[Group]:
-    """Pairs of a group of true images, which come first in the order, and one of fake images."""
+    """Pair each group of true images, which come first in the order, with one of fake images."""
     true, fake = settings.pairs, settings.distractor_images
     group = 0
     for split, size in sizes.items():

@@ -1,7 +1,7 @@
-"""Reddit submissions as pushshift.io gives them: a file of JSON lines for each month, packed.
+"""Reads Reddit submissions from the files of pushshift.io: a compressed file of JSON lines for each month.
 
-A month has up to twenty million lines, of which few are of one subreddit. Lines are therefore looked for as bytes; only
-those in which the subreddit's name stands in quotation marks are parsed.
+``subreddit_posts`` reads one file. A month has up to twenty million lines, of which few belong to one subreddit.
+Therefore lines are searched as bytes; only lines with the subreddit's name in quotation marks are parsed.
 """
 
 from __future__ import annotations
@@ -124,12 +124,12 @@ def _post(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: object) -> str | None:
-    """A text that UTF-8 can hold: half of a surrogate pair becomes a question mark."""
+    """Return a text that can be encoded as UTF-8: half of a surrogate pair becomes a question mark."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
 def _number(value: object) -> int | None:
-    """A number; some years write it as text."""
+    """Return a number, which is a text in the files of some years."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -140,7 +140,7 @@ def _number(value: object) -> int | None:
 
 
 def _lines_with(blocks: Iterator[bytes], needle: bytes, path: str) -> Iterator[tuple[int, bytes]]:
-    """Number (from 1) and bytes of each line with something in it."""
+    """Yield number (from 1) and bytes of each line that contains the given bytes."""
     before, rest = 0, b""
     for block in blocks:
         text = rest + block
@@ -167,7 +167,7 @@ def _found(text: bytes, end: int, needle: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _unpacked(path: Path) -> Iterator[bytes]:
-    """The file, unpacked, some megabytes at a time."""
+    """Yield the decompressed file, some megabytes at a time."""
     suffix = path.suffix.lower()
     with _read_errors(path), path.open("rb") as file:
         if suffix == ".zst":
@@ -179,7 +179,7 @@ def _unpacked(path: Path) -> Iterator[bytes]:
 
 
 def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
-    """All frames of a file, to the end of the last one, which ``zstandard``'s own reader does not insist on."""
+    """Yield all frames of a file, and check that the last one is complete, unlike ``zstandard``'s own reader."""
     require("papers", "zstandard", purpose="reading .zst files")
     import zstandard
 
@@ -199,7 +199,7 @@ def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same bytes in blocks of at least ``BLOCK``, but the last."""
+    """Yield the same bytes in blocks of at least ``BLOCK``, except the last one."""
     some: list[bytes] = []
     size = 0
     for piece in pieces:

@@ -1,6 +1,6 @@
 """WIKI: English articles of Wikipedia with their pictures, from ImageCLEF 2010/2011 (Hessel 2019, §6; supplement §1).
 
-Nobody knows which sentences belong to which picture, so the documents have no links. Captions are no sentences.
+It is not known which sentences belong to which picture, so the documents have no links. Captions are not sentences.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ def _natural(name: str) -> tuple[int, str]:
 
 
 def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
-    """What is known of a picture, by the path from the folder to its file.
+    """Read the metadata of a picture, by the path from the folder to its file.
 
     Returns:
-        ``file`` (``9/82531.jpg``), ``name`` (as ``image_name`` gives it) and ``articles``, the English ones
-        that have it (``1/1234``); or why it cannot be read.
+        ``file`` (``9/82531.jpg``), ``name`` (in the form of ``image_name``) and ``articles``, the English ones
+        that have it (``1/1234``); or the reason why it cannot be read.
     """
     try:
         root = parse_xml(Path(folder, path).read_bytes(), path)
@@ -140,7 +140,7 @@ def image_place(file: str, folder: Path) -> str | None:
 
 
 def article_key(path: str) -> str:
-    """How articles are known: the path of one without its suffix, ``1/1234``."""
+    """Return the key of an article: its path without the suffix, ``1/1234``."""
     return path.removesuffix(".xml").removesuffix(".txt")
 
 
@@ -231,10 +231,10 @@ class Settings(DataSetSettings):
 
 @dataclass(slots=True)
 class Pictures:
-    """What the metadata say of the pictures of the collection, which are numbered.
+    """The metadata of the collection's pictures, which are numbered.
 
     Attributes:
-        files: Of each: ``9/82531.jpg``.
+        files: File of each picture: ``9/82531.jpg``.
         by_name: The first picture of each name in Wikipedia.
         by_article: The pictures that name an article.
     """
@@ -244,7 +244,7 @@ class Pictures:
     by_article: defaultdict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
 
     def add(self, image: dict[str, Any]) -> None:
-        """One more, as ``read_image`` gives it."""
+        """Add a picture in the form of ``read_image``."""
         number = len(self.files)
         self.files.append(image["file"])
         if image["name"]:
@@ -253,7 +253,7 @@ class Pictures:
             self.by_article[article].append(number)
 
     def of(self, article: str, names: Sequence[str]) -> array[int]:
-        """Those of an article: first those that it names, in its order, then those that name it."""
+        """Return the pictures of an article: first those that it names, in its order, then those that name it."""
         named = (self.by_name[name] for name in names if name in self.by_name)
         return array("i", dict.fromkeys(chain(named, self.by_article.get(article, ()))))
 
@@ -301,7 +301,7 @@ def _read_metadata(build: Build, folder: Path) -> Pictures:
 
 
 def _articles_with_images(build: Build, folder: Path, pictures: Pictures, settings: Settings) -> dict[str, array[int]]:
-    """Path of each article with enough pictures in the collection to the numbers of these pictures."""
+    """Return the numbers of the pictures of each article with enough pictures in the collection, by its path."""
     paths = list(files_in(folder))
     if not paths:
         raise CorpusError(f"{folder}: no articles in it, which are 1/1.xml and so on; unpack all_text.zip ({WHERE})")
@@ -325,7 +325,7 @@ def _articles_with_images(build: Build, folder: Path, pictures: Pictures, settin
 def _keep_good_images(
     build: Build, folder: Path, pictures: Pictures, articles: dict[str, array[int]], settings: Settings
 ) -> None:
-    """Look at the pictures of the articles; leave out those that cannot be used, then articles that have too few."""
+    """Check the pictures of the articles; drop those that cannot be used, then articles that have too few."""
     report = build.report
     wanted = sorted({number for found in articles.values() for number in found})
     places = (image_place(pictures.files[number], folder) for number in wanted)

@@ -118,7 +118,7 @@ def image_name(name: str) -> str:
 
 
 def _pieces(code: Wikicode) -> Iterator[str]:
-    """The text of some code, with empty lines between paragraphs."""
+    """Yield the text of a part of the markup, with empty lines between paragraphs."""
     from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Tag, Text, Wikilink
 
     for node in code.nodes:

@@ -1,4 +1,7 @@
-"""What the votes of a study say: majorities, the table of Alikhani 2021 (Table 6), and the raw votes as CSV."""
+"""The results of a study: majorities, the table of Alikhani 2021 (Table 6), and the raw votes as CSV.
+
+``study_results`` counts the votes, ``preference`` tests the preference, ``export_votes`` writes the votes.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +31,16 @@ SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """The first model against the second.
+    """The preference for the first model over the second.
 
     Attributes:
-        pairs: That were judged.
-        difference: Share that is better less share that is worse, -1 to 1.
-        t: Of the t-test; None with fewer than two pairs, or where all pairs say the same.
+        pairs: Number of judged pairs.
+        difference: Share of pairs in which the first is better minus share in which it is worse, -1 to 1.
+        t: Statistic of the t-test; None with fewer than two pairs, or if all pairs have the same outcome.
         p: Its p value; None with t.
         effect: Cohen's d; None with t.
-        p_sign: Of the exact sign test; 1 where no pair has a preference.
-        smallest_effect: the smallest |d| that a t-test of this number of pairs detects with the wanted power and
+        p_sign: p value of the exact sign test; 1 if no pair has a preference.
+        smallest_effect: The smallest |d| that a t-test of this number of pairs detects with the wanted power and
             significance; None with fewer than two pairs.
     """
 
@@ -143,11 +146,11 @@ class Row:
 
     Attributes:
         relation: Its name, or ``all``.
-        counts: Outcome to number of pairs with all their votes.
-        open: Pairs that lack votes, and are not counted.
-        identical: Of the counted pairs, those with the same picture twice.
-        preference: Of the counted pairs; a pair without a majority prefers neither. None where there are none.
-        alpha: Krippendorff's, of the raters on the counted pairs; see ``krippendorff_alpha`` for where it is None.
+        counts: Number of pairs with all their votes, by outcome.
+        open: Number of pairs that lack votes, and are not counted.
+        identical: Number of counted pairs with the same picture twice.
+        preference: Preference in the counted pairs; a pair without a majority prefers neither. None without pairs.
+        alpha: Krippendorff's alpha of the raters on the counted pairs; None as in ``krippendorff_alpha``.
     """
 
     model: str
@@ -206,7 +209,7 @@ class StudyResults:
 
 
 def outcome_of(answer: str, *, swapped: bool) -> str:
-    """What an answer, one of ``ANSWERS``, says of the first model; swapped: A was the image of the second."""
+    """Translate an answer, one of ``ANSWERS``, to the first model; ``swapped``: A was the image of the second model."""
     if answer in ("a", "b"):
         return WORSE if (answer == "a") == swapped else BETTER
     return BOTH_GOOD if answer == "same" else BOTH_BAD
@@ -250,7 +253,7 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
 
 
 def study_grids(found: StudyResults) -> list[Grid]:
-    """For people: shares of the outcomes beside the published ones; tests of the preference, and how raters agree."""
+    """Make tables of the outcomes beside the published ones, of the tests, and of the agreement of raters."""
     columns: list[str] = ["Relation", "Pairs", *(outcome.capitalize() for outcome in OUTCOMES)]
     several = len(found.about.models) > 1
     names = [f"{row.model}: {row.relation}" if several else row.relation for row in found.rows]

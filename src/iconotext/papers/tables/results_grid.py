@@ -1,4 +1,4 @@
-"""Our figures of links beside published ones, with their intervals, and how far the seeds of each row lie apart."""
+"""Our figures of links beside published ones, with their intervals, and the spread of each row over its seeds."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def losses_grid(
 
 
 def _groups(ours: Iterable[str], theirs: Iterable[str]) -> list[tuple[str, bool]]:
-    """Our data sets that the paper lacks, then the paper's; each name with whether it is ours, ours first."""
+    """Return our data sets that the paper lacks, then the paper's; each name with whether it is ours, ours first."""
     names = dict.fromkeys([*(each for each in ours if each not in set(theirs)), *theirs])
     return [(name, mine) for name in names for mine in (True, False) if name in (set(ours) if mine else set(theirs))]
 
@@ -192,7 +192,6 @@ def _theirs(figures: Sequence[float] | None) -> list[Figure | None]:
 
 
 def _cells(figures: Sequence[Figure | None], best: Sequence[float | None]) -> list[Sequence[str]]:
-    """Two cells for the three figures of each data set."""
     texts = [_text(figure, top) for figure, top in zip(figures, best, strict=True)]
     cells: list[Sequence[str]] = []
     for start in range(0, len(texts), len(SHOWN_METRICS)):

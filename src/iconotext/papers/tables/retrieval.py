@@ -101,7 +101,7 @@ def resampled_figures(
 def _difference_figures(
     draws: Sequence[Mapping[str, Sequence[int]]], counts: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(resamplings, 3) figures; ``counts``: (resamplings, pairs), how often each pair was drawn."""
+    """Return (resamplings, 3) figures; ``counts``: (resamplings, pairs), number of times each pair was drawn."""
     sums, pools = np.zeros((len(counts), len(METRICS))), np.zeros((len(counts), 1))
     for draw in draws:
         ranks = Ranks(np.array(draw["above"]), np.array(draw["tied"]))
@@ -133,7 +133,7 @@ def weighted_medians(values: NDArray[np.float64], counts: NDArray[np.float64]) -
 
 
 def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
-    """Metric to difference and interval, from (seeds, 1 + resamplings, 3) differences."""
+    """Return difference and interval by metric, from (seeds, 1 + resamplings, 3) differences."""
     shares = resampled_seeds(len(by_seed), by_seed.shape[1] - 1, 0)
     drawn = np.einsum("rs,srm->rm", shares, by_seed[:, 1:])
     found = zip(METRICS, by_seed[:, 0].mean(axis=0), interval_ends(drawn), strict=True)
@@ -141,7 +141,7 @@ def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _same_queries(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
-    """Whether two models were measured on the same pairs, in the same pools."""
+    """Tell whether two models were measured on the same pairs, in the same pools."""
     queries = ([draw["queries"] for draw in each["ranks"][PLAIN]] for each in (mine, theirs))
     return mine["pairs"] == theirs["pairs"] and next(queries) == next(queries)
 
@@ -295,12 +295,12 @@ def _rate(every: Sequence[Mapping[str, Mapping[str, Any]]], relation: str) -> st
 
 
 def _ours(by_seed: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """Median rank with its deviation, and three recalls."""
+    """Return the cells of median rank with its deviation, and three recalls."""
     return [median_rank(list(by_seed.values())), *(percent(_mean(by_seed, f"r@{k}")) for k in (1, 5, 10))]
 
 
 def _theirs(figures: Sequence[float] | None) -> list[str]:
-    """Median rank, with its deviation where there is one, and three recalls."""
+    """Return the cells of median rank, with its deviation if published, and three recalls."""
     if figures is None:
         return ["–"] * 4
     median, *deviation, one, five, ten = figures
@@ -316,7 +316,7 @@ def _parts(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, Any
 
 
 def _refined(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, Any]:
-    """Seed to what a refinement came to: ``validation``, or a data set of the paper."""
+    """Return the figures of a refinement by seed: ``validation``, or a data set of the paper."""
     return {seed: each["refined"][kind] for seed, each in by_seed.items()}
 
 
@@ -403,7 +403,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
 
 
 def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
-    """What was measured of a model; None where nothing was, or of other weights."""
+    """Read the results of a model; None if there are none, or they are of other weights."""
     if not path.is_file():
         return None
     try:
@@ -433,7 +433,7 @@ def report(comparison: Comparison) -> TableReport:
 
 
 def data_set(relations: Iterable[str]) -> str | None:
-    """The paper's data set whose relations a corpus has; None if those of none or of both of them."""
+    """Return the paper's data set whose relations a corpus has; None if it has those of none or of both."""
     cite, clue = set(relations) & set(CITE), set(relations) & set(CLUE)
     return None if bool(cite) == bool(clue) else "CITE++" if cite else "Clue"
 

@@ -1,4 +1,4 @@
-"""The rows of a table, and the recipe of each: what the paper says, and what was set otherwise."""
+"""The rows of a table, and the recipe of each: the paper's settings, and the user's overrides."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def split_override(override: str) -> tuple[str | None, str]:
 
 
 def _expanded(rows: Iterable[PublishedRow], relations: Sequence[str] | None) -> Iterable[PublishedRow]:
-    """The rows, those that stand for every relation once for each."""
+    """Replace each row that stands for every relation by one row a relation."""
     for row in rows:
         if "{relation}" not in row.name:
             yield row
@@ -180,13 +180,13 @@ def _toml(value: Any) -> str:
 
 
 def _for_row(settings: Iterable[tuple[str | None, str, T]], row: str) -> dict[str, T]:
-    """Key to value of the settings that a row has; those for it alone count before those for all."""
+    """Return the settings of a row by key; settings for it alone precede settings for all."""
     fitting = [each for each in settings if each[0] is None or fnmatchcase(row, each[0])]
     return {key: value for _, key, value in sorted(fitting, key=lambda each: each[0] is not None)}
 
 
 def _fits(recipe: Recipe, key: str, value: str, table: PublishedTable) -> bool:
-    """Whether a setting that may be for all rows is one for this recipe, too. What fits no row is an error of each."""
+    """Tell whether a setting for all rows may apply to this recipe. A setting that fits no row is an error of each."""
     if key in OF_HARD_NEGATIVES:
         return recipe.objective.negatives == "hardest"
     if recipe.image.kind == "network" and key in OF_FROZEN:
@@ -200,7 +200,7 @@ def _fits(recipe: Recipe, key: str, value: str, table: PublishedTable) -> bool:
 
 
 def _check_patterns(rows: Sequence[Row], overrides: Sequence[str]) -> None:
-    """Raise where an override is for a row that there is not."""
+    """Raise ``SettingError`` if an override is for a row that does not exist."""
     for override in overrides:
         pattern = split_override(override)[0]
         if pattern is not None and not any(row.recipe and fnmatchcase(row.key, pattern) for row in rows):
@@ -222,11 +222,11 @@ NOT_COMPARED = ("name", "follows", "seed", "image.network")  # the last is told 
 
 
 def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | None, seeds: int) -> list[str]:
-    """What of a row's recipe is not as the paper says, ours first and the paper's in brackets; empty where nothing is.
+    """Return the differences of a row's recipe from the paper, ours first and the paper's in brackets; may be empty.
 
     Args:
-        sample: Recipe of a trained row: what object detection reads is named in it.
-        width: Numbers of the image features of rows that read a table of them; None where that is not known.
+        sample: Recipe of a trained row, which names the features of object detection.
+        width: Numbers of the image features of rows that read a table of them; None if unknown.
     """
     recipe = row.recipe or (sample if row.key == DETECTION else None)
     if recipe is None:
@@ -248,7 +248,7 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
 
 
 def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: str | None) -> str | None:
-    """How the documents of a corpus differ from those of the paper's data set; None where they are as many."""
+    """Describe the difference of a corpus's documents from the paper's data set; None if they are as many."""
     ours = [len(prepared.documents(split)) for split in ("train", "validation", "test")]
     paper = table.documents.get(dataset or "")
     if paper is not None and all(map(_as_stated, ours, paper)):
@@ -261,7 +261,7 @@ def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: st
 
 
 def _as_stated(count: int, stated: int) -> bool:
-    """Whether a count is the stated one, which may be rounded: 6,502 is 7,000."""
+    """Tell whether a count is the stated one, which may be rounded: 6,502 is 7,000."""
     zeros = len(str(stated)) - len(str(stated).rstrip("0"))
     return 2 * abs(count - stated) <= int(10**zeros)
 

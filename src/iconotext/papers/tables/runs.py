@@ -33,12 +33,12 @@ APPLIED = "applied"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be done.
+    """A training run with its evaluation.
 
     Attributes:
-        results: File for what is measured on the test documents.
+        results: File for the results on the test documents.
         losses: Whether the loss on the test documents is measured, too.
-        applied: Corpus file that the test documents are from; None where it is the one that is trained on.
+        applied: Corpus file of the test documents; None if it is the corpus of training.
     """
 
     recipe: Recipe
@@ -53,7 +53,7 @@ class Job:
 
 
 def work(job: Job, send: Send) -> None:
-    """Train the model, or go on, or do nothing for one that is trained; then measure it.
+    """Train the model, continue its training, or do nothing for a trained one; then measure it.
 
     Raises:
         IconotextError: See ``train``.
@@ -77,7 +77,7 @@ def work(job: Job, send: Send) -> None:
 
 
 def _applied(recipe: Recipe, corpus: Path, folder: Path) -> Prepared:
-    """Another corpus in the words that a trained model knows."""
+    """Encode another corpus with the vocabulary of a trained model."""
     from iconotext.train.prepare import lock_of, prepare
 
     prepared = prepare(recipe.model_copy(update={"init": str(folder)}), [corpus], folder / APPLIED)
@@ -92,35 +92,35 @@ Send = Callable[[Message], object]
 
 
 class Watch(Protocol):
-    """Shows to somebody how the jobs go on; ``key`` says which one."""
+    """Shows the progress of the jobs; ``key`` names the job."""
 
     def started(self, key: str) -> None:
-        """Its process begins."""
+        """Called when the job's process begins."""
 
     def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
-        """Now and then."""
+        """Called from time to time."""
 
     def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
-        """After each epoch, with its row of the log."""
+        """Called after each epoch, with its row of the log."""
 
     def ended(self, key: str, problem: str | None) -> None:
-        """It is done, or could not be."""
+        """Called when the job is done, or with the problem that ended it."""
 
 
 def default_jobs() -> int:
-    """Jobs at a time: half as many as there are cores."""
+    """Return the number of jobs at a time: half as many as there are cores."""
     return max(1, usable_cores() // 2)
 
 
 def run_jobs(
     jobs: Sequence[tuple[str, Any]], work: Callable[[Any, Send], None], *, at_once: int, logs: Path, watch: Watch
 ) -> dict[str, str]:
-    """Run all jobs; for each that failed, why. When this is interrupted, all jobs have stopped.
+    """Run all jobs, and return the reasons of those that failed. If it is interrupted, all jobs have stopped.
 
     Args:
-        jobs: Each with a key; they must pickle.
+        jobs: The jobs, each with a key; they must pickle.
         work: Does a job; a function of a module, so that other processes can import it.
-        logs: Folder for what the processes say on stderr; only of those that fail unexpectedly something stays.
+        logs: Folder for the stderr of the processes; it is deleted except for jobs that fail unexpectedly.
     """
     waiting = list(reversed(jobs))
     running: dict[Child, tuple[str, Path]] = {}

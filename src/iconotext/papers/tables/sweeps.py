@@ -225,7 +225,7 @@ def compared(found: Mapping[str, Any]) -> list[str]:
 
 
 def median_rank(by_seed: Sequence[Mapping[str, Any]]) -> str:
-    """The median rank with its deviation over the seeds, or of a single one over the draws."""
+    """Return the median rank with its deviation over the seeds, or of a single one over the draws."""
     ranks = [each["median_rank"] for each in by_seed]
     spread = float(np.std(ranks, ddof=1)) if len(ranks) > 1 else by_seed[0]["deviations"]["median_rank"]
     return _median(float(np.mean(ranks)), spread)
