@@ -71,8 +71,8 @@ class Reordering:
     Attributes:
         images: Number of images of each document.
         undefined: Ids of documents that were left out, with the reason.
-        totals: Rule to (documents, 3), each document's count for each metric: its share, the number of images in place,
-            its share.
+        totals: For each rule (documents, 3), each document's count for each metric: its share, the number of images in
+            place, its share.
     """
 
     documents: tuple[str, ...]
@@ -83,7 +83,7 @@ class Reordering:
     seed: int = 0
 
     def figures(self, totals: NDArray[np.float64]) -> dict[str, tuple[float, float, float]]:
-        """Metric to its value, 0 to 1, and its 95 % bootstrap interval over documents."""
+        """Return the value of each metric, 0 to 1, and its 95 % bootstrap interval over documents."""
         weights = np.ones_like(totals)
         weights[:, 1] = self.images
         bounds = bootstrap_intervals(totals, weights, resamplings=self.resamplings, seed=self.seed).tolist()

@@ -131,7 +131,7 @@ def _correlation(first: str, second: str, evaluations: Mapping[str, Evaluation])
 
 
 FEWEST = 5
-"""Smallest number of documents: features, constant, and some more."""
+"""Smallest number of documents: the features, a constant, and a few more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ FORMATS = ("svg", "png", "pdf")
 BLUE, ORANGE = "#255f9e", "#b4470f"
 
 LINE, LETTER = 0.7, 0.07
-"""Inches that the line of an entry of a legend takes, and each letter after it at most."""
+"""Width in inches of the line in an entry of a legend, and largest width of each letter after it."""
 
 
 def check_figure(path: Path, *, force: bool = False) -> None:
@@ -102,7 +102,7 @@ TICKS = 8
 """Approximate number of ticks below a panel."""
 
 FEW = 7
-"""Smallest number of bars for which a panel has room."""
+"""Number of bars that always fit into a panel."""
 
 
 def write_sizes(corpora: Mapping[str, CorpusStats], path: Path, *, force: bool = False) -> None:

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from iconotext.papers.analyses.settings import RefinementSettings
 
 STRENGTHS = (0.02, 0.05, 0.08, 0.1, 0.12, 0.13, 0.15, 0.2, 0.3, 0.5, 1.0)
-"""λ that are tried; the paper settled on 0.12 and 0.13."""
+"""The values of λ to try; the paper chose 0.12 and 0.13."""
 
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 2.0)
-"""T that are tried; the paper settled on 0.1. Cosines never differ by more than 2, so the last refines all queries but
-those of opposite images."""
+"""The values of T to try; the paper chose 0.1. Cosines never differ by more than 2, so the last value refines all
+queries except those of opposite images."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 BATCH = 11
-"""Documents in a batch, as both papers have it."""
+"""Documents in a batch, as in both papers."""
 
 DIMENSIONS = 20
-"""Of the content of each side of a document (Hessel 2019)."""
+"""Dimensions of the content of each side of a document (Hessel 2019)."""
 
 
 class AnalysisSettings(BaseModel):

@@ -49,13 +49,13 @@ IMAGE = re.compile(
 IDENTIFIER = re.compile(r"[A-Za-z0-9]+")
 
 MOVING = frozenset(("gif", "gifv", "mp4", "webm"))
-"""Suffixes of addresses of what moves; imgur shows a GIF as a film."""
+"""Suffixes of addresses of films and GIFs; imgur shows a GIF as a film."""
 
 CONTAINER = "post-image-container"
 DESCRIPTION = "post-image-description"
 
 PLACEHOLDER = (503, "d835884373f4d6c8f24742ceabe74946")
-"""Bytes and MD5 of the picture that imgur sends for one that was deleted."""
+"""Size in bytes and MD5 of the picture that imgur sends in place of a deleted one."""
 
 MISSING = "picture missing"
 FILM = "GIF or film"
@@ -232,10 +232,10 @@ def image_hash(path: str | None) -> dict[str, str]:
 MONTH = r"^\d{4}-(0[1-9]|1[0-2])$"
 
 HELD_OUT = 1000 / 8800
-"""Share of validation, and of test: 6.8K, 1K and 1K documents."""
+"""Share of documents for validation, and for test: 6.8K, 1K and 1K documents in the paper."""
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".img", ".JPG", ".JPEG", ".PNG", "")
-"""Of files that may be pictures; ``.img`` has what was fetched and is of no known kind."""
+"""Suffixes of files that may be pictures; a fetched file of unknown kind has the suffix ``.img``."""
 
 
 class Settings(FetchSettings, DataSetSettings):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
 
 PUBLISHED = {"CITE++": {"train": 3439, "test": 860}, "Clue": {"train": 6047, "test": 1512}}
-"""Pairs of training (of which a tenth is validation) and of test in Alikhani 2021."""
+"""Number of pairs for training (of which a tenth is validation) and for test in Alikhani 2021."""
 
 TEST = 0.2
 """Share of the pairs for test, as published."""
@@ -40,7 +40,7 @@ VALIDATION = 0.1
 HELD_OUT: tuple[Split, ...] = ("test", "validation")
 
 Keys = tuple[bytes, bytes]
-"""What a pair may have in common with others: digests of its picture and of its text."""
+"""Digests of a pair's picture and of its text, by which pairs that share one are found."""
 
 
 def sizes(pairs: int) -> dict[Split, int]:
@@ -85,10 +85,10 @@ def leaks(keys: Sequence[Keys], splits: Sequence[Split]) -> dict[str, int]:
 SEPARATORS = ("|", "\t", ",", ";")
 
 SAMPLE = 2**18
-"""Bytes from lines that are not UTF-8, by which their encoding is recognised."""
+"""Bytes of lines that are not UTF-8 from which their encoding is recognised."""
 
 MAX_LINES = 200
-"""Lines that one quoted text may go over."""
+"""Largest number of lines in a quoted text."""
 
 
 @dataclass(frozen=True, slots=True)

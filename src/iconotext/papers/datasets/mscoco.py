@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 TRAIN_2014 = "captions_train2014.json"
 
 FILES = (TRAIN_2014, "captions_train2017.json", "captions_val2014.json", "captions_val2017.json")
-"""Annotations that count, in the order in which they are read; the editions divide the same photographs differently."""
+"""Files of annotations, in the order in which they are read; the editions divide the same photographs differently."""
 
 IMAGES_2014 = 82_783
-"""Images that the published captions_train2014.json lists."""
+"""Number of images in the published captions_train2014.json."""
 
 SIZES: dict[Split, int] = {"train": 4_968, "validation": 1_655, "test": 1_655}
-"""Documents of each split, a training document in all its versions counted once."""
+"""Number of documents of each split; a training document in several versions counts once."""
 
 
 class Settings(DocumentShape, DataSetSettings):

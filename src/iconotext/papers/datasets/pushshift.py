@@ -26,22 +26,22 @@ OPENERS: Mapping[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.open, ".xz": lz
 PACKED = frozenset((".zst", *OPENERS))
 
 MONTHLY = re.compile(r"RS_(?:v2_)?(\d{4}-\d{2})(?!\d)")
-"""Names of the monthly files; those before June 2011 have ``v2`` in them."""
+"""Names of the monthly files; before June 2011 they contain ``v2``."""
 
 ONE_SUBREDDIT = re.compile(r"_submissions(?![a-z])")
-"""Files of one subreddit that others cut out of the monthly ones: ``DIY_submissions.zst``."""
+"""Names of files with one subreddit, which were extracted from the monthly ones: ``DIY_submissions.zst``."""
 
 WINDOW = 1 << 31
-"""Bytes that a packed line may refer back to: the monthly files were packed with ``zstd --long=31``."""
+"""Largest window of the decompressor in bytes: the monthly files were compressed with ``zstd --long=31``."""
 
 PIECE = 1 << 14
-"""Packed bytes of zstd that are unpacked at once; even those of a file made for it come to less than 1 GB."""
+"""Compressed bytes of zstd that are decompressed at once; even a malicious file yields less than 1 GB from them."""
 
 BLOCK = 1 << 22
-"""Unpacked bytes that are searched at once."""
+"""Decompressed bytes that are searched at once."""
 
 MAX_LINE = 1 << 26
-"""Bytes of the longest line; a submission has at most some hundred thousand."""
+"""Largest length of a line in bytes; a submission has at most a few hundred thousand."""
 
 
 def submission_files(folder: Path, first: str, last: str) -> list[Path]:

@@ -37,22 +37,22 @@ if TYPE_CHECKING:
 WEB = "https://hucvl.github.io/recipeqa/"
 
 FILES = {"training": ("train.json", "recipeqa36k_train.json"), "validation": ("val.json", "recipeqa36k_val.json")}
-"""Part of RecipeQA to the names of its file; the validation part becomes our test."""
+"""Names of the file of each part of RecipeQA; the validation part becomes our test split."""
 
 ABOUT = f"the questions of RecipeQA, from {WEB}"
 
 NAMESPACE = "recipeqa:"
-"""Before the names of images that were not looked for."""
+"""Prefix of the names of images if no folder of images was given."""
 
 REFUSED = re.compile(r'[<>:"|?*]')
-"""Characters that some file systems refuse in a name; some files have ``_`` in their place."""
+"""Characters that some file systems refuse in a name; some files have ``_`` instead."""
 
 LEAST = 2
-"""Images, and sentences, of a document."""
+"""Smallest number of images, and of sentences, of a document."""
 
 QUESTIONS = {"training": 29_600, "validation": 3_500}
 RECIPES = {"training": (8_100, 100), "validation": (983, 1)}
-"""How many there are, and to what that is rounded."""
+"""Number of recipes, and the rounded number in the paper."""
 
 
 class Settings(DataSetSettings):

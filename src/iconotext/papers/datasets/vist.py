@@ -34,10 +34,10 @@ WEB = "http://visionandlanguage.net/VIST/dataset.html"
 SPLIT_NAMES: dict[Split, str] = {"train": "train", "validation": "val", "test": "test"}
 
 PHOTOGRAPHS = 5
-"""Of a story, each with a sentence."""
+"""Number of photographs in a story, each with a sentence."""
 
 SUFFIXES = (".jpg", ".png", ".gif", ".jpeg", ".JPG", ".PNG", ".webp", ".bmp", ".tif", ".tiff")
-"""Of the file of a photograph, the likeliest first."""
+"""Suffixes of the file of a photograph, the most likely one first."""
 
 
 class StorySettings(DataSetSettings):

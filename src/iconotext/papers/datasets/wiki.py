@@ -50,13 +50,13 @@ def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:
 
 WHERE = "https://www.imageclef.org/wikidata"
 DEPTH = 4
-"""Folders between the source and what is looked for: people unpack each archive into one of its own."""
+"""Largest number of folders between the source and a part: people unpack each archive into a separate folder."""
 
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 XML = re.compile(
     rb"\s*<(?:\?xml|!DOCTYPE|/?(?:article|page|mediawiki|document|doc|text|wikipedia|add)\b)", re.IGNORECASE
 )
-"""How a file of XML begins; one that begins otherwise, even with ``<ref>``, is markup of Wikipedia."""
+"""Beginning of an XML file; a file with another beginning, even ``<ref>``, is markup of Wikipedia."""
 
 
 def part_of(source: Path, name: str, archive: str) -> Path:
@@ -195,7 +195,7 @@ def _one_line(error: Exception) -> str:
 
 
 COLLECTION = 237_434
-"""Pictures in the collection, as its makers say."""
+"""Number of pictures in the collection, as published."""
 
 
 class Settings(DataSetSettings):

@@ -23,14 +23,14 @@ HIDDEN = frozenset(
         "syntaxhighlight source code pre templatedata templatestyles script style includeonly noinclude"
     ).split()
 )
-"""Elements of which nothing is running text."""
+"""Elements that contain no running text."""
 
 BLOCKS = frozenset("p div br hr li ul ol dl dt dd blockquote center h1 h2 h3 h4 h5 h6 tr td th caption".split())
-"""Elements before and behind which a paragraph ends."""
+"""Elements that end a paragraph before and after them."""
 
 NO_TEXT = frozenset(("image", "file", "media", "category"))
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z-]+)?|simple", re.ASCII)
-"""Prefixes of a link to another language, which stands in the margin; CSI: Miami is an article."""
+"""Prefixes of a link to another language, which is shown in the margin; CSI: Miami, in contrast, is an article."""
 
 REDIRECT = re.compile(r"\s*#redirect\b", re.IGNORECASE)
 MAGIC = re.compile(r"__[A-Z]+__")
@@ -44,14 +44,14 @@ ADDRESS = re.compile(r"\[?\b(?:https?|ftp)://[^\s<>\[\]]+\]?")
 EMPTY = re.compile(r"\(\s*[,;:]*\s*\)|\[\s*\]")
 BEFORE_MARK = re.compile(r"\s+([,.;:!?)])(?=\s|$)")
 RESIDUE = re.compile(r"[|!{}]|[*#:;=-]+$")
-"""How a line begins that is a rest of a table or a template, or is a rule."""
+"""Beginning of a line that is the rest of a table or a template, or a rule."""
 
 OPENINGS = (("{{", "}}"), ("[[", "]]"))
 MAX_UNCLOSED = 50
-"""Templates or links in an article that are never closed; with each the parser goes through the rest once more."""
+"""Largest number of unclosed templates or links in an article; for each of them the parser reads the rest once more."""
 
 GONE = "\x00"
-"""Stands where something was left out, so that the line it stood on does not become an empty one."""
+"""Placeholder for removed markup, so that its line does not become an empty one."""
 
 NAMED = re.compile(
     r"""(?:\b(?:image|file)\s*:|[=|\n])\s*  # [[Image:a.jpg|...]], {{Infobox | picture = a.jpg}}, a line of a gallery

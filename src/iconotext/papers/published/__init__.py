@@ -1,4 +1,7 @@
-"""The tables of the three papers: rows, settings and published figures, a TOML file for each paper."""
+"""The tables of the three papers: rows, settings and published figures, in one TOML file for each paper.
+
+``published_tables`` reads the tables, ``published_cells`` the figures of one.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +17,24 @@ from iconotext.corpus.stats import TABLE_1
 PAPERS = ("hessel2019", "li2021", "alikhani2021")
 
 Figures = tuple[float, ...]
-"""What stands in a cell; ``PublishedTable.figures`` names them."""
+"""The figures of a cell; ``PublishedTable.figures`` names them."""
 
 Cells = Mapping[str, Mapping[str, Figures]]
-"""Name of the row to name of the column, mostly a data set, to figures; cells without figures are left out."""
+"""Figures by name of the row and name of the column, mostly a data set; cells without figures are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """How the model of a row is made.
+    """Describes the training of a row's model.
 
     Attributes:
-        name: As published; ``{relation}`` in it makes a row for each relation of the corpus.
-        key: For files and the command line.
-        recipe: Name of the recipe; None where nothing is trained.
-        settings: Keys of the recipe to other values.
-        transferred: Data set of the corpus that the model is trained on, where that is not the table's own; else "".
+        name: Name as published; ``{relation}`` in it makes a row for each relation of the corpus.
+        key: Name in files and on the command line.
+        recipe: Name of the recipe; None for a row without training.
+        settings: Values of the recipe's keys that differ in this row.
+        transferred: Data set of the training corpus if it is not the table's own; else "".
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
-        extra: Whether the paper does not have it, and it is trained only where it is named.
+        extra: Whether the paper lacks it; then it is trained only if it is named.
     """
 
     name: str
@@ -96,7 +99,7 @@ class PublishedTable:
 
 @cache
 def published_tables() -> dict[str, PublishedTable]:
-    """Name of each table of the three papers to the table."""
+    """Return the tables of the three papers by name."""
     found = {}
     for paper in PAPERS:
         content = _content(paper)
@@ -111,13 +114,13 @@ def published_cells(table: str) -> Cells:
 
 
 def published_rates() -> dict[str, float]:
-    """Relation to the share of pairs that have it, in percent (Alikhani 2021, Tables 1 and 2)."""
+    """Return the share of pairs with each relation, in percent (Alikhani 2021, Tables 1 and 2)."""
     tables = (published_cells("alikhani2021/1"), published_cells("alikhani2021/2"))
     return {relation: figures[0] for cells in tables for relation, each in cells.items() for figures in each.values()}
 
 
 def published_facts(paper: str) -> dict[str, Any]:
-    """Figures that a paper tells outside of its tables; the TOML file says what they are."""
+    """Return figures that a paper gives outside its tables; the TOML file describes them."""
     facts: dict[str, Any] = _content(paper)["facts"]
     return facts
 

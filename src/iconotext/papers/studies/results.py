@@ -127,8 +127,8 @@ def pairs_needed(effect: float) -> int:
 BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY = "better", "worse", "both good", "both bad", "no majority"
 
 OUTCOMES = (BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY)
-"""Of a pair, as seen from the first model. The paper tells of no pair without a majority; with four answers and three
-raters there are some, and counting them for any side would invent a vote."""
+"""Outcomes of a pair, for the first model. The paper does not mention pairs without a majority; with four answers and
+three raters there are some, and counting them for either side would invent a vote."""
 
 ALL = "all"
 """Name of the row over all pairs."""
@@ -137,7 +137,7 @@ COLUMNS = (
     *("pair", "model", "query", "text", "relations", "first", "second", "a", "identical"),
     *("rater", "answer", "outcome", "shown_at", "answered_at"),
 )
-"""Of the CSV file; ``a`` is the model whose image was shown as A: first or second."""
+"""Columns of the CSV file; ``a`` is the model whose image was shown as A: first or second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,11 @@ ANSWERS: Mapping[str, str] = MappingProxyType(
         "neither": "Neither of the images is a good match for this text",
     }
 )
-"""What a rater may answer, and how it is put. The paper's third answer is "The images are exactly the same", and its
-table counts it as "Both Good"; ours says both."""
+"""The possible answers of a rater, with their wording. The paper's third answer is "The images are exactly the same",
+and its table counts it as "Both Good"; ours mentions both."""
 
 RATERS = 3
-"""People who judge each pair."""
+"""Number of people who judge each pair."""
 
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""

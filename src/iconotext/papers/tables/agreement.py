@@ -78,7 +78,7 @@ COMPARED = {"DC": "dense", "TK": "top-k", "AP": "assignment"}
 """The models of the paper's comparison, and the keys of their rows."""
 
 Measured = tuple[Comparison, Mapping[str, BySeed]]
-"""A comparison, and name of the row to its scores by seed."""
+"""A comparison, and the scores by seed of its rows, by name."""
 
 
 def agreement_sections(measured: Sequence[Measured]) -> tuple[list[Section], dict[str, Any]]:

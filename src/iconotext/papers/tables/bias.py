@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 FIGURE, FIGURE_PNG = "distances.svg", "distances.png"
 
 DOCUMENTS = 2000
-"""So many documents are drawn for the distances where there are more; they have some hundred thousand distances."""
+"""Largest number of documents for the distances; a larger corpus is sampled. They have some hundred thousand
+distances."""
 
 BEFORE, AFTER = "MulLink", "Ours"
 

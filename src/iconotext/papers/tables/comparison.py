@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Notify = Callable[[str], None]
-"""Called with what is being done, for people."""
+"""A function that is called with a description of the current task."""
 
 
 @dataclass(frozen=True, slots=True)

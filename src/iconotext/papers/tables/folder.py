@@ -15,7 +15,7 @@ from iconotext.system.files import write_text
 from iconotext.system.strict_json import parse_json
 
 STATE = "reproduce.json"
-"""File that says what a folder was made from."""
+"""File with the origin of a folder."""
 
 TABLE, PAGE, CURVES, RESULTS = "table.md", "table.html", "curves.svg", "results.json"
 

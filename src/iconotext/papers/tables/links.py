@@ -36,7 +36,7 @@ K_OF = {
 }
 
 Scores = Mapping[str, Mapping[int, Results]]
-"""Name of each line to seed to scores; the seed is 0 where nothing is trained."""
+"""Scores by name of the line and seed; the seed is 0 for a row without training."""
 
 
 def check_corpus(corpus: Path, prepared: Prepared, *, links: bool = True) -> None:

@@ -17,7 +17,7 @@ SHOWN = ("auc", "p@1")
 """The metrics that are compared."""
 
 BySeed = Mapping[int, "Evaluation"]
-"""Seed to scores."""
+"""Scores by seed."""
 
 
 def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | None, dict[str, dict[str, Any]]]:
@@ -67,10 +67,9 @@ def _cell(found: Difference) -> str:
 SHOWN_METRICS = ("auc", "p@1", "p@5")
 
 WITHIN = 1.0
-"""Percentage points within which a figure counts as good as the best of its column.
-
-The paper says "within 1 % of the best-in-column performance". Its AUC columns follow this rule exactly. Its columns
-of p@1/p@5 are bold as pairs, by no rule that we could find, so we judge the two numbers apart."""
+"""Percentage points within which a figure counts as good as the best of its column. The paper says "within 1 % of the
+best-in-column performance". Its AUC columns follow this rule exactly. Its columns of p@1/p@5 are bold as pairs, by no
+rule that we could find, so we judge the two numbers separately."""
 
 
 class Figure(NamedTuple):

@@ -38,7 +38,7 @@ PLAIN = "retrieval"
 """Name of the ranks without refinement."""
 
 Scores = Mapping[str, Mapping[int, dict[str, Any]]]
-"""Name of the row to seed to what ``score_retrieval`` found."""
+"""Results of ``score_retrieval`` by name of the row and seed."""
 
 
 def ranks_for_json(draws: Sequence[Draw]) -> list[dict[str, list[int]]]:
@@ -153,7 +153,7 @@ RANKS = ["MedR", "R@1", "R@5", "R@10"]
 Differences = Mapping[str, Mapping[str, Any]]
 
 NUMBER = {"CITE++": 4, "Clue": 5}
-"""Data set to the number of its table of retrieval."""
+"""Number of the table of retrieval of each data set."""
 
 
 def retrieval_sections(

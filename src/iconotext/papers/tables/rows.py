@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RANDOM, DETECTION = "random", "object-detection"
-"""Keys of the rows that nothing is trained for."""
+"""Keys of the rows without training."""
 
 OF_REGIONS = ("image.max_regions", "image.heads", "training.max_regions")
-"""Settings of encoders that read regions. So is ``features.image`` where it names a file of regions."""
+"""Settings of encoders that read regions. ``features.image`` is one, too, if it names a file of regions."""
 
 OF_FROZEN = ("features.image", "image.batch_norm", "image.rescale", "image.hidden")
-"""Settings of what reads frozen features; a network that is trained along sees pixels."""
+"""Settings of encoders of frozen features; a network that is trained reads pixels instead."""
 
 OF_TRANSFORMERS = ("text.layers", "text.heads")
 """Settings of sentence encoders that are Transformers."""
 
 OF_HARD_NEGATIVES = ("objective.mean_epochs", "objective.remedy_epochs")
-"""Settings for hard negatives; rows that take the mean of the negatives in all epochs do without them."""
+"""Settings for hard negatives; they do not apply to rows that use the mean of the negatives in all epochs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +213,10 @@ def _is(row: Row | PublishedRow, name: str) -> bool:
 
 
 DEFAULTS = {"features.image": "the backbone that comes with the program", "text.word_vectors": "random"}
-"""What an input is called that the recipe leaves as it is."""
+"""Names of inputs that the recipe leaves at their defaults."""
 
 REGION_NAMES = "regions"
-"""What the paper says of ``features.image`` for rows that read regions."""
+"""The paper's names for ``features.image`` in rows that read regions."""
 
 NOT_COMPARED = ("name", "follows", "seed", "image.network")  # the last is told as an input
 

@@ -28,7 +28,7 @@ OFTEN = 0.2
 """Seconds between two steps that are reported."""
 
 APPLIED = "applied"
-"""Folder within the model's, where another corpus lies while it is scored."""
+"""Folder in a model's folder for another corpus, while the model is applied to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _applied(recipe: Recipe, corpus: Path, folder: Path) -> Prepared:
 
 
 Message = tuple[str, tuple[Any, ...]]
-"""``step``, ``epoch`` or ``ended`` with what ``Watch`` is told but for the key."""
+"""``step``, ``epoch`` or ``ended``, with the arguments of the method of ``Watch`` except the key."""
 
 Send = Callable[[Message], object]
 
@@ -176,7 +176,7 @@ def _do(channel: Connection, job: Any, work: Callable[[Any, Send], None], log: P
 
 
 ARRAYS = "prepared"
-"""Folder of the prepared corpus, or where rows read different features, of a folder for each."""
+"""Folder of the prepared corpus or, if rows read different features, of a folder for each."""
 
 
 class Arrays:

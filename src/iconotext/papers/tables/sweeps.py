@@ -152,10 +152,10 @@ SWEPT: Mapping[str, Callable[[Recipe], float]] = {
     "λ_cls": lambda recipe: recipe.objective.coherence,
     "words of a text": lambda recipe: 0 if recipe.words is None else recipe.words.max_tokens,
 }
-"""What is swept to where it stands in a recipe; each sweep has the first row's value of the other."""
+"""The key in a recipe of each setting that is varied; in each sweep the other setting has the first row's value."""
 
 SPLITS = {"validation": BLUE, "retrieval": ORANGE}
-"""Part of ``score_retrieval``'s figures to its colour."""
+"""Colour of each part of ``score_retrieval``'s figures."""
 
 
 def sweep_sections(
