@@ -109,7 +109,6 @@ OWN = {
     "system/strict_json.py",
     "corpus/builders/report.py",  # what was dumped in the same expression
     "papers/tables/rows.py",
-    "corpus/formats/json_stream.py",  # values from the middle of a stream; it limits their depth itself
     *("evidence/habit.py", "decide/calibration.py", "decide/combine.py"),  # tables in the package
     "papers/published/__init__.py",
     "features/cached.py",  # the cache, which checks each value's digest

@@ -34,7 +34,6 @@ def test_where_how_large_and_what(filled):
     assert found["bytes"] == filled.stat().st_size
     assert found["kinds"] == [{"backbone": "an-encoder", "kind": "text", "entries": 40, "bytes": 4_000_000}]
     assert found["limit"] == 2 * 10**9
-    assert found["damaged"] == []
 
 
 def test_no_cache_yet(tmp_path):

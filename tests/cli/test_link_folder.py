@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -475,3 +476,12 @@ def test_what_changes_the_habits_changes_all_pages(quick, docs, tmp_path, monkey
     told["counts"] = 4.0
     assert quick.again(docs, "-o", out) == first
     assert "Habit: pictures stand" in run("link", docs, "-o", out)
+
+
+def test_a_file_of_a_folder_is_read_once(quick, docs, tmp_path, monkeypatch):
+    module = importlib.import_module("iconotext.read")  # the package has a function of this name
+    opened, real = [], module.read_documents
+    monkeypatch.setattr(module, "read_documents", lambda path, *a, **k: opened.append(path.name) or real(path, *a, **k))
+    (docs / "broken.docx").write_bytes(b"no zip")
+    quick.again(docs, "-o", tmp_path / "out")
+    assert sorted(opened) == ["a.md", "b.md", "broken.docx", "c.md"]

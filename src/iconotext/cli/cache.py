@@ -42,7 +42,7 @@ def show(context: typer.Context, json: Json = False) -> None:
         usage = cache_usage()
         if json:
             values = asdict(usage)
-            say_json(values | {"path": str(usage.path), "damaged": [str(path) for path in usage.damaged]})
+            say_json(values | {"path": str(usage.path)})
         else:
             _show(usage)
 
@@ -65,8 +65,7 @@ def prune(
 ) -> None:
     """Make the cache smaller; what is removed is encoded again when it is needed.
 
-    Damaged files that were set aside are removed, too. Other programs may use the cache meanwhile; files that
-    iconotext did not write are never touched.
+    Other programs may use the cache meanwhile; files that iconotext did not write are never touched.
 
     **Examples**
 
@@ -87,17 +86,12 @@ def prune(
             say_json(
                 {
                     "removed": done.entries,
-                    "files_removed": done.files,
                     "bytes_before": done.bytes_before,
                     "bytes": done.bytes_after,
                 }
             )
         else:
-            files = f" and {done.files} damaged files" if done.files else ""
-            say(
-                f"{done.entries:,} entries{files} removed: {_size(done.bytes_before)} before, "
-                f"{_size(done.bytes_after)} now"
-            )
+            say(f"{done.entries:,} entries removed: {_size(done.bytes_before)} before, {_size(done.bytes_after)} now")
 
 
 def _show(usage: Usage) -> None:
@@ -117,8 +111,6 @@ def _show(usage: Usage) -> None:
             texts = (readable(kind.kind), readable(kind.backbone), f"{kind.entries:,}", _size(kind.bytes))
             table.add_row(*map(Text, texts))
         output_console().print(table)
-    for path in usage.damaged:
-        say(f"damaged, set aside: {path.name}")
 
 
 def _size(number: int) -> str:

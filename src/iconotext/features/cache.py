@@ -3,8 +3,8 @@
 ``FeatureCache`` is the cache; ``cache_folder`` and ``cache_limit`` are the user's settings. The cache is one SQLite
 file with a row for each content and backbone, which has all arrays that were requested together. Several processes may
 use it at once; a process that is killed while writing loses only its last transaction. The cache never stops a run: a
-damaged file is set aside, and a file that cannot be written is only read. Its size is bounded by ``cache_limit``: the
-entries used longest ago are removed first.
+damaged file is deleted and begun anew, and a file that cannot be written is only read. Its size is bounded by
+``cache_limit``: the entries used longest ago are removed first.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class FeatureCache:
                 work(self._open())
             except sqlite3.Error as error:
                 if _is_damage(error):
-                    self._set_aside(error)
+                    self._begin_anew(error)
                 elif writing:
                     self._writes = False
                     logger.warning("%s: features are no longer cached: %s", self.path, error)
@@ -269,29 +269,10 @@ class FeatureCache:
         connection = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
         try:
             prepare(connection)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
-                connection.close()
-                raise
-            connection.close()
-            connection = self._open_read_only(error)
         except sqlite3.Error:
             connection.close()
             raise
         self._connection, self._process = connection, os.getpid()
-        return connection
-
-    def _open_read_only(self, error: sqlite3.Error) -> sqlite3.Connection:
-        """Open a cache that an administrator filled for all users, or on a read-only disk."""
-        connection = sqlite3.connect(f"{self.path.absolute().as_uri()}?immutable=1", uri=True, check_same_thread=False)
-        try:
-            connection.execute("SELECT 1 FROM features LIMIT 1")
-        except sqlite3.Error:
-            connection.close()
-            raise
-        if self._writes:
-            self._writes = False
-            logger.warning("%s: features are read from the cache but not added to it: %s", self.path, error)
         return connection
 
     def _stop(self, error: Exception) -> None:
@@ -299,19 +280,18 @@ class FeatureCache:
         self._drop()
         logger.warning("%s: going on without a cache: %s", self.path, error)
 
-    def _set_aside(self, error: sqlite3.Error) -> None:
+    def _begin_anew(self, error: sqlite3.Error) -> None:
+        """Delete a damaged file, unless another process has done so and has begun a new one."""
         self._drop()
-        aside = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         if _is_sound(self.path):
-            return  # another process has set it aside and started a new one
+            return
         try:
             for suffix in OF_FILE:
-                with contextlib.suppress(FileNotFoundError):
-                    os.replace(f"{self.path}{suffix}", f"{aside}{suffix}")
+                Path(f"{self.path}{suffix}").unlink(missing_ok=True)
         except OSError as failure:
             self._stop(failure)
             return
-        logger.warning("%s: damaged (%s), set aside as %s; a new cache was begun", self.path, error, aside.name)
+        logger.warning("%s: damaged (%s), and begun anew", self.path, error)
 
     def _drop(self) -> None:
         if self._connection is not None and self._process == os.getpid():
@@ -343,9 +323,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) or 0
-    # A file with other tables belongs to another program.
-    return code & 0xFF in _DAMAGED or "no such column" in str(error) or "has no column" in str(error)
+    return (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF in _DAMAGED
 
 
 def _is_sound(path: Path) -> bool:

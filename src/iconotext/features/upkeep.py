@@ -1,12 +1,11 @@
 """Describes the contents of the feature cache (``cache_usage``), and makes it smaller (``prune_cache``).
 
-Only files and rows that iconotext wrote are counted or removed: rows of its own table, and damaged files that it set
-aside. Other processes may use the cache at the same time; they encode removed entries again.
+Only rows that iconotext wrote are counted or removed. Other processes may use the cache at the same time; they encode
+removed entries again.
 """
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
 from collections.abc import Iterator
@@ -16,8 +15,6 @@ from pathlib import Path
 
 from iconotext.errors import FeatureError
 from iconotext.features.cache import COLUMNS, OF_FILE, PATIENCE, cache_file, cache_limit, prepare, removals
-
-_ASIDE = re.compile(r"\.damaged-\d{8}-\d{6}-\d+(-wal|-shm)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +40,15 @@ class Usage:
 
     Attributes:
         path: The file.
-        bytes: Size on disk, with files that were set aside; 0 without any file.
+        bytes: Size on disk; 0 without a file.
         limit: Maximum size in bytes.
         kinds: The contents, largest first.
-        damaged: Files that were set aside.
     """
 
     path: Path
     bytes: int
     limit: int
     kinds: tuple[Kind, ...]
-    damaged: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +57,11 @@ class Pruned:
 
     Attributes:
         entries: Number of entries that were removed.
-        files: Number of damaged files that were removed.
         bytes_before: Size on disk before.
         bytes_after: Size on disk after; while another process uses the cache, its file may shrink only later.
     """
 
     entries: int
-    files: int
     bytes_before: int
     bytes_after: int
 
@@ -89,11 +82,11 @@ def cache_usage(path: Path | None = None) -> Usage:
                 "GROUP BY 1, 2 ORDER BY 4 DESC"
             )
             kinds = [Kind(*row) for row in rows]
-    return Usage(path, _bytes(path), cache_limit(), tuple(kinds), tuple(_damaged(path)))
+    return Usage(path, _bytes(path), cache_limit(), tuple(kinds))
 
 
 def prune_cache(path: Path | None = None, *, older_than: float | None = None, to_bytes: int | None = None) -> Pruned:
-    """Remove entries, beginning with those used longest ago, and damaged files that were set aside.
+    """Remove entries, beginning with those used longest ago.
 
     Args:
         path: The file, by default the user's cache.
@@ -111,10 +104,7 @@ def prune_cache(path: Path | None = None, *, older_than: float | None = None, to
             removed = sum(removals(connection, to_bytes=to_bytes, before=before))
             if removed:
                 _shrink(connection)
-    damaged = _damaged(path)
-    for file in damaged:
-        file.unlink(missing_ok=True)
-    return Pruned(removed, len(damaged), size_before, _bytes(path))
+    return Pruned(removed, size_before, _bytes(path))
 
 
 @contextmanager
@@ -142,23 +132,9 @@ def _shrink(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _damaged(path: Path) -> list[Path]:
-    if not path.parent.is_dir():
-        return []
-    return sorted(
-        file
-        for file in path.parent.iterdir()
-        if file.name.startswith(path.name)
-        and _ASIDE.fullmatch(file.name.removeprefix(path.name))
-        and file.is_file()
-        and not file.is_symlink()
-    )
-
-
 def _bytes(path: Path) -> int:
-    files = [*(Path(f"{path}{suffix}") for suffix in OF_FILE), *_damaged(path)]
     size = 0
-    for file in files:
+    for file in (Path(f"{path}{suffix}") for suffix in OF_FILE):
         with suppress(FileNotFoundError):  # SQLite deletes files when the last process closes them
             size += file.stat().st_size
     return size

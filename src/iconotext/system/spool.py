@@ -1,7 +1,8 @@
-"""Documents as callers give them, by name too, and what is walked several times, much of it outside of memory."""
+"""A sequence of items that are read once and needed several times; most of it lies in a file, not in memory."""
 
 from __future__ import annotations
 
+import os
 import pickle
 from array import array
 from collections.abc import Callable, Iterable, Sequence
@@ -20,27 +21,34 @@ class Spool(Sequence[T]):
     """Items that can be pickled, read once: the first in memory, the others in a temporary file without a name.
 
     Args:
-        items: Walked once.
-        size: About how many bytes of memory an item takes; by default none stays there.
+        items: Read once; ``append`` adds further items.
+        size: About how many bytes of memory an item takes; by default no item stays in memory.
         folder: Where the file lies; by default where the system has its temporary files.
     """
 
-    def __init__(self, items: Iterable[T], size: Callable[[T], int] | None = None, folder: Path | None = None) -> None:
+    def __init__(
+        self, items: Iterable[T] = (), size: Callable[[T], int] | None = None, folder: Path | None = None
+    ) -> None:
         self._file = TemporaryFile(prefix="iconotext-", dir=folder)  # noqa: SIM115  # closed at the end of the block
         self._held: list[T] = []
         self._places = array("q")
-        free = HELD if size is not None else 0
+        self._size = size
+        self._free = 0 if size is None else HELD
         try:
             for item in items:
-                free -= size(item) if size is not None else 1
-                if free >= 0:
-                    self._held.append(item)
-                    continue
-                self._places.append(self._file.tell())
-                pickle.dump(item, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+                self.append(item)
         except BaseException:
             self._file.close()
             raise
+
+    def append(self, item: T) -> None:
+        """Add an item at the end."""
+        self._free -= 1 if self._size is None else self._size(item)
+        if self._free >= 0:
+            self._held.append(item)
+            return
+        self._places.append(self._file.seek(0, os.SEEK_END))
+        pickle.dump(item, self._file, protocol=pickle.HIGHEST_PROTOCOL)
 
     def __enter__(self) -> Self:
         """The spool itself."""

@@ -284,5 +284,5 @@ def test_wrong_sources_are_named(tmp_path):
     with pytest.raises(CorpusError, match=r'captions_val2017\.json: has no list "images"; it should be a file'):
         built(tmp_path / "c.jsonl", root)
     file.write_bytes(b'{"images": ["\xff"]}')
-    with pytest.raises(CorpusError, match="not UTF-8"):
+    with pytest.raises(CorpusError, match="invalid bytes in UTF8"):
         built(tmp_path / "c.jsonl", root)

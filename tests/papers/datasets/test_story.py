@@ -263,7 +263,7 @@ def test_hostile_texts_and_ids(tmp_path):
     photos(tmp_path / "VIST", *FIVE)
     documents, _ = build(story_dii, tmp_path / "VIST", tmp_path / "dii.jsonl")
     assert [document.id for document in documents] == ["dii-ü-1"]
-    assert documents[0].sentences[1].text == "Ein <b> Bild 1"
+    assert documents[0].sentences[1].text == "Ein <b> Bild ? 1"
     found = {rule: (item, reason) for rule, item, reason in DROPPED[tmp_path / "dii.jsonl"]}
     assert found["story with an empty sentence"] == ("dii-b-1", "about 13, 14")
 

@@ -2,146 +2,97 @@
 
 from __future__ import annotations
 
-import json
+import codecs
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import IO, Any, BinaryIO
+
+import ijson
 
 from iconotext.errors import CorpusError
 
-PIECE = 1 << 16
-"""Characters that are read at first; doubled until an element fits."""
-
-LONGEST_TOKEN = 16
-"""Longest number or word, in characters: one that ends nearer to the end of the buffer may be incomplete."""
+MAX_DEPTH = 1000
+"""Values within each other; what is nested deeper is refused, since functions that call themselves would fail."""
 
 
 @contextmanager
-def open_json(path: Path, about: str) -> Iterator[TextIO]:
+def open_json(path: Path, about: str) -> Iterator[BinaryIO]:
     """Open a JSON file, to read it with ``lists`` in the block.
 
     Raises:
         CorpusError: The file cannot be read, is not UTF-8, or not the expected JSON.
     """
     try:
-        with path.open(encoding="utf-8-sig") as stream:
+        with path.open("rb") as stream:
+            if stream.read(3) != codecs.BOM_UTF8:
+                stream.seek(0)
             yield stream
     except OSError as error:
         raise CorpusError(f"{path}: cannot be read: {error.strerror or error}; it should be {about}") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{path}: not UTF-8 text; it should be {about}") from error
     except ValueError as error:
         raise CorpusError(
             f"{path}: cut off, or not the JSON that is expected: {error}; it should be {about}"
         ) from error
 
 
-def lists(stream: TextIO, *, others: bool = False) -> Iterator[tuple[str, Iterator[Any]]]:
+def lists(stream: IO[bytes], *, others: bool = False) -> Iterator[tuple[str, Iterator[Any]]]:
     """Keys and values of ``{"key": [value, value, ...], ...}``; read the values of a key before the next key.
 
     Args:
         others: Whether values that are no arrays are allowed; they are skipped.
 
     Raises:
-        ValueError: Not such an object; the message gives the position in characters.
+        ValueError: Not such an object.
     """
-    text = _Text(stream)
-    for _ in text.items("{", "}"):
-        key = text.value()
-        if not isinstance(key, str):
-            text.fail("a key in quotation marks is needed")
-        text.take(":")
-        if others and text.peek() != "[":
-            text.value()
+    events = _events(stream)
+    if next(events, None) != ("start_map", None):
+        raise ValueError("an object is needed")
+    for event, key in events:
+        if event != "map_key":
+            continue  # the end of the object; ijson refuses what follows it
+        event, value = next(events)
+        if event == "start_array":
+            yield key, _elements(events)
+        elif others:
+            _value(event, value, events)
         else:
-            yield key, (text.value() for _ in text.items("[", "]"))
-    if text.peek():
-        text.fail("nothing may follow the object")
+            raise ValueError(f"the value of {key!r} is no array")
 
 
-class _Text:
-    """The part of a file from the current position, as far as it was needed."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._decoder = json.JSONDecoder(parse_constant=_not_a_number)
-        self._text = ""
-        self._at = 0
-        self._before = 0  # characters before the buffer
-        self._ended = False
-
-    def items(self, first: str, last: str) -> Iterator[None]:
-        """Yield before each item between two brackets; the caller then reads the item."""
-        self.take(first)
-        while self.peek() != last:
-            yield
-            if self.peek() != last:
-                self.take(",")
-                if self.peek() == last:
-                    self.fail(f"{last!r} may not follow a comma")
-        self.take(last)
-
-    def peek(self) -> str:
-        """The next character that is not white space; empty at the end of the file."""
-        while True:
-            while self._at < len(self._text) and self._text[self._at] in " \t\r\n":
-                self._at += 1
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if not self._more(PIECE):
-                return ""
-
-    def take(self, character: str) -> None:
-        """Skip the next character, which must be this one."""
-        found = self.peek()
-        if found != character:
-            self.fail(f"{character!r} is needed" + (f", not {found!r}" if found else "; the file ends here"))
-        self._at += 1
-
-    def value(self) -> Any:
-        """Read the next value."""
-        self.peek()
-        size = PIECE
-        while True:
-            try:
-                value, end = self._decoder.raw_decode(self._text, self._at)
-            except json.JSONDecodeError as error:
-                cut_off = error.msg.startswith("Unterminated string") or len(self._text) - error.pos < LONGEST_TOKEN
-                if cut_off and self._more(size):
-                    size *= 2
-                    continue
-                self._at = error.pos
-                self.fail(error.msg)
-            except RecursionError:
-                self.fail("nested too deeply")
-            except ValueError as error:  # NaN, Infinity, an integer of thousands of digits
-                self.fail(str(error))
-            is_number = isinstance(value, int | float)
-            if is_number and len(self._text) - end < LONGEST_TOKEN and self._more(size):  # 1 may become 1.5
-                continue
-            self._at = end
-            return value
-
-    def fail(self, message: str) -> NoReturn:
-        """Raise ``ValueError`` with the current position."""
-        raise ValueError(f"{message} (after {self._before + self._at} characters)")
-
-    def _more(self, size: int) -> bool:
-        """Read more, and drop what is before the current position; False at the end of the file."""
-        if self._ended:
-            return False
-        piece = self._stream.read(size)
-        if not piece:  # the buffer has not moved, so positions in it are still valid
-            self._ended = True
-            return False
-        self._before += self._at
-        self._text, self._at = self._text[self._at :] + piece, 0
-        return True
+def _events(stream: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    depth = 0
+    try:
+        for event, value in ijson.basic_parse(stream):
+            depth += event.startswith("start_") - event.startswith("end_")
+            if depth > MAX_DEPTH:
+                raise ValueError("nested too deeply")
+            # Not ijson's ``use_float``, which refuses integers of more than 64 bits.
+            yield event, float(value) if isinstance(value, Decimal) else value
+    except ijson.JSONError as error:
+        told = error.args[0] if error.args else ""
+        text = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+        raise ValueError(" ".join(text.split())[:200]) from error
 
 
-def _not_a_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
+def _elements(events: Iterator[tuple[str, Any]]) -> Iterator[Any]:
+    for event, value in events:
+        if event == "end_array":
+            return
+        yield _value(event, value, events)
+
+
+def _value(event: str, value: Any, events: Iterator[tuple[str, Any]]) -> Any:
+    """The value that begins with an event, read to its end."""
+    builder = ijson.ObjectBuilder()
+    builder.event(event, value)
+    depth = int(event.startswith("start_"))
+    while depth:
+        event, value = next(events)
+        depth += event.startswith("start_") - event.startswith("end_")
+        builder.event(event, value)
+    return builder.value
 
 
 def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tuple[str, int, Any]]:
