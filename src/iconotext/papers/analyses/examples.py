@@ -116,7 +116,7 @@ class Example:
 
 
 def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
-    """The documents whose AUC is nearest to the mean, nearest first; ties by id.
+    """Select the documents whose AUC is nearest to the mean, nearest first; ties are broken by id.
 
     Raises:
         CorpusError: No document has a defined AUC.
@@ -130,7 +130,7 @@ def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
 
 
 def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> list[Document]:
-    """The documents of these ids, in order; ``CorpusError`` if one is missing."""
+    """Find the documents with these ids, in order; ``CorpusError`` if one is missing."""
     kept = {each.id: each for each in documents if each.id in set(wanted)}
     missing = [identifier for identifier in wanted if identifier not in kept]
     if missing:
@@ -141,7 +141,7 @@ def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> lis
 def examples_of(
     documents: Sequence[Document], scored: Iterable[Scored], source: RegionSource | None = None
 ) -> list[Example]:
-    """Documents with a model's scores, in the same order, and the concepts that it reads, if any."""
+    """Yield documents with a model's scores, in the same order, and the concepts that it reads, if any."""
     return [
         Example(document, each.scores, score_document(*each).auc, main_concepts(source, document.images))
         for document, each in zip(documents, scored, strict=True)

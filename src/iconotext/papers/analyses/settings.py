@@ -1,4 +1,4 @@
-"""Settings of the analyses. Nothing heavy is imported here: the program shows them in its help."""
+"""Settings of the analyses. This module imports no large library, since the program shows the settings in its help."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Album:
         return range(self.first, self.first + len(self.images))
 
     def name(self, number: int) -> str:
-        """Imgur's name of one of its pictures."""
+        """Return the name of one of its pictures on imgur."""
         return self.images[number - self.first][0]
 
 
@@ -122,7 +122,7 @@ def album_id(address: str) -> str | None:
 
 
 def read_album(path: Path) -> list[AlbumImage]:
-    """The pictures of a saved page in its order, each once; ``DocumentError`` where it cannot be read."""
+    """Read the pictures of a saved page in its order, each once; ``DocumentError`` if it cannot be read."""
     try:
         tree = parse_html(decode_text(path, html=True))
     except OSError as error:
@@ -189,7 +189,7 @@ def _text(part: Element) -> str:
 
 
 def saved_albums(folder: Path) -> dict[str, str]:
-    """Pages in a folder and the folders in it, by the album's name: ``Ab3dE.html``, or ``albums/Ab3dE``."""
+    """Find pages in a folder and the folders in it, by the album's name: ``Ab3dE.html``, or ``albums/Ab3dE``."""
     found: dict[str, str] = {}
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

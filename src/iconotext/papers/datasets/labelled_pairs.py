@@ -57,12 +57,12 @@ def sizes(pairs: int) -> dict[Split, int]:
 def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> list[Split]:
     """Choose a split for each pair, at random.
 
-    The published splits are random by pair, so the same picture or the same text can be in training and in test.
-    With ``group``, pairs that share one go together, and those that hang together through others; splits may then be
-    a little smaller than asked for.
+    The published splits are random by pair, so the same picture or the same text can be in training and in test. With
+    ``group``, pairs that share one get the same split, and so do pairs that are connected through others; splits may
+    then be a little smaller than requested.
 
     Raises:
-        CorpusError: So many hang together that a split would be empty.
+        CorpusError: So many pairs are connected that a split would be empty.
     """
     # Another side is another key: a picture and a text may have the same digest.
     groups = grouped(connected(enumerate(key) for key in keys) if group else range(len(keys)))
@@ -130,14 +130,15 @@ class TableRow:
 
 
 def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
-    """Find out how a table is written.
+    """Find out the layout and encoding of a table.
 
     Args:
-        needed: Columns that it must have, in small letters.
-        about: What the file is and where it comes from, for the error.
+        needed: Columns that it must have, in lower case.
+        about: Contents and origin of the file, for the error.
 
     Raises:
-        CorpusError: It cannot be read, is a folder, or is not such a table; says what was expected.
+        CorpusError: The file cannot be read, is a folder, or is not such a table; the message describes the expected
+            one.
     """
     if path.is_dir():
         raise CorpusError(f"{path}: a folder; name the file in it that is {about}")
@@ -154,7 +155,7 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
 
 
 def table_rows(table: Table) -> Iterator[TableRow]:
-    """Every row of a table; blank lines are none."""
+    """Yield every row of a table; blank lines are not rows."""
     name, number, header = table.path.name, 0, True
     while number < len(table.lines):
         line, number = table.lines[number], number + 1
@@ -337,14 +338,14 @@ class Seen:
 def labelled_documents(
     build: Build, settings: LabelledSettings, data_set: DataSet, *, fetch_interval: float | None = None
 ) -> Iterator[Values]:
-    """A document for each row of the tables that can be used.
+    """Make a document of each usable row of the tables.
 
     Args:
-        fetch_interval: Seconds between two requests to one server; None: images that are missing are not fetched.
+        fetch_interval: Seconds between two requests to one server; None: missing images are not fetched.
 
     Raises:
-        CorpusError: A file cannot be read, is no such table, or is named twice; no row can be used; or the groups are
-            too large for a split.
+        CorpusError: A file cannot be read, is not such a table, or is named twice; no row can be used; or the groups
+            are too large for a split.
         SettingError: Images are to be fetched and no folder is named.
     """
     report = build.report

@@ -96,10 +96,10 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def annotation_files(source: Path) -> list[Path]:
-    """The files of captions of a folder, in it or in ``annotations`` in it, in the order of ``FILES``.
+    """Return the files of captions of a folder, in it or in its folder ``annotations``, in the order of ``FILES``.
 
     Raises:
-        CorpusError: There are none, or it is no folder.
+        CorpusError: There are none, or it is not a folder.
     """
     if source.is_file():
         raise CorpusError(
@@ -120,10 +120,10 @@ def annotation_files(source: Path) -> list[Path]:
 
 
 def _only(build: Build, settings: Settings, files: Sequence[Path], annotations: Annotations) -> int | None:
-    """The number of the file whose images are used, None for all; and a note that says why.
+    """Return the number of the file whose images are used, None for all; and a note with the reason.
 
     Raises:
-        CorpusError: The file is asked for and not there.
+        CorpusError: The settings ask for a file that is missing.
     """
     note = build.report.note
     there = files[0].name == TRAIN_2014

@@ -45,11 +45,11 @@ MAX_LINE = 1 << 26
 
 
 def submission_files(folder: Path, first: str, last: str) -> list[Path]:
-    """Files of submissions in a folder and the folders in it, in the order of their names.
+    """Find files of submissions in a folder and the folders in it, in the order of their names.
 
     Args:
-        folder: Hidden files and folders are skipped.
-        first: The first month, ``2013-01``; files of earlier months are not for us.
+        folder: The folder; hidden files and folders in it are skipped.
+        first: The first month, ``2013-01``; files of earlier months are skipped.
 
     Raises:
         CorpusError: There is none.
@@ -76,15 +76,15 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
 
 
 def subreddit_posts(path: str, *, subreddit: str) -> dict[str, Any]:
-    """All submissions to one subreddit in a file, in its order.
+    """Read all submissions to one subreddit in a file, in its order.
 
     Args:
-        path: Of the file; a text, since it may go to another process.
-        subreddit: As Reddit writes it.
+        path: The file; a text, since it may be sent to another process.
+        subreddit: Name of the subreddit, as Reddit writes it.
 
     Returns:
-        ``posts``: id, title, score, url and created (seconds since 1970) of each, None where it has none that can be
-        used. ``broken``: number and problem of each line that should be one and is not.
+        ``posts``: id, title, score, url and created (seconds since 1970) of each, None for a missing or invalid value.
+        ``broken``: number and problem of each line that cannot be parsed.
 
     Raises:
         CorpusError: The file cannot be read to its end.

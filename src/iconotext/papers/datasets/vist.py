@@ -109,13 +109,13 @@ class Story:
     meta: dict[str, Any]
 
     def values(self, sentences: list[str], links: list[tuple[int, int]]) -> Values:
-        """The columns of its document."""
+        """Return the columns of its document."""
         columns = {"sentences": sentences, "images": self.images, "links": links}
         return {"id": self.id, "split": self.split, **columns, "meta": self.meta}
 
 
 def read_stories(build: Build, settings: StorySettings, tier: Tier) -> Sequence[Story]:
-    """The stories of one tier that can be used, on disk; what is left out, and how much there was, is reported.
+    """Return the usable stories of one tier, on disk; stories that are left out, and the totals, are reported.
 
     Raises:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
@@ -211,7 +211,7 @@ def _part(entry: object, settings: StorySettings, tier: Tier) -> Part:
 
 
 def story_documents(build: Build, settings: StorySettings, tier: Tier) -> Iterator[Values]:
-    """Each story as a document: sentence i belongs to image i."""
+    """Make each story a document: sentence i belongs to image i."""
     twice = 0
     for story in read_stories(build, settings, tier):
         twice += len(set(story.images)) < len(story.images)

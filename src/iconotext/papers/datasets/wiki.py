@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 
 
 def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:
-    """A text whose HTML entities are characters, with white space collapsed and control characters gone.
+    """Replace HTML entities by characters, collapse white space, and remove control characters.
 
     Args:
-        misread: What was lost before the table was published, and what it was; mended after the entities.
+        text: The text.
+        misread: Replacements of characters that were lost before the table was published; applied after the entities.
     """
     text = html.unescape(text)
     for wrong, right in (misread or {}).items():
@@ -60,13 +61,13 @@ XML = re.compile(
 
 
 def part_of(source: Path, name: str, archive: str) -> Path:
-    """The folder of a part of the collection: ``metadata``, ``text/en`` or ``images``, somewhere in the source.
+    """Find the folder of a part of the collection: ``metadata``, ``text/en`` or ``images``, anywhere in the source.
 
     Args:
-        archive: Where it comes from; for the error.
+        archive: Name of the archive with the part, for the error.
 
     Raises:
-        CorpusError: It is not there.
+        CorpusError: The folder is missing.
     """
     wanted = PurePosixPath(name).parts
     level = [source]
@@ -130,11 +131,11 @@ def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
 
 
 def image_place(file: str, folder: Path) -> str | None:
-    """The path from the folder of the pictures to one; None where it is not there.
+    """Return the path from the folder of the pictures to a picture; None if the picture is missing.
 
     Args:
-        file: As the metadata have it below ``images``: ``9/82531.jpg``.
-        folder: Some unpack the archives so that it has no folders in it.
+        file: The path in the metadata, below ``images``: ``9/82531.jpg``.
+        folder: The folder of the pictures; some people unpack the archives without the folders in them.
     """
     return next((place for place in (file, PurePosixPath(file).name) if (folder / place).is_file()), None)
 
@@ -153,7 +154,7 @@ def article_images(path: str, *, folder: str) -> list[str] | str:
 
 
 def article_markup(path: Path) -> tuple[str | None, str]:
-    """Title, if any, and text of an article in Wikipedia's markup; ``DocumentError`` for one that is broken."""
+    """Read title, if any, and text of an article in Wikipedia's markup; ``DocumentError`` for a damaged one."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -372,7 +373,7 @@ def _documents(
 
 
 def article_sentences(path: str, *, folder: str, most: int) -> dict[str, Any]:
-    """Title and first sentences of an article; or ``{"problem": why it cannot be read}``."""
+    """Return title and first sentences of an article; or ``problem`` with the reason why it cannot be read."""
     try:
         title, markup = article_markup(Path(folder, path))
         blocks = paragraphs(markup)

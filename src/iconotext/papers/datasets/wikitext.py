@@ -1,8 +1,9 @@
-"""MediaWiki markup → the running text of an article, paragraph by paragraph.
+"""Converts MediaWiki markup to the running text of an article, paragraph by paragraph: ``paragraphs``.
 
-The markup is taken apart by mwparserfromhell; what of it is text is decided here. Left out with all that is in them are
-templates, tables, references, galleries, formulas and the like, pictures with their captions, categories, links to
-other languages, headings, comments and magic words. What the parser leaves of markup that is never closed is removed.
+``named_images`` finds the pictures of an article. The markup is parsed by mwparserfromhell; this module decides which
+parts are text. Left out with their contents are templates, tables, references, galleries, formulas and the like,
+pictures with their captions, categories, links to other languages, headings, comments and magic words. Rests of
+unclosed markup in the parser's output are removed.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ NAMED = re.compile(
 
 
 def paragraphs(markup: str) -> list[str]:
-    """The paragraphs and list items of an article, each on one line; none of a page that redirects to another.
+    """Return the paragraphs and list items of an article, each on one line; none of a page that redirects to another.
 
     Raises:
-        ValueError: It cannot be taken apart.
+        ValueError: The markup cannot be parsed.
     """
     require("papers", "mwparserfromhell", purpose="reading the markup of Wikipedia")
     import mwparserfromhell

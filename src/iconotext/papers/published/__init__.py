@@ -48,26 +48,30 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A table as its paper has it.
+    """A table as published in its paper.
 
     Attributes:
         name: ``2``, ``li2021/3``, ...
-        figures: What the figures of a cell are.
-        datasets: Whose figures there are.
-        rows: How each row is made; empty where the table cannot be made anew.
-        kind: What is measured of a row: links of documents, or retrieval of images by texts.
-        state: What the folder of the table is made for: the table's name, or the paper's where tables share models.
-        reference: Key of the row that the others are compared with.
-        compares: Whether rows are compared with each other even when there is one seed.
-        own: What the rows differ in, so that it cannot be set for all of them.
-        mixed: Whether a setting for all rows is only for those whose encoders have it.
-        sections: What stands beside the table: ``shares``, ``bias``, ``agreement``; ``sweeps`` in its place.
-        notes: What a reader must know of the published table.
-        stated: Keys of recipes to what the paper says of all rows; ``none``: that it has no such thing.
-        by_dataset: Data set to keys, or ``row:key``, that have other values on it.
-        inputs: ``features.image``, ``regions``, ``text.word_vectors`` to what the paper has: its ``name``, parts of
-            names that are ``like`` it, the ``width`` of its vectors.
-        documents: Data set to its documents for training, validation and test, as round as they are told.
+        title: Title of the table.
+        paper: Name of the paper.
+        figures: Names of the figures in a cell.
+        columns: Names of the columns.
+        datasets: Names of the data sets with figures.
+        published: The published figures.
+        rows: The training of each row; empty if the table cannot be reproduced.
+        kind: The measurement of a row: links of documents, or retrieval of images by texts.
+        state: Name of the table in the state of its folder: the table's name, or the paper's if tables share models.
+        reference: Key of the row with which the others are compared.
+        compares: Whether rows are compared with each other even if there is one seed.
+        own: Settings in which the rows differ, so that they cannot be set for all of them.
+        mixed: Whether a setting for all rows applies only to those whose encoders have it.
+        sections: Sections beside the table: ``shares``, ``bias``, ``agreement``; or ``sweeps`` in place of the table.
+        notes: Remarks on the published table for a reader.
+        stated: The paper's statements about all rows by keys of recipes; ``none`` states that there is no such setting.
+        by_dataset: Keys, or ``row:key``, with other values on a data set, by data set.
+        inputs: The paper's ``features.image``, ``regions`` and ``text.word_vectors``: the ``name``, parts of names that
+            are ``like`` it, the ``width`` of its vectors.
+        documents: Number of documents for training, validation and test of each data set, as rounded in the paper.
     """
 
     name: str

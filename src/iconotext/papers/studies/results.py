@@ -54,7 +54,7 @@ class Preference:
 
 
 def preference(scores: Sequence[int], *, power: float = POWER, significance: float = SIGNIFICANCE) -> Preference | None:
-    """Test whether the first model is preferred; None where there are no pairs.
+    """Test whether the first model is preferred; None without pairs.
 
     Args:
         scores: For each pair 1 (the first is better), -1 (worse) or 0.
@@ -216,7 +216,7 @@ def outcome_of(answer: str, *, swapped: bool) -> str:
 
 
 def majority(outcomes: Sequence[str]) -> str:
-    """What more than half of the votes say, else ``no majority``."""
+    """Return the outcome of more than half of the votes, else ``no majority``."""
     if not outcomes:
         return NO_MAJORITY
     name, count = Counter(outcomes).most_common(1)[0]
@@ -286,7 +286,7 @@ def study_grids(found: StudyResults) -> list[Grid]:
 
 
 def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
-    """Write the raw votes as CSV, one line each, in the order of pairs and time; the number of votes.
+    """Write the raw votes as CSV, one line each, in the order of pairs and time; returns the number of votes.
 
     Raises:
         StudyError: There is no such study, or it is damaged.

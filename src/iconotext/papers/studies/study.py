@@ -84,11 +84,11 @@ class Contenders:
     """A text, and the best image of each of two models.
 
     Attributes:
-        model: Name of the model that is asked about, such as a coherence-aware one.
+        model: Name of the compared model, such as a coherence-aware one.
         query: Name of the text, unique among those of this model.
-        text: What the images are to fit.
-        first: Picture file of that model.
-        second: Picture file of the one it is compared with.
+        text: The text that the images should fit.
+        first: Picture file of this model.
+        second: Picture file of the model with which it is compared.
         relations: Coherence relations for which the pair counts, none or several.
     """
 
@@ -120,20 +120,20 @@ class About:
 def create_study(
     path: Path, contenders: Sequence[Contenders], *, second: str, raters: int = RATERS, seed: int = 0
 ) -> int:
-    """Write a study; the number of identical pairs.
+    """Write a study; returns the number of identical pairs.
 
-    Where both models found the same picture (the same bytes, whatever its name), the pair stays, marked as
-    identical: leaving it out would make the models look more different than they are.
+    If both models found the same picture (the same bytes, whatever its name), the pair stays, marked as identical:
+    leaving it out would make the models look more different than they are.
 
     Args:
-        path: The file; one that is there is never replaced, since it may hold votes.
+        path: The file; an existing file is never replaced, since it may contain votes.
         contenders: At least one.
-        second: Name of the model that all others are compared with.
-        raters: People who judge each pair; an odd number makes majorities likely.
-        seed: Of the order and the sides in which raters see the pairs.
+        second: Name of the model with which all others are compared.
+        raters: Number of people who judge each pair; an odd number makes majorities likely.
+        seed: Seed of the order and the sides in which raters see the pairs.
 
     Raises:
-        StudyError: There are no contenders, two have the same name, or a picture is not there.
+        StudyError: There are no contenders, two have the same name, or a picture is missing.
         SettingError: ``raters`` is below 1.
         OutputError: The file exists, or it cannot be written.
     """
@@ -252,7 +252,7 @@ def _is_study(path: Path) -> bool:
 
 
 def image_of(relative_path: str, study: Path) -> Path:
-    """The file of a picture that a study names."""
+    """Return the file of a picture that a study names."""
     return Path(os.path.normpath(study.absolute().parent / relative_path))
 
 
@@ -265,15 +265,15 @@ def _relative_path(image: Path, folder: Path) -> str:
 
 
 def contenders(first: Search, second: Search, chosen: Mapping[int, tuple[str, ...]]) -> list[Contenders]:
-    """The best images of two models among all of a corpus.
+    """Yield the best images of two models among all of a corpus.
 
     Args:
-        first: The model that is asked about.
-        second: The one it is compared with, on the same pairs.
-        chosen: Number of each text to the relations for which it counts.
+        first: The compared model.
+        second: The model with which it is compared, on the same pairs.
+        chosen: For each number of a text the relations for which it counts.
 
     Raises:
-        CorpusError: A picture is no file; a page could not show it.
+        CorpusError: A picture is not a file, so that a page could not show it.
     """
     pairs = first.pairs
     queries, images = np.array(list(chosen), np.intp), np.arange(len(pairs.pictures))
@@ -434,11 +434,11 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
 
 
 def undo(study: Path, rater: str, *, now: float | None = None) -> bool:
-    """Take back the last vote of a rater, whose next pair is then this one again; False where there is none.
+    """Take back the last vote of a rater, whose next pair is then this one again; False without a vote.
 
     Raises:
         StudyError: There is no such study, it is damaged, or all its votes are in: the result may have been seen.
-        SettingError: The name is none.
+        SettingError: The name is not valid.
     """
     rater = rater_name(rater)
     with transaction(study, writing=True) as connection:

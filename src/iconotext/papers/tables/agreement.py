@@ -82,11 +82,7 @@ Measured = tuple[Comparison, Mapping[str, BySeed]]
 
 
 def agreement_sections(measured: Sequence[Measured]) -> tuple[list[Section], dict[str, Any]]:
-    """Rank correlations of the models' AUC, and what explains that of AP, for each corpus beside the published figures.
-
-    Returns:
-        What is shown, and what ``results.json`` says under ``correlation`` and ``difficulty``.
-    """
+    """Compute rank correlations of the models' AUC, and explain that of AP, for each corpus beside the paper's."""
     correlation, rho = _correlation(measured)
     difficulty, explained = _difficulty(measured)
     return [each for each in (correlation, difficulty) if each], {"correlation": rho, "difficulty": explained}

@@ -24,12 +24,12 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
     """Compare every row with one of them.
 
     Args:
-        rows: Name of the row to its scores by seed.
-        reference: Name of the row that the others are compared with; where it is not there, it is the first.
+        rows: Scores of the rows, by name.
+        reference: Name of the row with which the others are compared; if it is missing, the first.
 
     Returns:
-        The table, None without anything to compare; and for each name what ``results.json`` says of it: ``spread``,
-        ``difference``.
+        The table, None without rows to compare; and the entries ``spread`` and ``difference`` of each name in
+        ``results.json``.
     """
     facts: dict[str, dict[str, Any]] = {}
     reference = reference if reference in rows else next(iter(rows), reference)
@@ -86,11 +86,12 @@ def results_grid(
     title: str = "",
     notes: Sequence[str] = (),
 ) -> Grid:
-    """Set our figures beside published ones; what is within 1 point of the best of its column is bold.
+    """Set our figures beside published ones; figures within 1 point of the best of their column are bold.
 
     Args:
-        rows: Name of the row, as the published table has it, to name of our data set to scores.
-        published: As ``iconotext.papers.published.published_cells`` gives them; rows that only it has are kept, too.
+        rows: Scores by name of the row, as in the published table, and name of our data set.
+        published: The result of ``iconotext.papers.published.published_cells``; rows that only it has are included,
+            too.
 
     Returns:
         Our data sets that the paper lacks, then the published ones, each with ours of that name before it; rows in the
@@ -126,13 +127,7 @@ def losses_grid(
     title: str,
     notes: Sequence[str],
 ) -> Grid:
-    """The table of the supplement's §2: AUC, and the negative loss on the test documents, ours beside published ones.
-
-    Args:
-        rows: Name of the row to name of our data set to scores.
-        losses: Likewise the mean loss; two rows of one data set are compared with each other.
-        published: AUC, not a number where it is not known, and negative loss.
-    """
+    """Make the table of the supplement's §2: AUC, and the negative loss on test documents, beside published figures."""
     ours = dict.fromkeys(name for each in rows.values() for name in each)
     theirs = dict.fromkeys(name for each in published.values() for name in each)
     groups, lines = _groups(ours, theirs), []
@@ -173,7 +168,7 @@ def _heads(groups: Sequence[tuple[str, bool]]) -> list[str]:
 
 
 def is_bold(value: float, best: float | None) -> bool:
-    """Whether a figure, in percent, is within 1 point of the best of its column, both as printed (one decimal)."""
+    """Tell whether a figure, in percent, is within 1 point of the best of its column, both as printed (one decimal)."""
     return best is not None and round(best, 1) - round(value, 1) <= WITHIN + 1e-9
 
 

@@ -1,4 +1,7 @@
-"""Tables of Alikhani 2021: how well each row's model finds images by texts, refined or not, and tells relations."""
+"""Tables of Alikhani 2021: how well models find images by texts, refined or not, and predict relations.
+
+``score_retrieval`` measures a model, ``report`` makes the tables.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ Scores = Mapping[str, Mapping[int, dict[str, Any]]]
 
 
 def ranks_for_json(draws: Sequence[Draw]) -> list[dict[str, list[int]]]:
-    """The ranks of every query in every pool, as a file of results keeps them."""
+    """Return the ranks of every query in every pool, in the form of a file of results."""
     return [
         {"queries": draw.queries.tolist(), "above": draw.ranks.above.tolist(), "tied": draw.ranks.tied.tolist()}
         for draw in draws
@@ -184,7 +187,7 @@ def retrieval_sections(
 
 
 def draw_refinement(scores: Scores, path: Path) -> None:
-    """Fig. 5: the median rank of every model, and where it tells relations, with refinement."""
+    """Draw Fig. 5: the median rank of every model, and of models that predict relations also with refinement."""
     names = list(scores)
     plain = [_mean(_parts(scores[name], "retrieval"), "median_rank") for name in names]
     aware = [place for place, name in enumerate(names) if _is_refined(scores[name])]
@@ -321,7 +324,11 @@ def _refined(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, A
 
 
 def check_corpus(corpus: Path, prepared: Prepared) -> None:
-    """Raise ``CorpusError`` for a corpus without splits or labels, or of documents that are no pairs."""
+    """Check that a corpus has splits and labels, and that its documents are pairs.
+
+    Raises:
+        CorpusError: It does not.
+    """
     if prepared.meta["drawn"] is not None or not len(prepared.documents("test")):
         raise CorpusError(
             f"{corpus}: these tables need a corpus with splits, test documents among them; "
@@ -337,13 +344,13 @@ def check_corpus(corpus: Path, prepared: Prepared) -> None:
 def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     """Measure a model on the test pairs of a corpus.
 
-    Similarities are refined with the λ and T that are best on the validation pairs, which go into the model's folder
-    with the plot of Fig. 3, and with those that the paper settled on for each of its data sets.
+    Similarities are refined with the λ and T that are best on the validation pairs, which are written into the model's
+    folder with the plot of Fig. 3, and with those that the paper chose for each of its data sets.
 
     Args:
         prepared: The corpus it was trained on; validation and test documents have one sentence and one image each.
         path: JSON file for ``retrieval``, ``validation``, ``relations`` (Table 7), ``ranks`` (of every query in every
-            pool), and for a model that tells relations ``refined`` and ``precision`` (Table 8).
+            pool), and for a model that predicts relations ``refined`` and ``precision`` (Table 8).
     """
     import torch
 
@@ -414,7 +421,7 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
 
 
 def report(comparison: Comparison) -> TableReport:
-    """Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models; or Figure 8."""
+    """Make Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models; or Figure 8."""
     scores = _read(comparison)
     dataset = comparison.dataset
     rows = {
@@ -439,7 +446,7 @@ def data_set(relations: Iterable[str]) -> str | None:
 
 
 def named_relations(corpus: Path) -> set[str]:
-    """The relations that the pairs of a corpus have answers to; ``CorpusError`` where it breaks its format."""
+    """Return the relations for which the pairs of a corpus have answers; ``CorpusError`` if it breaks its format."""
     from iconotext.corpus.store import read_corpus
 
     return {name for document in read_corpus(corpus) for name in document.meta.get("relations") or ()}

@@ -44,15 +44,15 @@ class Row:
     """A row of a table.
 
     Attributes:
-        name: As published.
-        key: For files and the command line.
-        recipe: None where nothing is trained.
-        share: Of the labelled training documents that are used, 0 to 1; None where that is not what is compared.
-        transferred: Data set of the corpus that the model is trained on, where that is not the table's own; else "".
+        name: Name as published.
+        key: Name in files and on the command line.
+        recipe: The recipe; None for a row without training.
+        share: Share of the labelled training documents that are used, 0 to 1; None if rows do not differ in it.
+        transferred: Data set of the training corpus if it is not the table's own; else "".
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
-        plain: The recipe without what the user set otherwise.
-        settings: What table and paper set of it.
-        extra: Whether the paper does not have it, and it is trained only where it is named.
+        plain: The recipe without the user's overrides.
+        settings: The settings of table and paper in it.
+        extra: Whether the paper lacks it; then it is trained only if it is named.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Row:
 
 
 def find_table(name: str) -> PublishedTable:
-    """A table that can be made anew, by its name, with its paper or without; ``SettingError`` where there is none."""
+    """Find a table that can be reproduced, by its name with or without its paper; ``SettingError`` without one."""
     known = {table.name: table for table in published_tables().values() if table.rows}
     short = name.removeprefix("hessel2019/")
     if short not in known or (short != name and "/" in short):
@@ -82,18 +82,18 @@ def table_rows(
     dataset: str | None = None,
     extra: Sequence[str] = (),
 ) -> tuple[Row, ...]:
-    """All rows that lie in the folder of a table, in the published order: its own, and those that share its models.
+    """Return all rows in the folder of a table, in the published order: its own, and those that share its models.
 
     Args:
         overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those whose key is, or matches,
             ``row``.
-        relations: That the corpus has labels of; None where that is not known yet, and then rows that stand for a
-            relation are left out.
-        dataset: Data set of the paper whose own settings count; None for none.
-        extra: Names of rows that the paper does not have and that are there nevertheless; others are left out.
+        relations: Relations that the corpus has labels of; None if they are not known yet, and then rows that stand for
+            a relation are left out.
+        dataset: Data set of the paper whose own settings apply; None for none.
+        extra: Names of rows that the paper lacks and that are included nevertheless; others are left out.
 
     Raises:
-        SettingError: An override is wrong, contradicts a recipe, or is for what the rows of the table differ in.
+        SettingError: An override is wrong, contradicts a recipe, or is for a setting in which the rows differ.
     """
     for override in overrides:
         pattern, key = split_override(override)
@@ -112,13 +112,13 @@ def is_by_relation(table: PublishedTable) -> bool:
 
 
 def chosen_rows(rows: Sequence[Row], only: Sequence[str], known: Sequence[PublishedRow] = ()) -> tuple[Row, ...]:
-    """The rows of the table itself that are named, by key or as published; all that the paper has where none is.
+    """Return the rows of the table itself that are named, by key or as published; without names all that the paper has.
 
     Args:
-        known: As published; an error names those of them, too, that are there only where they are named.
+        known: Published names; an error lists also those of rows that are trained only if they are named.
 
     Raises:
-        SettingError: A name is no row of the table.
+        SettingError: A name is not a row of the table.
     """
     rows = [row for row in rows if row.needed]
     for name in only:
@@ -131,7 +131,7 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str], known: Sequence[Publis
 
 
 def split_override(override: str) -> tuple[str | None, str]:
-    """The row that an override is for, None for all, and its key; ``SettingError`` where it has no value."""
+    """Return the row that an override is for, None for all, and its key; ``SettingError`` if it has no value."""
     before, equals, _ = override.partition("=")
     if not equals:
         raise SettingError(f"{override}: give key=value, such as training.epochs=5")
@@ -218,7 +218,7 @@ DEFAULTS = {"features.image": "the backbone that comes with the program", "text.
 REGION_NAMES = "regions"
 """The paper's names for ``features.image`` in rows that read regions."""
 
-NOT_COMPARED = ("name", "follows", "seed", "image.network")  # the last is told as an input
+NOT_COMPARED = ("name", "follows", "seed", "image.network")  # the last is reported as an input
 
 
 def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | None, seeds: int) -> list[str]:
@@ -267,7 +267,7 @@ def _as_stated(count: int, stated: int) -> bool:
 
 
 def line(name: str, found: Sequence[str]) -> str:
-    """The fidelity line of a row, or of several."""
+    """Write the fidelity line of a row, or of several."""
     if not found:
         return f"{name}: as the paper says, as far as it says it."
     return f"{name}: differs from the paper (its own in brackets): {'; '.join(found)}."

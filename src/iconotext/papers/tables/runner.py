@@ -76,28 +76,29 @@ def reproduce(
     report: Report | None = None,
     notify: Notify = lambda message: None,
 ) -> Reproduction:
-    """Train and measure the rows of a table; what is there already is not done again, what was interrupted goes on.
+    """Train and measure the rows of a table; finished runs are not repeated, interrupted ones are continued.
 
-    Tables that share their models (those of Alikhani 2021) may share a folder: another table then trains only what it
-    needs besides, and the report has all that is there.
+    Tables that share their models (those of Alikhani 2021) may share a folder: another table then trains only the
+    models that are missing, and the report shows all of them.
 
     Args:
         table: 2, 3, S1, S2, S3 or S4 of Hessel 2019; li2021/2 to li2021/5, li2021/bias; alikhani2021/4, 5, 7, 8, fig5,
             fig8.
-        corpus: With gold links in its test split; for Alikhani 2021 text-image pairs with relations and splits.
-        folder: For models, results and tables; made if need be. None for ``reproduced/TABLE``.
+        corpus: A corpus with gold links in its test split; for Alikhani 2021 text-image pairs with relations and
+            splits.
+        folder: Folder for models, results and tables; created if necessary. None for ``reproduced/TABLE``.
         overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those of some.
-        only: Rows, by key or published name; others are shown as far as they are there. Empty for all that the paper
+        only: Rows, by key or published name; others are shown if they were trained before. Empty for all that the paper
             has.
         dataset: The data set of the paper whose published figures stand beside ours; None for all of the table, or for
             the one that has the corpus's relations.
-        seeds: How often each row is trained: with the seed of its recipe, the next one, and so on.
+        seeds: Number of trainings of each row: with the seed of its recipe, the next one, and so on.
         source: For li2021/4: the corpus with gold links that the transferred model is trained on.
         jobs: Models that are trained at a time; None for half as many as there are cores.
 
     Raises:
         SettingError: Table, row, data set or a setting does not exist, or the folder was made with others.
-        CorpusError: A corpus breaks its format, or has not what the table needs.
+        CorpusError: A corpus breaks its format, or lacks data that the table needs.
         FeatureError: A backbone is missing.
     """
     published = find_table(table)

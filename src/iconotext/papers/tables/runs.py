@@ -183,7 +183,7 @@ class Arrays:
     """The prepared corpora of a table: rows share one if they read the same features of the same corpus.
 
     Attributes:
-        keys: Of all that the paper's rows read, in their order; what the folder of the table was made from.
+        keys: Keys of all corpora that the paper's rows read, in their order; part of the state of the table's folder.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class Arrays:
         return ARRAYS if len(self.keys) == 1 else f"{ARRAYS}/{key[:12]}"
 
     def plain(self, run: Run) -> Prepared:
-        """The corpus for rows that are not trained: without features, unless it was prepared for the run before."""
+        """Return the corpus for rows without training: without features, unless it was prepared for the run before."""
         if self._folders[run.row.key].is_dir():
             return self.of(run)
         table = run.recipe.features.image.endswith(".npy")
@@ -220,9 +220,9 @@ class Arrays:
         return prepare(recipe, [self._corpora(run.row)], self._folder / f"{ARRAYS}-plain", report=self._report)
 
     def of(self, run: Run) -> Prepared:
-        """The corpus as a run reads it, encoded if that was not done before.
+        """Return the corpus in the form that a run reads, encoded if necessary.
 
-        Where the corpus leaves it to the seed which documents validate, runs of other seeds have arrays of their own.
+        If the seed decides which documents of the corpus are for validation, runs of other seeds have separate arrays.
 
         Raises:
             CorpusError, FeatureError: See ``prepare``.
