@@ -183,7 +183,7 @@ def _without_place(image: Image) -> Image:
 
 
 def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """Return (V, V) scores of every place with every image, for each rule."""
+    """Yield (V, V) scores of every place with every image, for each rule."""
     document, texts = lost.document, [" ".join(texts_of(image).values()) for image in lost.document.images]
     yield "random", np.zeros((len(texts), len(texts)))
     words = [stems(sentence.text) for sentence in document.sentences]

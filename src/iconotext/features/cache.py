@@ -101,7 +101,7 @@ def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]
 
 
 def unpacked(layout: str, several: Sequence[bytes]) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Return the arrays of several byte strings of equal layout and length; read-only."""
+    """Yield the arrays of several byte strings of equal layout and length; read-only."""
     together = np.frombuffer(b"".join(several), np.uint8).reshape(len(several), -1)
     columns = []
     for dtype, shape, count, offset in _places(layout):

@@ -178,7 +178,7 @@ def _check(documents: Sequence[ImageVectors]) -> None:
 def _of_batch(
     documents: Sequence[ImageVectors],
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[int]]:
-    """Yield for each document its distances to other documents, to its own images, and its number of gold pairs."""
+    """Return for each document its distances to other documents, to its own images, and its number of gold pairs."""
     from scipy.spatial.distance import cdist
 
     counts = [len(each.names) for each in documents]

@@ -141,7 +141,7 @@ def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> lis
 def examples_of(
     documents: Sequence[Document], scored: Iterable[Scored], source: RegionSource | None = None
 ) -> list[Example]:
-    """Yield documents with a model's scores, in the same order, and the concepts that it reads, if any."""
+    """Combine documents with a model's scores, in the same order, and the concepts that it reads, if any."""
     return [
         Example(document, each.scores, score_document(*each).auc, main_concepts(source, document.images))
         for document, each in zip(documents, scored, strict=True)

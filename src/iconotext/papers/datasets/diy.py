@@ -149,7 +149,7 @@ def _image(element: Element) -> AlbumImage | None:
 
 
 def _addresses(element: Element) -> Iterator[str]:
-    """Return the possible addresses of the picture, the most likely one first."""
+    """Yield the possible addresses of the picture, the most likely one first."""
     for part in element.iter("meta", "img", "a", "source"):
         if part.tag == "a" and _inside_description(part, element):
             continue  # a link that the author put into the caption

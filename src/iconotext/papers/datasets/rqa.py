@@ -144,7 +144,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _recipes(build: Build, part: str, path: Path) -> Iterator[Recipe]:
-    """Return the recipes of a part of RecipeQA, each from its richest context, in the order of these contexts."""
+    """Yield the recipes of a part of RecipeQA, each from its richest context, in the order of these contexts."""
     best: dict[str, tuple[tuple[int, int, int], int]] = {}
     first: dict[str, int] = {}  # what the first context of a recipe holds
     differing: set[str] = set()

@@ -220,7 +220,7 @@ def story_documents(build: Build, settings: StorySettings, tier: Tier) -> Iterat
 
 
 def _spellings(photo: str) -> Iterator[str]:
-    """Return the possible names of a photograph's file."""
+    """Yield the possible names of a photograph's file."""
     return (f"{photo}{suffix}" for suffix in SUFFIXES)
 
 

@@ -265,7 +265,7 @@ def _relative_path(image: Path, folder: Path) -> str:
 
 
 def contenders(first: Search, second: Search, chosen: Mapping[int, tuple[str, ...]]) -> list[Contenders]:
-    """Yield the best images of two models among all of a corpus.
+    """Select the best images of two models among all of a corpus.
 
     Args:
         first: The compared model.
