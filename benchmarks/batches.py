@@ -96,7 +96,7 @@ import sys, time
 from itertools import islice
 from pathlib import Path
 from iconotext.corpus.store import read_corpus
-from iconotext.pipeline import Linker, LinkSettings
+from iconotext.linker import Linker, LinkSettings
 documents = list(islice(read_corpus(Path(sys.argv[1])), int(sys.argv[2])))
 linker = Linker.load(settings=LinkSettings(relations="none"))
 list(linker.link_all(documents))

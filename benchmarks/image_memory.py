@@ -21,7 +21,7 @@ import resource, sys, time
 from pathlib import Path
 from iconotext.errors import ImageError
 from iconotext.images import decode
-from iconotext.worker import close_worker
+from iconotext.system.worker import close_worker
 start = time.perf_counter()
 try:
     what = "{} × {}".format(*decode(Path(sys.argv[1]), at_least=256).size)

@@ -120,7 +120,7 @@ def ended(pid):
 
 BUSY = """
 import os, threading, time
-from iconotext.worker import run_isolated
+from iconotext.system.worker import run_isolated
 print(run_isolated(os.getpid, 2**30, 600), flush=True)
 run_isolated(time.sleep, 2**30, 3600, 3600)
 """
@@ -141,7 +141,7 @@ def test_it_ends_with_its_parent_even_amid_work(number, status):
 
 LEFT = """
 import threading, time
-from iconotext import worker
+from iconotext.system import worker
 threading.Thread(target=worker.run_isolated, args=(time.sleep, 2**30, 3600, 3600), daemon=True).start()
 while worker._worker is None or not worker._worker.ready:
     time.sleep(0.01)

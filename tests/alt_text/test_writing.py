@@ -92,7 +92,7 @@ def test_what_a_link_leads_out_to_is_not_even_read(tmp_path):
 KILLED = """
 import os, random, signal, sys, time
 from pathlib import Path
-from iconotext.alt_text.insertion import Inserted
+from iconotext.alt_text.writing import Inserted
 from iconotext.alt_text.writing import Change, write_change
 path, states = Path(sys.argv[1]), [Path(name).read_bytes() for name in sys.argv[1:]]
 drawn = random.Random(0)

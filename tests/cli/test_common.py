@@ -90,7 +90,7 @@ BUSY = """
 import hashlib, os, sys, time
 from concurrent.futures import ThreadPoolExecutor
 from iconotext.cli import common
-from iconotext.worker import run_isolated
+from iconotext.system.worker import run_isolated
 
 def work():
     hashlib.pbkdf2_hmac("sha256", b"a", b"a", 2**31 - 1)  # native code, for an hour

@@ -26,7 +26,7 @@ import resource, sys
 from pathlib import Path
 import numpy, PIL.Image
 from iconotext.images import decode
-from iconotext.worker import close_worker
+from iconotext.system.worker import close_worker
 def highest():  # of this program: what getrusage says includes that of whoever started it
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 before = highest()

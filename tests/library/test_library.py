@@ -256,7 +256,7 @@ def test_what_cannot_be_read_for_a_moment_keeps_its_pictures(photos, lib, articl
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr("iconotext.library.files.digest_of", asleep)
+        patch.setattr("iconotext.library.changes.digest_of", asleep)
         report = update(lib, link=fail, asked={"k": 1}, relations=Relations())
     assert [Path(where).name for where, _ in report.left_out] == ["red.png"]
     assert [Path(where).name for where, _ in report.failures] == ["article.md"]
@@ -265,7 +265,7 @@ def test_what_cannot_be_read_for_a_moment_keeps_its_pictures(photos, lib, articl
     assert (report.documents, report.unchanged, report.left_out, report.failures) == (1, 2, [], [])
     assert content(lib) == before
     with monkeypatch.context() as patch:
-        patch.setattr("iconotext.library.files.digest_of", asleep)
+        patch.setattr("iconotext.library.changes.digest_of", asleep)
         report = update(lib, paint(photos.parent / "new.png", "white"))
     assert (report.added, len(report.left_out)) == (0, 1)
     assert update(lib).added == 1

@@ -19,7 +19,7 @@ WRITER = """
 import resource, sys
 from pathlib import Path
 from iconotext.cli.common import known_errors
-from iconotext.library import add
+from iconotext.library import update as add
 from tests.library.library_fakes import update
 
 add.BATCH, add.TIDY_AFTER = 20, 2

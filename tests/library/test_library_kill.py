@@ -28,7 +28,7 @@ BATCH = 4
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from iconotext.library import add as library_add
+from iconotext.library import update as library_add
 from iconotext.library import shards
 from iconotext.library.store import Library
 from iconotext.library.ledger import Ledger

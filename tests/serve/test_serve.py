@@ -271,7 +271,9 @@ def test_a_client_that_never_asks_is_sent_away(server):
 
 
 def test_clients_that_are_slow_or_never_ask_keep_nobody_waiting(tmp_path, article):
-    never = "from iconotext.serve import protocol; protocol.HEAD_SECONDS = 1e6"  # seconds until they are sent away
+    never = (
+        "from iconotext.serve import guard as protocol; protocol.HEAD_SECONDS = 1e6"  # seconds until they are sent away
+    )
     with Running(tmp_path / "data", before=never) as server:
         ask_beside_idle_clients(server, article)
 

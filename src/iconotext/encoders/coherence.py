@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import nn
 
 from iconotext.errors import ShapeError
 from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from iconotext.types import FloatMatrix
 
 

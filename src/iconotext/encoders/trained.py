@@ -121,7 +121,7 @@ def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache
     Raises:
         FeatureError: The regions have features of another length, or other concepts, than in training.
     """
-    from iconotext.encoders.image_source import looking_at_regions
+    from iconotext.encoders.region_backbone import looking_at_regions
     from iconotext.features import load_regions
     from iconotext.features.model_folder import folder_name
     from iconotext.features.region_files import is_region_file

@@ -9,7 +9,7 @@ import asyncio
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -21,7 +21,7 @@ from iconotext.alt_text.rules import Finding
 from iconotext.alt_text.settings import AltTextSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError
-from iconotext.excerpts import Chunk, Context
+from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
 from iconotext.extras import require
 from iconotext.read import ReadSettings
 from iconotext.recipe.toml import AnySettings, make_settings
@@ -34,13 +34,6 @@ from iconotext.serve.pool import BusyError
 from iconotext.serve.schemas import Described
 from iconotext.serve.store import new_id
 from iconotext.system.processes import GoneError, LateError
-
-if TYPE_CHECKING:
-    LinkIn = BaseModel
-    ContextIn = BaseModel
-    ChunksIn = BaseModel
-    AltTextIn = BaseModel
-
 
 LEFT = 499
 """Status for a client that has left, as in other servers."""
@@ -77,6 +70,21 @@ def _query(name: str, offered: dict[type[BaseModel], Sequence[str]], **more: Any
             kept = Annotated[field.annotation, BeforeValidator(_parts)] if several else field.annotation
             fields[each] = kept, field
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields, **more)
+
+
+if TYPE_CHECKING:
+    LinkIn = BaseModel
+    ContextIn = BaseModel
+    ChunksIn = BaseModel
+    AltTextIn = BaseModel
+else:
+    relations = Literal["default", "none"], LinkSettings.model_fields["relations"]
+    _some = {ReadSettings: READING, LinkSettings: CONTEXTS}
+    LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=relations)
+    ContextIn = _query("ContextIn", _some, relations=relations, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
+    ChunksIn = _query("ChunksIn", _some, relations=relations, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
+    draft = bool, Field(True, description="Make drafts, too: the documents are linked for that.")
+    AltTextIn = _query("AltTextIn", {AltTextSettings: CHECKING, LinkSettings: CONTEXTS}, draft=draft)
 
 
 router = APIRouter(prefix="/v1", tags=["programs"])
