@@ -15,7 +15,7 @@ from tests.fuzz.expressions import attacks, expressions
 from tests.fuzz.steps import Steps, grows_faster_than_linear
 
 SOURCE = Path(iconotext.__file__).parent
-FOLDERS = ("read", "links", "report")
+FOLDERS = ("read", "evidence", "decide", "report")
 """What meets documents of strangers."""
 EXCEPTIONS = {
     "evidence/reference.py": ("_ELSEWHERE_BEFORE", "is looked for in 100 characters"),

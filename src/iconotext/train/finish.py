@@ -1,21 +1,19 @@
 """Ends a training run: ``write_model`` writes the best model, its metrics and its card.
 
-``write_log`` writes the log of the epochs, ``save_best`` the best model so far.
+``save_best`` writes only the best model so far.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from iconotext.encoders.folder import CARD, METRICS, save_model
 from iconotext.report.as_markdown import inline_text
 from iconotext.system.files import write_text
 from iconotext.train.checkpoint import CHECKPOINT
+from iconotext.train.log import write_log
 from iconotext.train.prepared import Prepared, learned_relations, span_counts
 from iconotext.train.summary import collapse_of, concept_shares, describe_shares, notes
 from iconotext.train.validate import evaluate_split, pair_figures, split_pairs, validate
@@ -23,43 +21,6 @@ from iconotext.train.validate import evaluate_split, pair_figures, split_pairs, 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
     from iconotext.train.loop import Training
-
-LOG = "log.csv"
-COLUMNS = (
-    "epoch",
-    "step",
-    "learning_rate",
-    "train_loss",
-    "validation_loss",
-    "no_information",
-    "validation_auc",
-    "validation_median_rank",
-    "positive",
-    "still",
-    "likely_gold",
-    "unlikely_gold",
-    "gold",
-    "seconds",
-)
-
-Row = dict[str, float | None]
-
-
-def write_log(folder: Path, history: Sequence[Row]) -> None:
-    """Write the log of all epochs so far.
-
-    ``validation_auc`` is empty if no gold links are known, ``validation_median_rank`` if it does not choose the model.
-    ``no_information`` is the validation loss of a model to which everything is equally similar, empty if no documents
-    are compared; ``positive`` the share of the validation documents' cosines above 0; ``still`` the share of steps
-    without a gradient. The ``gold`` columns are those of ``iconotext.train.validate``, empty if no gold links are
-    known.
-    """
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in history:
-        writer.writerow(["" if row[column] is None else f"{row[column]:.10g}" for column in COLUMNS])
-    write_text(folder / LOG, table.getvalue(), force=True)
 
 
 CARD_METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}

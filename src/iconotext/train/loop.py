@@ -26,7 +26,8 @@ from iconotext.recipe import Recipe, dump_recipe
 from iconotext.system.files import reporting_full_disk
 from iconotext.train.batches import Windows
 from iconotext.train.checkpoint import Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
-from iconotext.train.finish import Row, save_best, write_log, write_model
+from iconotext.train.finish import save_best, write_model
+from iconotext.train.log import Row, write_log
 from iconotext.train.loss import batch_loss
 from iconotext.train.parallel import Processes, Watcher
 from iconotext.train.prepared import Prepared, TrainingSentences, learned_relations, open_prepared

@@ -21,7 +21,7 @@ from iconotext.train.changes import PAGE, describe_gain
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
     from iconotext.train.checkpoint import Progress
-    from iconotext.train.finish import Row
+    from iconotext.train.log import Row
     from iconotext.train.prepared import Prepared
 
 SAME = 1e-5

@@ -19,7 +19,7 @@ from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, legend_above, write_figure
 from iconotext.papers.render import Grid
 from iconotext.plain_text import percent
-from iconotext.train.finish import LOG
+from iconotext.train.log import LOG
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

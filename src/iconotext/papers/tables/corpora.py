@@ -21,7 +21,7 @@ from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import Reproduction, reproduce
 from iconotext.plain_text import did_you_mean, there_are
 from iconotext.system.files import write_text
-from iconotext.train.finish import LOG
+from iconotext.train.log import LOG
 
 
 def named_corpora(table: str, given: Sequence[str]) -> dict[str, Path]:

@@ -22,7 +22,7 @@ from iconotext.papers.tables.folder import CURVES, VALIDATION_K, model_folder, r
 from iconotext.papers.tables.results_grid import compare_rows, losses_grid, results_grid
 from iconotext.papers.tables.rows import DETECTION, Row
 from iconotext.papers.tables.sweeps import share_sections
-from iconotext.train.finish import LOG
+from iconotext.train.log import LOG
 from iconotext.train.summary import describe_shares
 
 if TYPE_CHECKING:
