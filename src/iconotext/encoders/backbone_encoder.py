@@ -1,4 +1,8 @@
-"""The sizes of the inputs of a model's encoders."""
+"""Encoders made of backbones and a space: ``BackboneEncoder``, and ``untrained_encoder`` to make one without training.
+
+``EncodedDocument`` and ``EncodedImages`` are the results of encoding; ``Inputs`` are the sizes of a trained model's
+inputs.
+"""
 
 from __future__ import annotations
 
@@ -51,12 +55,13 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedImages:
-    """n images in the space of an encoder.
+    """n images as vectors in the space of an encoder.
 
     Attributes:
         vectors: (n, dim) float32 unit vectors; zeros for an image that cannot be encoded.
-        problems: Why each cannot be encoded; None for a good one.
-        features: The features from which the vectors were made, n rows of the image backbone; zeros likewise.
+        problems: For each image, the reason why it cannot be encoded, or None.
+        features: The features from which the vectors were made, n rows of the image backbone; zeros for an image that
+            cannot be encoded.
     """
 
     vectors: FloatMatrix
@@ -68,13 +73,15 @@ class EncodedImages:
 class EncodedDocument:
     """A document's encoded parts, so that one sentence or image can be changed while the rest stays the same.
 
-    The similarity is not only the cosine of two vectors: a space may first subtract what the whole document has in
-    common. This part is kept here from the original document, so that a changed sentence is compared within the
-    unchanged rest.
+    The similarity is not only the cosine of two vectors: a space may first subtract what is common to the whole
+    document. The common part is stored here from the original document, so that a changed sentence is compared within
+    the unchanged rest.
 
     Attributes:
-        document: With the problems of its images.
+        document: The document, with the problems of its images.
+        encoder: The encoder that encoded it.
         vectors: (S, features) of the sentences, from the encoder's ``reader``.
+        seen: The encoded images.
         similarity: (S, V) float32 of each sentence with each image; 0 for an image that was not encoded.
     """
 
@@ -86,42 +93,43 @@ class EncodedDocument:
 
     @property
     def caption_vectors(self) -> FloatMatrix | None:
-        """(S, features) of the sentences, if the backbone for captions made them; None if another one did."""
+        """(S, features) of the sentences, if the backbone for captions made them; else None."""
         return self.vectors if self.encoder.reader is self.encoder.text_backbone else None
 
     @property
     def pooled(self) -> Mapping[int, FloatMatrix]:
-        """Image number to (P,) pooled features, for encoded images."""
+        """The (P,) pooled features of each encoded image, by the number of the image."""
         return dict(zip(self.seen.numbers, self.seen.features.pooled, strict=True))
 
     def sentences(self, texts: Sequence[str], places: Sequence[int]) -> FloatMatrix:
-        """(n, dim) vectors of texts, each in the place of a sentence; nothing is cached."""
+        """Encode n texts, each in the place of a sentence of the document: (n, dim) vectors. Nothing is cached."""
         return self.encoder.space.sentences(self.encoder.uncached.encode(texts), self.vectors, places)
 
     def images(self, features: ImageFeatures | None = None) -> FloatMatrix:
-        """(n, dim) vectors of the encoded images, or of ``features`` instead.
+        """Return (n, dim) vectors of the encoded images or, if given, of ``features``.
 
         The dot product with a sentence's vector is their similarity.
         """
         return self.encoder.space.images(self.seen.features if features is None else features, self.seen.features)
 
     def parts(self, image: int) -> ImageParts | None:
-        """An image whose regions can be left out; None if only its features are known."""
+        """Return an image whose regions can be left out; None if only the features of the image are available."""
         return self.encoder.image_source.parts(self.document.images[image])
 
 
 @dataclass(frozen=True, eq=False)
 class BackboneEncoder:
-    """See ``iconotext.encoders.encoder.Encoder``.
+    """An encoder made of a text backbone, a source of image features, and a space; it implements ``Encoder``.
 
     Attributes:
-        text_backbone: Compares texts with texts.
-        reader: Reads the sentences: ``text_backbone``, unless the model has its own way of reading words.
-        uncached: Like ``reader`` but without the cache, for sentences with words left out.
+        name: The name with which the model was loaded.
+        text_backbone: The backbone that compares texts with texts.
+        reader: The backbone that reads the sentences: ``text_backbone``, unless the model reads words itself.
+        uncached: The same as ``reader`` without the cache, for sentences with words left out.
         image_source: The source of image features.
-        space: Puts features of both into one space.
+        space: Puts features of sentences and images into one space.
         coherence: Predicts relations; None for most models.
-        folder: The folder of a trained model; None for others.
+        folder: The folder of a trained model; None for other encoders.
     """
 
     name: str
@@ -145,7 +153,7 @@ class BackboneEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for encoders that give equal vectors to single sentences and images."""
+        """A name that is equal for encoders that give equal vectors to single sentences and images."""
         from iconotext.features.model_folder import folder_name
 
         names = [folder_name(self.folder)] if self.folder is not None else []
@@ -197,10 +205,14 @@ def untrained_encoder(
     cache: FeatureCache | None = None,
     read_layers: ReadLayers | None = None,
 ) -> BackboneEncoder:
-    """An encoder without training: the backbones themselves if they share a space, else the concept bridge.
+    """Make an encoder without training: in the backbones' own space if they share one, else in the concept bridge.
 
     Args:
+        name: The name of the encoder.
+        text: The text backbone.
+        image: The image backbone.
         k: Number of class names that stand for an image; see ``concept_vectors``.
+        cache: The cache for features; None for no cache.
         read_layers: As for ``cached_text``.
     """
     reading = text if cache is None else cached_text(text, cache, read_layers=read_layers)
@@ -220,7 +232,7 @@ def _with_problems(document: Document, problems: Sequence[str | None]) -> Docume
 
 
 def _spread(seen: SeenImages, problems: tuple[str | None, ...]) -> ImageFeatures:
-    """The features of the encoded images at their numbers among all images; zeros for others."""
+    """Put the features of the encoded images at their numbers among all images; other images have zeros."""
     if len(seen.numbers) == len(problems):
         return seen.features
     spread: dict[str, Any] = {}
@@ -231,5 +243,8 @@ def _spread(seen: SeenImages, problems: tuple[str | None, ...]) -> ImageFeatures
 
 
 def _placeless(name: str) -> str:
-    """A name from ``features.model_folder.folder_name`` without the folder; other names unchanged."""
+    """Remove the folder's name from a name made by ``folder_name``; other names stay unchanged.
+
+    Equal models in different folders then have equal fingerprints.
+    """
     return re.sub(r"^[^/]*@(?=[0-9a-f]{16}(?:/|$))", "@", name)

@@ -1,4 +1,8 @@
-"""The concept bridge: a space without training, in which the class names of a classifier stand for the picture."""
+"""The concept bridge: a space without training, in which the class names of a classifier stand for the picture.
+
+``ConceptBridge`` is the space, ``concept_vectors`` computes the vectors of images, and ``centred`` removes the topic of
+a document from its sentences.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +33,10 @@ COMMON = 0.7
 
 @dataclass(frozen=True, eq=False)
 class ConceptBridge:
-    """Sentences and class names as vectors of one text backbone.
+    """A space in which sentences and class names are vectors of one text backbone.
 
     Attributes:
+        text: The text backbone.
         classes: Names of the image backbone's classes; () without a classifier, then images have no vectors.
         k: Number of an image's most probable class names that stand for it.
     """
@@ -56,11 +61,11 @@ class ConceptBridge:
     def sentences(
         self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
-        """See ``Space``; in a document, minus what its sentences share."""
+        """Return the vectors of n texts; in a document, minus the part that its sentences have in common."""
         return vectors if among is None else centred(vectors, among)
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
-        """See ``Space``.
+        """Return the vectors of n images, see ``Space``; nothing is subtracted in a document.
 
         Raises:
             FeatureError: The features have no class probabilities.
@@ -78,13 +83,13 @@ def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: i
     """Put images among sentences without training: an image is the mean vector of its most probable class names.
 
     After the object detection baseline of Hessel 2019 (section 3.3 there), which averages word2vec vectors of the K
-    names without weights. Here the names are weighted by the square root of their probability, and most of what all
-    names have in common (being short names of things) is subtracted first. Over four genres of documents and Flickr8k
-    the latter raises the AUC by 0.5 and 3.6 points, both together by 0.6 and 5.2; ``k`` from 5 to 20 makes little
-    difference.
+    names without weights. Here the names are weighted by the square root of their probability, and most of the part
+    that all names have in common (being short names of things) is subtracted first. Over four genres of documents and
+    Flickr8k the subtraction raises the AUC by 0.5 and 3.6 points, subtraction and weights together by 0.6 and 5.2;
+    ``k`` from 5 to 20 makes little difference.
 
     Args:
-        features: Of n images, with C probabilities each.
+        features: Features of n images, with C probabilities each.
         class_vectors: (C, dim), vectors of the class names from any text backbone.
         k: Number of classes to use, 1 to C.
 
@@ -113,15 +118,18 @@ def _named(p: FloatMatrix, class_vectors: FloatMatrix, k: int) -> FloatMatrix:
     top = np.sort(np.argpartition(p, -k, axis=1)[:, -k:], axis=1)  # (n, k)
     weights = np.sqrt(np.take_along_axis(p, top, axis=1))
     names = (class_vectors - COMMON * class_vectors.mean(0))[top]  # (n, k, dim)
-    return unit_rows(np.matmul(weights[:, None, :], names)[:, 0])  # one by one: none depends on others
+    return unit_rows(np.matmul(weights[:, None, :], names)[:, 0])  # one product an image, so none depends on others
 
 
 def centred(sentence_vectors: FloatMatrix, among: FloatMatrix | None = None) -> FloatMatrix:
-    """Subtract what a document's sentences share: its topic does not tell which of them a picture shows.
+    """Subtract the part that a document's sentences have in common, its topic.
+
+    The topic does not tell which sentence a picture shows.
 
     Args:
         sentence_vectors: (n, dim) unit vectors.
-        among: (S, dim), all sentences of the document, if ``sentence_vectors`` are replacements of some.
+        among: (S, dim), all sentences of the document, if ``sentence_vectors`` replace some of them; default: the n
+            sentences are the document.
 
     Returns:
         (n, dim) float32 unit vectors. With few sentences less is subtracted, with one nothing.

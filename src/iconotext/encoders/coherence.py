@@ -1,4 +1,4 @@
-"""Predicts which relations hold between a text and an image, with a coherence-aware model (Alikhani 2021)."""
+"""``Coherence`` predicts the relations between a text and an image with a coherence-aware model (Alikhani 2021)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Coherence:
 
 
 def _joint(vectors: FloatMatrix, dim: int) -> FloatMatrix:
-    """(n, dim) unit vectors of the joint space, without the part of the concept bridge behind them."""
+    """Return (n, dim) unit vectors of the joint space, without the dimensions of the concept bridge that follow."""
     if vectors.ndim != 2 or vectors.shape[1] < dim:
         raise ShapeError(f"vectors {vectors.shape} are not of the joint space, which has {dim} dimensions")
     return unit_rows(vectors[:, :dim])

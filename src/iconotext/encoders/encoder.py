@@ -1,8 +1,9 @@
-"""Encoders: turn sentences and images into vectors, and a document into its matrix of similarities.
+"""The protocol ``Encoder``, and the functions that load one: ``load_encoder`` and ``load_bridge``.
 
-There are three kinds, with the same methods: a trained model (``embed.trained``), a dual encoder such as CLIP
+An encoder turns sentences and images into vectors, and a document into its matrix of similarities. There are three
+kinds, with the same methods: a trained model (``encoders.trained``), a dual encoder such as CLIP
 (``features.huggingface`` in the space of ``encoders.space``), and the concept bridge, which needs no training
-(``embed.bridge``).
+(``encoders.bridge``).
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
 DEFAULT_TEXT = "minilm"
 DEFAULT_IMAGE = "efficientnet-lite0"
-"""The backbones of the concept bridge."""
+"""The backbones of the concept bridge, unless others are named."""
 
 
 class Encoder(Protocol):
     """Puts sentences and images into one vector space.
 
-    ``encode_sentences`` and ``encode_images`` treat each sentence and image on its own. ``similarity`` and ``read`` see
-    a whole document, and may subtract what all its sentences, or all its images, have in common.
+    ``encode_sentences`` and ``encode_images`` treat each sentence and image alone. ``similarity`` and ``read`` take a
+    whole document, and may subtract the part that all its sentences, or all its images, have in common.
     """
 
     @property
@@ -38,7 +39,10 @@ class Encoder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal weights and settings, wherever the files are; other encoders' vectors are not comparable."""
+        """A name that is equal for equal weights and settings, wherever the files are.
+
+        Vectors of encoders with different fingerprints cannot be compared.
+        """
 
     @property
     def dim(self) -> int:
@@ -50,11 +54,11 @@ class Encoder(Protocol):
 
     @property
     def reader(self) -> TextBackbone:
-        """The backbone that reads sentences: ``text_backbone``, unless the model has its own way of reading words."""
+        """The backbone that reads sentences: ``text_backbone``, unless the model reads words itself."""
 
     @property
     def language(self) -> str | None:
-        """The only language whose sentences it can compare with images; None if several, or unknown."""
+        """The only language in which sentences can be compared with images; None if several, or if it is unknown."""
 
     @property
     def image_source(self) -> ImageSource:
@@ -62,22 +66,25 @@ class Encoder(Protocol):
 
     @property
     def coherence(self) -> Coherence | None:
-        """Predicts the relations between a sentence and an image; None if the model was not trained for that."""
+        """Predicts relations between a sentence and an image; None if the model was not trained for them."""
 
     def encode_sentences(self, texts: Sequence[str]) -> FloatMatrix:
-        """(S, d) float32 unit vectors."""
+        """Encode S sentences, each alone: (S, d) float32 unit vectors."""
 
     def encode_images(self, images: Sequence[Image | Picture]) -> EncodedImages:
-        """(V, d) float32, unit vectors or zeros, with the problem of each image; takes images, files or bytes."""
+        """Encode V images, files or encoded pictures, each alone.
+
+        The result has (V, d) float32 unit vectors, and the problem of each image that cannot be encoded.
+        """
 
     def similarity(self, document: Document) -> FloatMatrix:
-        """(S, V) float32, similarity of each sentence with each image; 0 for an image that cannot be encoded."""
+        """Compute the (S, V) float32 similarities of sentences and images; 0 for an image that cannot be encoded."""
 
     def read(self, document: Document) -> EncodedDocument:
-        """The encoded document: its similarities, the problems of its images, and what explanations need."""
+        """Encode a document: its similarities, the problems of its images, and the data for explanations."""
 
     def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
-        """``read`` for several documents, each with its sentences' vectors from ``reader``; encodes images together."""
+        """Encode several documents, each with its sentences' vectors from ``reader``; images are encoded together."""
 
 
 def load_encoder(
@@ -99,7 +106,7 @@ def load_encoder(
             concept bridge is loaded instead.
         image: Another image backbone, or the table of features or file of regions of a model that reads such a file.
         concepts: Number of class names that stand for an image in the concept bridge.
-        cache: Whether to keep features on disk.
+        cache: Whether to store features on disk.
         download: Whether to fetch missing models from the Hugging Face hub; else nothing uses the network.
         read_layers: As for ``cached_text``; not used without a cache.
 
@@ -145,14 +152,14 @@ def load_bridge(
 
     Args:
         text: Text backbone; None for the one in the package.
-        image: Image backbone; None for the one in the package. Or a table of features, or a file of regions: then
-            images have no vectors, only features.
+        image: Image backbone; None for the one in the package. With a table of features or a file of regions, images
+            have features but no vectors.
         word_vectors: word2vec or GloVe file, or ``minilm``, to use instead of the text backbone; None to use the
             backbone.
         word_dim: Length of the word vectors.
-        texts: All texts to encode besides class names; read only with ``word_vectors``, to load only the vectors of
+        texts: All texts to encode besides class names; used only with ``word_vectors``, to load only the vectors of
             their words.
-        cache: Whether to keep features on disk.
+        cache: Whether to store features on disk.
 
     Raises:
         FeatureError: A model or file cannot be loaded.

@@ -1,4 +1,7 @@
-"""The folder of a model: recipe, weights, vocabulary, figures and a model card."""
+"""The folder of a trained model, with recipe, weights, vocabulary, metrics and a model card.
+
+``save_model`` writes and ``load_model`` reads it; ``StoredModel`` has its contents.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ DUAL = "dual-encoder"
 """Subfolder with a trained dual encoder in the format of transformers, for any program that reads it."""
 
 ABOUT = "iconotext"
-"""Metadata entry of the weights' file for what is not in the recipe."""
+"""Name of the metadata entry in the weights' file for facts that are not in the recipe."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +48,12 @@ class StoredModel:
     Attributes:
         name: The name in the folder's recipe.
         recipe: The recipe, as resolved when training began.
+        inputs: Sizes of the encoders' inputs.
         vocabulary: The words of an encoder that reads words; None for others.
-        backbones: Names (``name`` of the backbone) of the text and the image backbone whose features it was trained on;
-            it cannot use features of other weights.
-        concepts: Names of the concepts of regions, by number; empty if it reads none.
-        relations: Names of the coherence relations that it predicts, by number; empty if none.
+        backbones: Names of the ``text`` and the ``image`` backbone on whose features the model was trained; it cannot
+            use features of other weights.
+        concepts: Names of the concepts of regions, by number; empty if the model reads none.
+        relations: Names of the coherence relations that the model predicts, by number; empty if none.
         arrays: The weights, as stored.
     """
 
@@ -76,7 +80,7 @@ class StoredModel:
         from iconotext.encoders.model import JointModel
 
         recipe, inputs = self.recipe, self.inputs
-        if recipe.towers:  # their weights are in a folder of their own; the weights here follow their vectors
+        if recipe.towers:  # the towers' weights are in the folder DUAL; the weights here apply to their vectors
             sides = {"text": IdentitySettings(), "image": IdentitySettings()}
             recipe = recipe.model_copy(update=sides)
             inputs = replace(inputs, text_features=recipe.dim, image_features=recipe.dim)
@@ -85,11 +89,11 @@ class StoredModel:
         return model.eval().requires_grad_(False)
 
     def projection(self, side: str) -> dict[str, NDArray[Any]]:
-        """The weights of a side (``text`` or ``image``) that is a projection."""
+        """Return the weights of a side (``text`` or ``image``) that is a projection."""
         return {name: np.asarray(each, np.float32) for name, each in self._of(side).items()}
 
     def shapes(self, side: str) -> dict[str, tuple[int, ...]]:
-        """The shapes of the weights of a side."""
+        """Return the shapes of the weights of a side."""
         return {name: each.shape for name, each in self._of(side).items()}
 
     def _of(self, side: str) -> dict[str, NDArray[Any]]:
@@ -98,17 +102,17 @@ class StoredModel:
 
 
 def shipped_folder(name: str = "default") -> Path:
-    """The folder of a model in the package, one of ``SHIPPED``."""
+    """Return the folder of a model in the package, one of ``SHIPPED``."""
     return Path(__file__).parents[1] / "models" / name
 
 
 def init_folder(name: str) -> Path:
-    """The folder of a model, which is named by one of ``SHIPPED`` or by its folder."""
+    """Return the folder of a model, given one of the names in ``SHIPPED`` or the folder itself."""
     return shipped_folder(name) if name in SHIPPED else Path(name)
 
 
 def is_model_folder(path: Path) -> bool:
-    """Whether the folder has a model of iconotext."""
+    """Tell whether a folder contains a model of iconotext."""
     return (path / RECIPE).is_file() and (path / WEIGHTS).is_file()
 
 
@@ -129,13 +133,15 @@ def save_model(
     A trained dual encoder is written into the subfolder ``DUAL``.
 
     Args:
-        folder: Created if necessary.
+        folder: The folder, created if necessary.
+        recipe: The resolved recipe.
+        inputs: Sizes of the encoders' inputs.
         weights: ``JointModel.state_dict()``.
         vocabulary: The words of an encoder that reads words; None for others.
         backbones: Names of the ``text`` and the ``image`` backbone.
         concepts: Names of the concepts of regions, for encoders that read them.
         relations: Coherence relations, for models that predict them.
-        half: Store the weights in 16 bits.
+        half: Whether to store the weights in 16 bits.
     """
     from safetensors.torch import save
 
@@ -155,7 +161,7 @@ def save_model(
         .contiguous()
         for name, tensor in weights.items()
     }
-    # One entry: the order of several would change from run to run, and equal models should be equal files.
+    # One entry, since the order of several would change from run to run, and equal models should be equal files.
     lists = {"concepts": list(concepts), "relations": list(relations)}
     about = json.dumps({"inputs": asdict(inputs), "backbones": dict(backbones), **lists})
     write_bytes(folder / WEIGHTS, save(stored, {ABOUT: about}), force=True)
@@ -202,7 +208,11 @@ def load_model(folder: Path) -> StoredModel:
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
-    """The figures of a model from its training; ``FeatureError`` if they are missing or damaged."""
+    """Read the metrics of a model from its training.
+
+    Raises:
+        FeatureError: The file is missing or damaged.
+    """
     path = folder / METRICS
     try:
         found = parse_json(path.read_bytes())
@@ -215,10 +225,10 @@ def read_metrics(folder: Path) -> dict[str, Any]:
 
 
 def _in_torch(stored: StoredModel, side: str) -> bool:
-    """Whether a side needs PyTorch.
+    """Tell whether a side needs PyTorch.
 
     Raises:
-        ValueError: It needs none, and its weights are not those of the recipe.
+        ValueError: It does not need PyTorch, and the shapes of its weights are not those of the recipe.
     """
     settings = getattr(stored.recipe, side)
     if isinstance(settings, IdentitySettings | TowerSettings):

@@ -1,4 +1,9 @@
-"""Pictures with covered parts, to explain models that read pixels."""
+"""Sources of image features: a backbone, a table of features, or a file of regions.
+
+``image_source`` makes the source with a given name. ``ImageSource.look`` encodes images, and ``ImageSource.parts``
+gives an image whose regions can be left out, to explain a similarity. ``encoders.region_backbone`` has the source for
+models that read regions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 SHORTER, LONGER = 448, 1024
-"""Largest sides of the copy in pixels; image encoders do not use many more."""
+"""Largest sides, in pixels, of the copy whose cells are covered; image encoders do not use many more pixels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +40,7 @@ class ImageParts:
 
     Attributes:
         boxes: (R, 4) float: left, top, right, bottom, as shares of width and height from the top left.
-        without: From (n, R) bool, the regions to leave out, to the features of the rest, n rows.
+        without: A function from (n, R) bool, the regions to leave out, to the features of the remaining image, n rows.
     """
 
     boxes: FloatMatrix
@@ -43,12 +48,12 @@ class ImageParts:
 
 
 def covered_cells(file: Picture, encode: Callable[[Sequence[Picture]], ImageFeatures]) -> ImageParts:
-    """A picture whose cells can be covered with its mean colour.
+    """Make a picture whose cells can be covered with its mean colour.
 
     Args:
         file: The encoded picture, or its file.
-        encode: From n encoded pictures to their features. It should not cache them, since they are not the document's
-            pictures.
+        encode: A function from n encoded pictures to their features. It should not cache them, since they are not the
+            document's pictures.
 
     Raises:
         ImageError: The picture cannot be decoded.
@@ -92,7 +97,8 @@ class SeenImages:
 
     Attributes:
         numbers: Numbers of the images with features.
-        problems: Of each image; None for a good one, and for one without a file.
+        features: Features of these images.
+        problems: Problem of each image; None for a good image, and for one without a file.
     """
 
     numbers: list[int]
@@ -105,9 +111,9 @@ class ImageSource:
     """A source of image features.
 
     Attributes:
-        name: Identifies weights and processing, like ``ImageBackbone.name``.
-        encode: Features in the order of the images, with a problem for an image without features.
-        parts: Makes an image whose regions can be left out; None if pictures are not read.
+        name: A name that identifies weights and processing, like ``ImageBackbone.name``.
+        encode: Computes features in the order of the images, with a problem for an image without features.
+        parts: Makes an image whose regions can be left out; None if the source does not read pictures.
         classes: Names of the classes in the order of the probabilities; None without a classifier.
         looks_up: Whether features come from a file, by the ``source`` of an image, so that no picture is needed.
     """
@@ -119,7 +125,7 @@ class ImageSource:
     looks_up: bool = False
 
     def look(self, images: Sequence[Image]) -> SeenImages:
-        """Encode those images that can be encoded."""
+        """Encode the images that can be encoded."""
         numbers = [n for n, image in enumerate(images) if self.looks_up or (image.file and not image.problem)]
         features = self.encode([images[n] for n in numbers])
         problems = [image.problem for image in images]
@@ -145,10 +151,11 @@ class ImageSource:
 
 
 def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> ImageSource:
-    """A source that encodes pictures with a backbone.
+    """Make a source that encodes pictures with a backbone.
 
     Args:
-        cache: For features; not used for pictures that are changed for an explanation.
+        backbone: The image backbone.
+        cache: The cache for features; it is not used for pictures that are changed for an explanation.
     """
     kept = backbone if cache is None else cached_image(backbone, cache)
     return ImageSource(
@@ -160,7 +167,7 @@ def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> 
 
 
 def looking_up_in(table: FeatureTable) -> ImageSource:
-    """A source that reads features from a table, by the ``source`` of an image."""
+    """Make a source that reads features from a table, by the ``source`` of an image."""
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
         pooled, problems = table.look_up([image.source for image in images])
@@ -170,7 +177,7 @@ def looking_up_in(table: FeatureTable) -> ImageSource:
 
 
 def averaging(source: RegionSource) -> ImageSource:
-    """A source that averages the features of an image's regions, which come from a file."""
+    """Make a source that averages the features of an image's regions, which come from a file."""
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
         found = source.regions(images)
@@ -181,10 +188,10 @@ def averaging(source: RegionSource) -> ImageSource:
 
 
 def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
-    """Pooled features from the named image backbone, table of features, or file of regions.
+    """Make a source of pooled features from an image backbone, a table of features, or a file of regions.
 
     Raises:
-        FeatureError, CorpusError: It cannot be loaded.
+        FeatureError, CorpusError: The backbone or file cannot be loaded.
     """
     from iconotext.features import load_image_backbone, load_regions
     from iconotext.features.feature_table import load_feature_table

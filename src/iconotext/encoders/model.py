@@ -1,4 +1,7 @@
-"""Predicts which relations hold between a text and an image, with a coherence-aware model (Alikhani 2021)."""
+"""The model that is trained: ``JointModel``, a sentence encoder and an image encoder with a joint space.
+
+``text_encoder`` and ``image_encoder`` make the encoder that a recipe names.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,14 @@ class JointModel(nn.Module):
     """The two encoders, with the scale and bias of the objective.
 
     Attributes:
-        text: From word ids and lengths, or (N, features), to (N, dim) unit vectors.
-        image: From (N, features), pixels, or regions and concept vectors, to (N, dim) unit vectors.
+        text: Turns word ids and lengths, or (N, features), into (N, dim) unit vectors.
+        image: Turns (N, features), pixels, or regions and concept vectors, into (N, dim) unit vectors.
         log_scale: Logarithm of the objective's scale; learned if the recipe says so.
-        bias: The objective's bias; learned with the scale.
-        coherence: From (N, 2 dim), a text's unit vector followed by an image's, to (N, R) log-odds of the relations
+        bias: The objective's bias; learned together with the scale if the objective is logistic.
+        coherence: Turns (N, 2 dim), a text's unit vector followed by an image's, into (N, R) log-odds of the relations
             (Alikhani 2021, the Coherence Aware Module); None without relations.
         concept_words: (W,) word ids of the concepts' names, one name after the other; None if names are vectors.
-        concept_lengths: (C,) number of words of each name.
+        concept_lengths: (C,) number of words of each name; None if names are vectors.
         concept_vectors: (C, features) vectors of the names; None if names are words.
     """
 
@@ -75,10 +78,10 @@ class JointModel(nn.Module):
         Args:
             images: (M, features), (M, 224, 224, 3) pixels, or regions.
             sentences: (N, features); None if sentences are words.
-            words: (T,) word ids, or None.
-            lengths: (N,) number of words of each sentence, or None.
-            counts: (D,) number of sentences of each document; None if sentences are encoded on their own.
-            pairs: (P,) rows of sentences and (P,) rows of images, for which relations are wanted.
+            words: (T,) word ids; None if sentences are vectors.
+            lengths: (N,) number of words of each sentence; None if sentences are vectors.
+            counts: (D,) number of sentences of each document; None if each sentence is encoded alone.
+            pairs: (P,) rows of sentences and (P,) rows of images whose relations are to be predicted.
 
         Returns:
             (N, dim) and (M, dim) unit vectors, the objective's scale and bias, and the (P, R) log-odds of the
@@ -93,16 +96,16 @@ class JointModel(nn.Module):
         return encoded, seen, self.log_scale.exp(), self.bias, relations
 
     def encode_images(self, images: Tensor | RegionBatch) -> Tensor:
-        """(M, dim) unit vectors of images, given as for ``forward``."""
+        """Turn images, given as for ``forward``, into (M, dim) unit vectors."""
         regions = isinstance(images, RegionBatch)
         encoded: Tensor = self.image(images, self.concept_names()) if regions else self.image(images)
         return encoded
 
     def concept_names(self) -> Tensor | None:
-        """(C, names) vectors of the concepts' names; None if no concepts are read.
+        """Return (C, names) vectors of the concepts' names; None if the model reads no concepts.
 
-        If names are words, it is the mean of the words' vectors in the sentence encoder: both share what is learned of
-        a word.
+        If names are words, a vector is the mean of the words' vectors in the sentence encoder, so that both encoders
+        share the learned word vectors.
         """
         if self.concept_words is None or self.concept_lengths is None:
             return self.concept_vectors
@@ -121,7 +124,7 @@ class JointModel(nn.Module):
         return self.text.embedding
 
     def set_word_vectors(self, vectors: Tensor) -> None:
-        """Start from pretrained word vectors, (V, word_dim); rows of zeros keep their random start.
+        """Start from pretrained word vectors, (V, word_dim); words whose row is zero keep their random vector.
 
         Raises:
             SettingError: The text encoder does not read words.
@@ -134,7 +137,7 @@ class JointModel(nn.Module):
         """Set the names of the concepts.
 
         Args:
-            names: Word ids of each name, at least one; or (C, features) vectors if sentences are vectors.
+            names: Word ids of each name, at least one a name; or (C, features) vectors if sentences are vectors.
         """
         if isinstance(names, Tensor):
             given = {"concept_vectors": names}
@@ -146,7 +149,7 @@ class JointModel(nn.Module):
                 self.get_buffer(buffer).copy_(values)
 
     def _blank_concepts(self, inputs: Inputs) -> None:
-        """Allocate the concepts' names, which are saved with the weights."""
+        """Allocate the buffers of the concepts' names, which are saved with the weights."""
         read = inputs.concepts > 0
         words = read and not inputs.text_features
         self.register_buffer("concept_words", torch.zeros(inputs.concept_words, dtype=torch.long) if words else None)
@@ -156,16 +159,16 @@ class JointModel(nn.Module):
 
 
 OF_VOCABULARY = ("word_vectors", "max_words", "max_tokens")
-"""Settings of encoders of words that describe the vocabulary, not the encoder."""
+"""Settings of sentence encoders that describe the vocabulary, not the network."""
 
 
 def _own(settings: EncoderSettings, *others: str) -> dict[str, Any]:
-    """The arguments of an encoder: the settings of its kind, without those in ``others``."""
+    """Return the arguments of an encoder: the settings of its kind, without the settings in ``others``."""
     return settings.model_dump(exclude={"kind", *others})
 
 
 def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
-    """The sentence encoder of a recipe, with random weights."""
+    """Make the sentence encoder of a recipe, with random weights."""
     dim, words, own = recipe.dim, inputs.words, recipe.text
     match own:
         case GRUSettings():
@@ -185,7 +188,7 @@ def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
 
 
 def image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
-    """The image encoder of a recipe, with random weights; concepts have the length of their names' vectors."""
+    """Make the image encoder of a recipe, with random weights; a concept has the length of its name's vector."""
     dim, own = recipe.dim, recipe.image
     match own:
         case ProjectionSettings():

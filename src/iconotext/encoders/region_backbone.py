@@ -30,12 +30,14 @@ AT_ONCE = 64
 def looking_at_regions(
     stored: StoredModel, source: RegionSource, name: str, *, in_file: bool, cache: FeatureCache | None
 ) -> ImageSource:
-    """A source that encodes images with a model that reads regions.
+    """Make a source that encodes images with a model that reads regions.
 
     Args:
-        name: A name that is unique to its weights.
+        stored: The model.
+        source: The source of regions.
+        name: A name that is unique to the weights.
         in_file: Whether the regions are in a file, by the ``source`` of an image, so that no picture is needed.
-        cache: For the vectors of images whose regions are not in a file; None for no cache.
+        cache: The cache for vectors of images whose regions are not in a file; None for no cache.
     """
     at_most = stored.recipe.regions.max_regions if stored.recipe.regions else None
     dim = stored.recipe.dim
@@ -66,7 +68,7 @@ def looking_at_regions(
 
 
 def _vectors(model: JointModel, images: Sequence[Regions]) -> FloatMatrix:
-    """(n, dim) vectors of n images in the joint space."""
+    """Return (n, dim) vectors of n images in the joint space."""
     import torch
 
     if not images:
@@ -82,7 +84,7 @@ def _vectors(model: JointModel, images: Sequence[Regions]) -> FloatMatrix:
 
 
 def _parts(model: JointModel, regions: Regions) -> ImageParts:
-    """An image whose regions, with their concepts, can be left out; never all of them."""
+    """Make an image whose regions, with their concepts, can be left out; at least one must remain."""
 
     def without(left_out: NDArray[np.bool_]) -> ImageFeatures:
         trials = np.array_split(~left_out, -(-len(left_out) // AT_ONCE))

@@ -1,6 +1,8 @@
-"""Hashes words and runs of words to numbers, without a vocabulary: the wording of a text.
+"""The relation model: the probability of each coherence relation between a text and an image.
 
-Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML 2009 (without the sign).
+``load_relation_model`` loads a ``RelationModel``. It adds three terms: one of the text's layers in MiniLM
+(``LayerMeans``), one of its wording (``word_logits``), and one of the image. The wording is hashed to numbers, without
+a vocabulary: Weinberger et al., Feature Hashing for Large Scale Multitask Learning, ICML 2009 (without the sign).
 """
 
 from __future__ import annotations
@@ -34,18 +36,19 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 LONGEST = 3
-"""Words in the longest run."""
+"""Largest number of words in a run."""
 
 _WORD = re.compile(r"\d+|[^\W\d_]+(?:['’][^\W\d_]+)?|[^\w\s]")
 
 
 def hashed_runs(text: str, buckets: int) -> list[int]:
-    """The hashes, ascending and without repetitions, of a text's words and runs of up to three words.
+    """Return the hashes of a text's words and runs of up to three words, ascending and without repetitions.
 
     Case is ignored; punctuation marks are words; the beginning and end of the text count as words in runs, since they
     show the kind of text.
 
     Args:
+        text: The text.
         buckets: Number of different hashes; runs may collide.
     """
     words = ["<", *(word.lower() for word in _WORD.findall(text)), ">"]
@@ -58,9 +61,10 @@ def hashed_runs(text: str, buckets: int) -> list[int]:
 
 
 def word_logits(texts: Sequence[str], rarity: NDArray[np.float32], words: FloatMatrix) -> FloatMatrix:
-    """(N, R) log-odds of N texts from their runs: each run weighted by its rarity, scaled to length 1 per text.
+    """Compute (N, R) log-odds of N texts from their runs, weighted by rarity and scaled to length 1 per text.
 
     Args:
+        texts: The N texts.
         rarity: (B,) weight of each of B hashes.
         words: (B, R) log-odds of each hash for R relations.
     """
@@ -73,19 +77,19 @@ def word_logits(texts: Sequence[str], rarity: NDArray[np.float32], words: FloatM
 
 
 MEANS_KIND = "layer-means"
-"""The kind under which the cache stores them."""
+"""The kind under which the cache stores the means of layers."""
 
 TEXTS = 2048
-"""Texts that are encoded at a time by code that needs little of a text's layers."""
+"""Texts whose layers are in memory at a time, when only a small result is needed of them."""
 
 
 class LayerMeans:
-    """The mean over a text's tokens in each layer of all-MiniLM-L6-v2, beginning with the embeddings.
+    """Computes the mean over a text's tokens in each layer of all-MiniLM-L6-v2, beginning with the embeddings.
 
     The weights are loaded when the first text has to be encoded.
 
     Args:
-        cache: For the means; None for no cache.
+        cache: The cache for the means; None for no cache.
     """
 
     def __init__(self, cache: FeatureCache | None = None) -> None:
@@ -96,7 +100,7 @@ class LayerMeans:
         self._backbone = layers if cache is None else cached_text(layers, cache, kind=MEANS_KIND)
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """(n, (layers + 1) * width) float32, rounded to 16 bits.
+        """Compute (n, (layers + 1) * width) float32, rounded to 16 bits.
 
         Long texts are cut like in MiniLM.
         """
@@ -116,11 +120,12 @@ relations."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationWeights:
-    """The result of training.
+    """The weights of a relation model.
 
     Attributes:
+        relations: Names of the R relations.
         arrays: float32; see ``ARRAYS`` for names and shapes.
-        backbones: Names of the ``text`` and the ``image`` backbone whose features it uses.
+        backbones: Names of the ``text`` and the ``image`` backbone whose features the model uses.
 
     Raises:
         ShapeError: An array has another shape, or a number in it is not finite.
@@ -143,7 +148,7 @@ class RelationWeights:
 
 
 def text_logits(arrays: Mapping[str, NDArray[np.float32]], layers: FloatMatrix, texts: Sequence[str]) -> FloatMatrix:
-    """(N, R) log-odds of N texts, with (N, D) layers."""
+    """Compute (N, R) log-odds of N texts, given their (N, D) layers."""
     words = word_logits(texts, arrays["rarity"], arrays["words"])
     of_layers = product(layers, arrays["layers"])
     return np.asarray(of_layers + words + arrays["bias"], np.float32)
@@ -155,17 +160,17 @@ class RelationModel:
     P(relation | text, image) is the logistic function of ``text_logits`` + ``image_offsets``.
 
     Attributes:
-        name: Equal for equal weights: name of the folder, and a digest of the weights.
-        relations: Names of the R relations: those of ``iconotext.relations`` that were trained, then others from the
-            corpora.
+        name: Name of the folder, and a digest of the weights; equal for equal weights.
+        relations: Names of the R relations: the trained relations of ``iconotext.relations``, then other relations of
+            the corpora.
         backbones: Names of the ``text`` and the ``image`` backbone; offsets are valid only for pooled features of this
             image backbone.
 
     Args:
         name: See above.
         weights: The result of training.
-        layers: Reads the layers of the text backbone.
-        cache: For the log-odds of texts, which are hundreds of times smaller than layers; None for no cache.
+        layers: Computes the layers of the text backbone.
+        cache: The cache for log-odds of texts, which are hundreds of times smaller than layers; None for no cache.
 
     Raises:
         ShapeError: The weights are for layers of another size.
@@ -189,7 +194,7 @@ class RelationModel:
         self._said = said if cache is None else cached_text(said, cache, kind=KIND)
 
     def text_logits(self, texts: Sequence[str]) -> FloatMatrix:
-        """(N, R) calibrated log-odds of each relation for N texts, independent of the image."""
+        """Compute (N, R) calibrated log-odds of each relation for N texts, independent of the image."""
         return self._said.encode(texts)
 
     def _fresh(self, texts: Sequence[str]) -> FloatMatrix:
@@ -207,14 +212,14 @@ class RelationModel:
 
         Args:
             texts: N texts that were just encoded.
-            layers: (N, D) of them.
+            layers: (N, D) layers of these texts.
         """
         if self._cache is not None:
             logits = self._of_layers(texts, layers.astype(np.float32))
             keep_texts(self._cache, texts, logits, backbone=self._said.name, kind=KIND)
 
     def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
-        """(M, R) what M images add to the log-odds; 0 for a relation without image term.
+        """Compute (M, R), the terms of M images in the log-odds; 0 for a relation without an image term.
 
         Args:
             pooled: (M, P) pooled features of the image backbone.
@@ -229,7 +234,7 @@ class RelationModel:
 
 
 def relations_folder(name: str = "default") -> Path:
-    """The folder of a relation model by name: ``default`` for the one in the package, or the folder itself.
+    """Return the folder of a relation model: ``default`` names the one in the package, other names are folders.
 
     Raises:
         FeatureError: There is no such folder.
@@ -257,11 +262,12 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
     """Load a relation model.
 
     Args:
-        folder: From ``train_relations``; None for the model in the package.
-        cache: For the log-odds of texts; None for no cache.
+        folder: A folder written by ``train_relations``; None for the model in the package.
+        cache: The cache for log-odds of texts; None for no cache.
 
     Raises:
-        FeatureError: The folder has none, it is damaged, or it needs other encoders than those in the package.
+        FeatureError: The folder has no relation model, it is damaged, or it needs other encoders than those in the
+            package.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -1,8 +1,12 @@
-"""A space for sentences and images: the dot product of two of its vectors is their similarity.
+"""Spaces for sentences and images, in which the dot product of two vectors is their similarity.
 
-Sentences and images may be on their own, like a search query and a picture in a library, or in a document. In a
-document a space may subtract what all sentences, or all images, have in common: the document's topic does not tell
-which of its sentences a picture shows.
+``Space`` is the protocol; ``SharedSpace`` (dual encoders), ``JointSpace`` (trained models) and ``MixedSpace`` (two
+spaces together) implement it, and so does the concept bridge in ``encoders.bridge``. ``word_reader`` is the text side
+of a model that reads words.
+
+Sentences and images may stand alone, like a search query and a picture in a library, or in a document. In a document a
+space may subtract the part that all sentences, or all images, have in common: the document's topic does not tell which
+of its sentences a picture shows.
 """
 
 from __future__ import annotations
@@ -38,11 +42,11 @@ class Space(Protocol):
     def sentences(
         self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
-        """The vectors of n texts.
+        """Return the vectors of n texts.
 
         Args:
             vectors: (n, features) of the texts.
-            among: (S, features) of all sentences of their document; None for texts on their own.
+            among: (S, features) of all sentences of their document; None for texts alone.
             places: (n,) number of the sentence that each text replaces; None if the texts are all the sentences.
 
         Returns:
@@ -50,18 +54,18 @@ class Space(Protocol):
         """
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
-        """The vectors of n images.
+        """Return the vectors of n images.
 
         Args:
-            features: From the image backbone.
-            among: The features of all images of their document; None for images on their own.
+            features: Their features, from the image backbone.
+            among: The features of all images of their document; None for images alone.
 
         Returns:
             (n, dim) float32.
         """
 
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
-        """(S, V) float32 similarities of each document's sentences and images; independent of the other documents."""
+        """Compute the (S, V) float32 similarities of each document, independent of other documents."""
 
 
 Features = tuple["FloatMatrix", "ImageFeatures"]
@@ -131,12 +135,12 @@ def at_once(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMat
 
 
 AT_ONCE = 1024
-"""Sentences or images that are encoded at a time."""
+"""Sentences that a model in PyTorch encodes at a time; bounds memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSpace:
-    """The common space of a model's two encoders.
+    """The joint space of a trained model's two encoders.
 
     Attributes:
         stored: The model. If it reads pixels or regions, image features are already its vectors. The same holds for the
@@ -155,14 +159,14 @@ class JointSpace:
     def sentences(
         self, vectors: FloatMatrix, among: FloatMatrix | None = None, places: Sequence[int] | None = None
     ) -> FloatMatrix:
-        """See ``Space``; in a document, minus ``recipe.linking.centre`` of the mean."""
+        """Return the vectors of n texts; in a document, minus the share ``recipe.linking.centre`` of the mean."""
         joint = self._sentences(vectors, among, places)
         if among is None:
             return joint
         return joint - self._common(joint if among is vectors else self._sentences(among, among, None))
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
-        """See ``Space``; in a document, minus a share of the mean."""
+        """Return the vectors of n images, see ``Space``; in a document, minus the same share of the mean."""
         joint = self._images(features.pooled)
         if among is None:
             return joint
@@ -171,7 +175,7 @@ class JointSpace:
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
         """See ``Space``."""
         sentences, images = [vectors for vectors, _ in documents], [features.pooled for _, features in documents]
-        if self.stored.vocabulary is not None:  # encoded already, or in order
+        if self.stored.vocabulary is not None:  # the vectors are final, or depend on the order in a document
             texts = [self._sentences(some, some, None) for some in sentences]
         else:
             texts = at_once(lambda some: self._sentences(some, None, None), sentences)
@@ -202,7 +206,7 @@ class JointSpace:
         return self._sides[side]
 
     def _common(self, vectors: FloatMatrix) -> FloatMatrix:
-        """(dim,) the share of the mean of n vectors to subtract; less for few vectors, 0 for one."""
+        """Return the (dim,) share of the mean of n vectors that is subtracted; less for few vectors, 0 for one."""
         share = self.stored.recipe.linking.centre
         if not share or not len(vectors):
             return np.zeros(vectors.shape[1], np.float32)
@@ -210,10 +214,14 @@ class JointSpace:
 
 
 def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name: str) -> TextBackbone:
-    """The text side of a model that reads words, as a text backbone; ``JointSpace.stored`` says what it returns.
+    """Make a text backbone of the sentence encoder of a model that reads words.
+
+    The documentation of ``JointSpace.stored`` tells what its vectors are.
 
     Args:
-        longest: Maximum number of words that are read of a sentence.
+        stored: The model.
+        vocabulary: Its words.
+        longest: Largest number of words of a sentence that are used.
         name: A name that is unique to its weights.
     """
 
@@ -231,7 +239,7 @@ def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name:
 
 
 def reads_in_order(text: object) -> TypeGuard[WordEncoder]:
-    """Whether a sentence encoder has a second GRU, which reads the sentences of a document in order."""
+    """Tell whether a sentence encoder has a second GRU, which reads the sentences of a document in order."""
     from iconotext.networks.recurrent import WordEncoder
 
     return isinstance(text, WordEncoder) and text.sentence_gru is not None
@@ -240,7 +248,7 @@ def reads_in_order(text: object) -> TypeGuard[WordEncoder]:
 def _in_order(
     text: WordEncoder, states: FloatMatrix, among: FloatMatrix | None, places: Sequence[int] | None
 ) -> FloatMatrix:
-    """(n, dim) vectors from sentences' states: all of a document, replacements of some, or each on its own."""
+    """Return (n, dim) vectors from states of sentences: all of a document, replacements of some, or each alone."""
     import torch
 
     with torch.inference_mode():
@@ -253,7 +261,6 @@ def _in_order(
 
 
 def _in_batches(given: Sequence[str], side: Callable[[Sequence[str]], Tensor], dim: int) -> FloatMatrix:
-    """(n, dim) vectors from a side of the model, ``AT_ONCE`` inputs at a time."""
     import torch
 
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Loads a trained model as an encoder, with the backbones, regions or table of features that it was trained on."""
+"""``trained_encoder`` loads a trained model as an encoder, with the backbones, regions or table of its training."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from iconotext.features.cached import ReadLayers
 
 CAPTIONS = "minilm"
-"""The text backbone that compares captions with sentences if the model itself reads words."""
+"""The text backbone that compares captions with sentences, for a model that reads words itself."""
 
 
 def trained_encoder(
@@ -39,14 +39,16 @@ def trained_encoder(
     """Load a trained model with its backbones or, if it does not encode pictures, the file with their features.
 
     Args:
+        folder: The model's folder.
         name: The model's name, as the user gave it; default: the folder.
-        text: Text backbone, None for the model's own.
+        text: Text backbone; None for the model's own.
         image: Image backbone, table of features, or source of regions; None for the model's own.
-        stored: The contents of the folder, if read already.
+        cache: The cache for features; None for no cache.
+        stored: The contents of the folder, if they were read before.
         read_layers: As for ``cached_text``.
 
     Raises:
-        FeatureError: Something cannot be loaded, or a backbone differs from the one in training.
+        FeatureError: A part cannot be loaded, or a backbone differs from the one in training.
     """
     from iconotext.encoders.folder import load_model
     from iconotext.features import cached_text, load_text_backbone
@@ -76,7 +78,6 @@ def trained_encoder(
 def _dual(
     folder: Path, stored: StoredModel, asked: Mapping[str, str | None], cache: FeatureCache | None
 ) -> tuple[TextBackbone, ImageSource]:
-    """The two sides of the dual encoder that a model was trained on."""
     from iconotext.features import load_dual_encoder
 
     own = stored.recipe.features.text
@@ -92,7 +93,6 @@ def _dual(
 
 
 def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
-    """The source of a model's image features, checked to be the same as in training."""
     from iconotext.features import load_image_backbone
 
     features = stored.recipe.features
@@ -116,7 +116,7 @@ def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: Feature
 
 
 def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
-    """The source for a model that reads regions, from a detector or a file.
+    """Make the source of a model that reads regions, from a detector or a file.
 
     Raises:
         FeatureError: The regions have features of another length, or other concepts, than in training.

@@ -1,8 +1,8 @@
 """Measures how good links are: metrics, intervals, and whether one model is better than another.
 
-``metrics`` scores one matrix, ``results`` a corpus; ``intervals`` and ``significance`` show how reliable figures are.
-``random_scores`` is the baseline of chance. Pairs of one text and one image have measures of their own: ``retrieval``
-(with ``pair_vectors`` and ``retrieval_scores``) and the ``average_precision`` of relations.
+``metrics`` scores one matrix, ``results`` a corpus; ``statistics`` shows how reliable figures are. ``scores`` stores
+the scores of a model. Pairs of one text and one image have separate measures: ``retrieval`` (with ``pair_vectors`` and
+``retrieval_report``) and the ``average_precision`` of relations.
 """
 
 from iconotext.evaluate.results import (

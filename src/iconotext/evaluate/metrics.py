@@ -224,7 +224,7 @@ def relation_precisions(
 
 
 def _steps(scores: Floats, gold: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The order by descending score, and the last position in it of each different score."""
+    """Return the order by descending score, and the last position in it of each different score."""
     scores, gold = np.asarray(scores), np.asarray(gold)
     if scores.ndim != 1 or scores.shape != gold.shape:
         raise ShapeError(f"scores {scores.shape} and gold {gold.shape} must be the same (n,)")

@@ -1,4 +1,4 @@
-"""A corpus of text-image pairs as arrays, for measuring retrieval."""
+"""A corpus of text-image pairs as arrays (``PairVectors``), which ``pair_vectors`` makes to measure retrieval."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A document or pair that is left out, and why."""
+    """A document or pair that is left out, with the reason."""
 
     id: str
     reason: str
@@ -155,7 +155,7 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
 
 
 def _pairs(documents: Iterable[Document], left_out: list[LeftOut], *, looks_up: bool) -> Iterator[Pair]:
-    """All pairs; everything else is added to ``left_out``."""
+    """Yield all pairs; documents and pairs without one are added to ``left_out``."""
     for document in documents:
         for found in pairs_of(document, looks_up=looks_up):
             if isinstance(found, LeftOut):
@@ -172,7 +172,7 @@ def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 
 
 def _labels(pairs: Sequence[Pair]) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """Names of the relations with answers, those of the papers in their order, and the labels."""
+    """Return the names of the relations with answers, the papers' first and in their order, and the labels."""
     named = {name for pair in pairs for name, value in pair.relations.items() if value is not None}
     names = tuple(in_order(named))
     values = {True: 1.0, False: 0.0, None: np.nan}

@@ -71,8 +71,8 @@ class Reordering:
     Attributes:
         images: Number of images of each document.
         undefined: Ids of documents that were left out, with the reason.
-        totals: Rule to (documents, 3), each document's count for each metric: its share, the number of images in place,
-            its share.
+        totals: For each rule (documents, 3), each document's count for each metric: its share, the number of images in
+            place, its share.
     """
 
     documents: tuple[str, ...]
@@ -83,7 +83,7 @@ class Reordering:
     seed: int = 0
 
     def figures(self, totals: NDArray[np.float64]) -> dict[str, tuple[float, float, float]]:
-        """Metric to its value, 0 to 1, and its 95 % bootstrap interval over documents."""
+        """Return the value of each metric, 0 to 1, and its 95 % bootstrap interval over documents."""
         weights = np.ones_like(totals)
         weights[:, 1] = self.images
         bounds = bootstrap_intervals(totals, weights, resamplings=self.resamplings, seed=self.seed).tolist()
@@ -183,7 +183,7 @@ def _without_place(image: Image) -> Image:
 
 
 def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """(V, V) scores of every place with every image, for each rule."""
+    """Yield (V, V) scores of every place with every image, for each rule."""
     document, texts = lost.document, [" ".join(texts_of(image).values()) for image in lost.document.images]
     yield "random", np.zeros((len(texts), len(texts)))
     words = [stems(sentence.text) for sentence in document.sentences]
@@ -212,7 +212,7 @@ def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[t
 
 
 def _around(log_odds: FloatMatrix, around: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """(V, V) log-odds that an image belongs to a sentence around a place: the logarithm of their sum."""
+    """Return (V, V) log-odds that an image belongs to a sentence around a place: the logarithm of their sum."""
     weight = np.exp(log_odds.astype(np.float64) - log_odds.max(axis=0))
     log: NDArray[np.float64] = np.log(around.astype(np.float64) @ weight + 1e-30)
     return log

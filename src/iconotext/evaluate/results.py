@@ -1,4 +1,8 @@
-"""Scores of many documents: a record for each, their means, and the file for them."""
+"""The evaluation of a corpus: metrics of its documents, their means, the results file, and comparisons of two models.
+
+``evaluate`` scores documents, ``write_results`` and ``read_results`` store the result, ``compare`` tests whether one
+model is better.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +59,7 @@ class DocumentScores:
         p5: p@5, 0 to 1.
         image_hits: Number of images whose best sentence is gold; ties count as shares.
         linked_images: Number of images with gold links.
-        undefined: Why there are no metrics; None if there are.
+        undefined: The reason why there are no metrics; None if there are.
     """
 
     id: str
@@ -90,7 +94,10 @@ class Evaluation:
 
     @cached_property
     def means(self) -> dict[str, float | None]:
-        """Metric to value, 0 to 1: means over documents, for image@1 over their images. None without documents."""
+        """Return the metrics, 0 to 1, by name; None without documents.
+
+        They are means over documents, for image@1 over the documents' images.
+        """
         if not self.defined:
             return dict.fromkeys(METRICS)
         totals, weights = totals_and_weights(self.defined)
@@ -98,7 +105,7 @@ class Evaluation:
 
     @cached_property
     def intervals(self) -> dict[str, tuple[float, float] | None]:
-        """Metric to its 95 % bootstrap interval over documents; None without documents."""
+        """Return the 95 % bootstrap interval over documents of each metric; None without documents."""
         if not self.defined:
             return dict.fromkeys(METRICS)
         bounds = bootstrap_intervals(
@@ -107,7 +114,7 @@ class Evaluation:
         return {metric: (low, high) for metric, (low, high) in zip(METRICS, bounds, strict=True)}
 
     def as_dict(self, *, model: str, corpus: str, split: str | None) -> dict[str, Any]:
-        """What ``iconotext evaluate --json`` prints."""
+        """Return the output of ``iconotext evaluate --json``."""
         return {
             "model": model,
             "corpus": corpus,
@@ -122,7 +129,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Results:
-    """An evaluation as stored in a file, with what was evaluated: model, corpus, split, evidence."""
+    """An evaluation as stored in a file, with model, corpus, split and evidence."""
 
     evaluation: Evaluation
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -230,7 +237,7 @@ def write_results(results: Results, path: Path, *, force: bool = False) -> None:
 
 
 def read_results(path: Path, *, resamplings: int = RESAMPLINGS, seed: int = 0) -> Results:
-    """Read a file from ``write_results``.
+    """Read a file written by ``write_results``.
 
     Raises:
         CorpusError: The file is missing, is not a Parquet file, or lacks a column.
@@ -270,21 +277,18 @@ def _schema() -> pa.Schema:
 
 PERMUTATIONS = 10_000
 
-
 _EXACT = 13
 """For up to this many documents all 2^n swaps are tried; for more, there are more than ``PERMUTATIONS``."""
 
-
 _RANKED_EXACTLY = 50
 """For up to this many documents the distribution of Wilcoxon's sum of ranks is exact; for more, nearly normal."""
-
 
 _SIGNS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The first model against the second, by one metric.
+    """The difference between the first model and the second in one metric.
 
     Attributes:
         difference: First minus second, -1 to 1.

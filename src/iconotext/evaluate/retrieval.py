@@ -40,7 +40,7 @@ AT_ONCE = 64
 
 
 def similarities(pairs: PairVectors) -> Score:
-    """The products of the vectors."""
+    """Return a function that multiplies the vectors of pairs and images."""
     return lambda queries, images: pairs.texts[queries] @ pairs.images[images].T
 
 
@@ -65,7 +65,7 @@ def refined(pairs: PairVectors, coherence: Coherence, refinement: Refinement) ->
 
 
 def own_probabilities(pairs: PairVectors, coherence: Coherence) -> NDArray[np.float64]:
-    """(P, R) probabilities of the relations of each text with its own image."""
+    """Compute the (P, R) probabilities of the relations of each text with its own image."""
     parts = []
     for start in range(0, len(pairs.ids), AT_ONCE):
         some = slice(start, start + AT_ONCE)
@@ -77,7 +77,7 @@ def own_probabilities(pairs: PairVectors, coherence: Coherence) -> NDArray[np.fl
 def told_precisions(
     coherence: Coherence | None, pairs: PairVectors, *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> tuple[RelationPrecision, ...]:
-    """Average precision of the relations that a model tells and the pairs have labels for; () without any."""
+    """Compute the average precision of the relations that a model predicts and the pairs have labels for; may be ()."""
     names = [] if coherence is None else [name for name in coherence.relations if name in pairs.relations]
     if coherence is None or not names:
         return ()
@@ -117,11 +117,11 @@ class Ranks:
         return np.asarray(np.clip((k - self.above) / (self.tied + 1), 0, 1), np.float64)
 
     def of(self, chosen: NDArray[np.bool_]) -> Ranks:
-        """The ranks of the chosen queries, (Q,) bool."""
+        """Return the ranks of the chosen queries, (Q,) bool."""
         return Ranks(self.above[chosen], self.tied[chosen])
 
     def where(self, condition: NDArray[np.bool_], other: Ranks) -> Ranks:
-        """These ranks where the (Q,) condition holds, the other ones elsewhere."""
+        """Return these ranks where the (Q,) condition holds, the other ones elsewhere."""
         return Ranks(np.where(condition, self.above, other.above), np.where(condition, self.tied, other.tied))
 
 
@@ -221,7 +221,11 @@ def _pools(images: int, pool: int, draws: int, seed: int) -> Iterator[Numbers]:
 
 
 def pool_queries(image_of: Numbers, pool: Numbers, images: int) -> tuple[Numbers, Numbers]:
-    """(Q,) ascending numbers of the pairs whose image is in a pool, and (Q,) positions of these images in it."""
+    """Find the pairs whose image is in a pool.
+
+    Returns:
+        (Q,) ascending numbers of the pairs, and (Q,) positions of their images in the pool.
+    """
     place = np.full(images, -1)
     place[pool] = np.arange(len(pool))
     queries = np.flatnonzero(place[image_of] >= 0)
@@ -229,7 +233,7 @@ def pool_queries(image_of: Numbers, pool: Numbers, images: int) -> tuple[Numbers
 
 
 def chunks(queries: int, pool: int) -> Iterator[slice]:
-    """Slices of a pool's queries, so that the similarities of each slice fit into memory."""
+    """Divide a pool's queries into slices, so that the similarities of each slice fit into memory."""
     rows = max(1, CELLS // max(pool, 1))
     return (slice(start, min(start + rows, queries)) for start in range(0, queries, rows))
 
@@ -237,7 +241,7 @@ def chunks(queries: int, pool: int) -> Iterator[slice]:
 def rank_pools(
     score: Score, image_of: Numbers, *, pool: int = POOL, draws: int = DRAWS, seed: int = 0
 ) -> tuple[Draw, ...]:
-    """The ranks of the right images in several pools; see ``draw_pools``.
+    """Rank the right images in several pools; see ``draw_pools``.
 
     Args:
         score: Similarities of queries with images, by number; a row must not depend on the other rows.
@@ -265,7 +269,7 @@ def joined(parts: Sequence[Ranks]) -> Ranks:
 
 
 def retrieval(draws: Sequence[Draw]) -> Retrieval:
-    """Median rank, mean rank and R@K over the pools from ``rank_pools``.
+    """Compute median rank, mean rank and R@K over the pools from ``rank_pools``.
 
     Raises:
         CorpusError: The pools have no queries.
@@ -277,15 +281,15 @@ def retrieval(draws: Sequence[Draw]) -> Retrieval:
 
 
 def retrieval_of(draws: Sequence[Draw], chosen: NDArray[np.bool_] | None) -> Retrieval | None:
-    """``retrieval`` over some of the queries.
+    """Compute ``retrieval`` over the chosen queries.
 
     Args:
-        draws: From ``rank_pools``.
+        draws: The result of ``rank_pools``.
         chosen: (P,) pairs to use as queries, such as those with a relation (Table 7); None for all. Every image remains
             a candidate.
 
     Returns:
-        None if no pool has such a query. Pools without one are left out of mean and deviation.
+        The metrics; None if no pool has such a query. Pools without one are left out of mean and deviation.
     """
     ranks = [draw.ranks if chosen is None else draw.ranks.of(chosen[draw.queries]) for draw in draws]
     ranks = [each for each in ranks if len(each.above)]

@@ -1,4 +1,7 @@
-"""Retrieval by a model: how far down a text finds its own image among many (Alikhani 2021, Tables 4–8)."""
+"""Measures retrieval by a model: the rank of a text's own image among many (Alikhani 2021, Tables 4–8).
+
+``measure_retrieval`` makes a ``RetrievalReport``, for an encoder from ``retrieval_encoder``.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class Found:
     """The retrieval metrics of one score.
 
     Attributes:
-        relations: Name to those over the queries that have it; None where no pool has such a query.
+        relations: Metrics over the queries with each relation, by its name; None if no pool has such a query.
     """
 
     all: Retrieval
@@ -50,12 +53,12 @@ class Found:
 
 @dataclass(frozen=True)
 class RetrievalReport:
-    """What came of a measurement.
+    """The result of a measurement.
 
     Attributes:
-        plain: By the similarities of the vectors.
-        refined: By the refined similarities; None where nothing is refined.
-        precisions: Of the relations that the model tells and the pairs have labels for.
+        plain: Metrics by the similarities of the vectors.
+        refined: Metrics by the refined similarities; None without refinement.
+        precisions: Average precisions of the relations that the model predicts and the pairs have labels for.
     """
 
     pairs: PairVectors
@@ -77,11 +80,11 @@ class RetrievalReport:
 
 
 def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cache: bool = True) -> Encoder:
-    """The encoder of a model; one that looks images up does so in the features beside the corpus.
+    """Load the encoder of a model; one that looks images up does so in the features beside the corpus.
 
     Args:
         model: As for ``load_encoder``.
-        image: Image backbone or file of features, where it is another one.
+        image: Another image backbone or file of features; None for the model's own.
 
     Raises:
         FeatureError: There is no such model.
@@ -95,10 +98,10 @@ def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cac
 
 
 def chosen_refinement(model: str, encoder: Encoder, wanted: Refinement | None = None) -> Refinement:
-    """The refinement that is wanted, else the one in the model's folder; with T = 0 nothing is refined.
+    """Return the wanted refinement, else the one in the model's folder; T = 0 refines no query.
 
     Raises:
-        SettingError: One is wanted of a model that tells no relations.
+        SettingError: A refinement is wanted of a model that predicts no relations.
         FeatureError: The file in the folder is damaged.
     """
     if encoder.coherence is None:
@@ -126,12 +129,12 @@ def measure_retrieval(
     resamplings: int = 2000,
     seed: int = 0,
 ) -> RetrievalReport:
-    """Measure how far down texts find their images, and how well relations are told.
+    """Measure the ranks of the texts' images, and the average precision of the relations.
 
     Args:
-        pairs: Texts and images, encoded by it.
+        pairs: Texts and images, encoded by the encoder.
         pool: Images in a pool.
-        resamplings: How often the pairs are drawn anew for an interval of the average precision.
+        resamplings: Number of resamplings for an interval of the average precision.
 
     Raises:
         SettingError: The pool is larger than the number of images.

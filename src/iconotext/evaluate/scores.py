@@ -1,4 +1,7 @@
-"""The scores that a model, or the random baseline, gives to the pairs of documents."""
+"""The scores that a model, or the random baseline, gives to the pairs of documents.
+
+``corpus_part`` reads the documents to score, ``score_documents`` scores them, ``random_scores`` is the baseline.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class CorpusPart:
     """A corpus, or one split of it, with the number of documents, in all and in every split.
 
     Attributes:
-        path: As the user named it.
+        path: The path as the user named it.
         files: The corpus file, or the shards of a folder.
     """
 
@@ -88,20 +91,20 @@ def random_scores(identifier: str, sentences: int, images: int, *, seed: int = 0
 
 
 NAMED = 3
-"""Documents with images that cannot be seen that are named one by one."""
+"""Largest number of documents with images that cannot be encoded that are reported one by one."""
 
 
 class UnseenImages:
-    """Counts images that cannot be seen: their pairs have the score 0 and still count.
+    """Counts images that cannot be encoded: their pairs have the score 0 and still count.
 
     Args:
-        say: Is told of the first documents with such images, and at the end of all.
+        say: Called with messages about the first documents with such images, and at the end about all.
         looks_up: Whether images are looked up in a file, so that they need no file of their own.
 
     Attributes:
-        documents: With such images.
-        images: Such images.
-        total: Images.
+        documents: Number of documents with such images.
+        images: Number of such images.
+        total: Number of all images.
     """
 
     def __init__(self, say: Callable[[str], None], *, looks_up: bool = False) -> None:
@@ -109,7 +112,7 @@ class UnseenImages:
         self._say, self._looks_up = say, looks_up
 
     def see(self, document: Document) -> None:
-        """Count one document, and tell of it if it is among the first with images that cannot be seen."""
+        """Count one document, and report it if it is among the first with images that cannot be encoded."""
         problems = [
             image.problem or "has no file"
             for image in document.images
@@ -123,7 +126,7 @@ class UnseenImages:
             self._say(f"document {document.id!r}: {unseen}: {problems[0]}")
 
     def finish(self) -> None:
-        """Tell how many others there were."""
+        """Report the number of the other documents."""
         if self.documents > NAMED:
             of = f"{self.images:,} of {counted(self.total, 'picture')} in all"
             self._say(f"and {counted(self.documents - NAMED, 'more document')}: {of}")
@@ -137,17 +140,17 @@ def score_documents(
     seed: int = 0,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Scored]:
-    """Scores of documents, one at a time. A document that cannot be linked ends it: figures without it would deceive.
+    """Score documents, one at a time. A document that cannot be linked ends it: figures without it would be misleading.
 
     Args:
         model: As for ``load_encoder``; ``random`` for the baseline.
-        documents: With gold links.
-        seed: Of the baseline.
-        say: Is told of images that cannot be seen, and what became of a promise.
+        documents: Documents with gold links.
+        seed: Seed of the baseline.
+        say: Called with messages about images that cannot be encoded, and about the result of a promise.
 
     Raises:
         IconotextError: The model cannot be loaded or cannot score a document.
-        CorpusError: The picture is the only evidence, and no image can be seen.
+        CorpusError: The picture is the only evidence, and no image can be encoded.
     """
     from iconotext.evaluate.results import Scored
     from iconotext.linker import Linker
@@ -178,10 +181,11 @@ def score_documents(
 
 
 class RealisedPromise:
-    """Counts, for images with gold links, the links that a promise kept, and the wrong ones among them.
+    """Counts, for images with gold links, the links that passed a promise, and the wrong ones among them.
 
     Args:
-        claim: Links that did not pass it were dropped. Gold links cannot check ``document``; ``none`` dropped nothing.
+        claim: The promise; links that did not pass it were dropped. Gold links cannot check ``document``; ``none``
+            dropped no links.
     """
 
     def __init__(self, claim: Required) -> None:

@@ -1,4 +1,8 @@
-"""Measures agreement between people, corrected for chance: reviewers of links, raters of a study."""
+"""Statistics of figures: bootstrap intervals over documents, and agreement between people.
+
+``bootstrap_intervals`` computes the intervals, ``krippendorff_alpha`` the agreement of reviewers of links, or raters of
+a study, corrected for chance.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +52,13 @@ _DRAWS_AT_ONCE = 2_000_000  # about 32 MB
 
 
 def resampled_counts(documents: int, resamplings: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    """How often each document is drawn in each resampling with replacement.
+    """Yield the number of times each document is drawn in each resampling with replacement.
 
     Args:
         documents: Number of documents, at least 1.
 
     Yields:
-        (some resamplings, documents) float64, ``resamplings`` rows in all; each row sums to ``documents``.
+        (some resamplings, documents) float64, ``resamplings`` rows in all.
     """
     random = np.random.default_rng(seed)
     rows = max(1, _DRAWS_AT_ONCE // documents)
@@ -93,7 +97,7 @@ def bootstrap_intervals(
 
 
 Interval = tuple[float, float]
-"""Low and high."""
+"""Low and high end."""
 
 
 def as_interval(ends: NDArray[np.float64]) -> Interval:

@@ -1,4 +1,8 @@
-"""Turns pictures and sentences into frozen features. Importing this is fast: PyTorch is loaded when it is needed."""
+"""Frozen features of pictures and sentences: the functions that load a backbone or a source of regions.
+
+Begin with ``load_text_backbone``, ``load_image_backbone`` and ``load_regions``. Importing this package is fast: PyTorch
+is loaded only when it is needed.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,7 @@ __all__ = [
 
 
 def check_backbones(text: str | None, image: str | None) -> None:
-    """Check names of backbones at once; raises what loading them would raise if they do not exist.
+    """Check that backbones exist, without loading them.
 
     Args:
         text: As for ``load_text_backbone``; None or ``words`` for none.
@@ -53,7 +57,7 @@ def check_backbones(text: str | None, image: str | None) -> None:
             not checked here.
 
     Raises:
-        FeatureError: There is no such model.
+        FeatureError: There is no such model; the error is the one that loading it would raise.
     """
     if text not in (None, "words"):
         find_model(text, TEXT_BACKBONES)
@@ -110,7 +114,7 @@ def load_dual_encoder(name: str, ours: Sequence[str] = ()) -> DualEncoder:
     Args:
         name: A folder, or a name on the Hugging Face hub, see ``find_model``: a CLIP-like model for
             sentence-transformers (such as ``sentence-transformers/clip-ViT-B-32``) or for transformers (CLIP, SigLIP).
-        ours: Other names that are possible here, for the error message.
+        ours: Other names that the caller accepts, for the error message.
 
     Raises:
         FeatureError: There is no such model, it cannot be loaded, or it does not have both sides.
@@ -132,7 +136,7 @@ def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None =
         name: A file or folder of precomputed regions (``.tsv``, a folder of ``.npz``);
             an object detector for Hugging Face transformers, a folder or a name on the hub; else an image backbone
             as for ``load_image_backbone``, of which the 6 × 6 cells of the last feature map are the regions.
-        cache: For the regions of a detector or backbone; files are read without it.
+        cache: The cache for regions of a detector or backbone; regions in a file are not cached.
 
     Raises:
         FeatureError: There is no such file or model, it cannot be read, or it has no regions.

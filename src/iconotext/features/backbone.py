@@ -1,4 +1,7 @@
-"""The interface of pretrained backbones: they turn texts or pictures into arrays."""
+"""The types of pretrained backbones, which turn texts or pictures into arrays.
+
+``TextBackbone`` and ``ImageBackbone`` are the backbones, ``ImageFeatures`` are the arrays of pictures.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ REGIONS = 36
 """Regions per image: a 6 x 6 grid, row by row from the top left."""
 
 Picture = Path | bytes
-"""An encoded picture, or its file."""
+"""An encoded picture, or the file with it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +34,10 @@ class ImageFeatures:
     Attributes:
         pooled: (n, dim) float32, one vector per picture, of any length; of length 1 in a joint space.
         probabilities: (n, C) float32, class probabilities; None without a classifier.
-        regions: (n, 36, dim) float16, one vector for each cell of a 6 x 6 grid; None if not asked for.
+        regions: (n, 36, dim) float16, one vector for each cell of a 6 x 6 grid; None if regions were not requested.
         region_classes: (n, 36) int16, the most probable class of each region; None without regions or classifier.
-        region_scores: (n, 36) float16, its probability.
-        problems: Per picture, why it could not be read, None for a good one. The rows of a bad picture are zero.
+        region_scores: (n, 36) float16, the probability of this class; None without regions or classifier.
+        problems: For each picture, the reason why it could not be read, or None. The rows of such a picture are zero.
     """
 
     pooled: FloatMatrix
@@ -59,7 +62,7 @@ class ImageFeatures:
 
 
 def blank_features(n: int, dim: int, *, classes: int = 0, regions: bool = False) -> ImageFeatures:
-    """Features of n pictures, all zero, to be filled."""
+    """Make features of n pictures in which all numbers are zero."""
     return ImageFeatures(
         pooled=np.zeros((n, dim), np.float32),
         probabilities=np.zeros((n, classes), np.float32) if classes else None,
@@ -78,7 +81,7 @@ Row = Mapping[str, "NDArray[Any]"]
 
 
 def filled(blank: ImageFeatures, rows: Iterable[Row | str]) -> ImageFeatures:
-    """Fill features in place, with a row for each picture, or with why it could not be read."""
+    """Fill features in place, with a row for each picture, or with the reason why the picture could not be read."""
     arrays: dict[str, NDArray[Any]] = blank.arrays()
     problems: list[str | None] = list(blank.problems)
     for number, row in enumerate(rows):
@@ -95,8 +98,10 @@ class TextBackbone:
     """A frozen text encoder.
 
     Attributes:
-        name: Identifies weights and processing: equal names give equal features. Part of the key in the cache.
-        encode: From n texts to (n, dim) float32, in order; unit vectors unless a backbone says otherwise.
+        name: A name that identifies weights and processing: equal names give equal features. It is part of the cache
+            key.
+        dim: Length of a vector.
+        encode: Turns n texts into (n, dim) float32, in order; unit vectors unless a backbone documents otherwise.
         language: The only language on which it was trained; None if unknown, or if there are several.
         with_layers: Returns the same vectors, and the layers' outputs for the texts, in one pass; None if not
             available.
@@ -113,10 +118,10 @@ class ImageEncode(Protocol):
     """The encoding function of an image backbone."""
 
     def __call__(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
-        """Features in the order of the files; a picture that cannot be read has a problem.
+        """Compute features in the order of the files; a picture that cannot be read has a problem.
 
         Raises:
-            FeatureError: Regions are wanted, and the backbone has none.
+            FeatureError: Regions are requested, and the backbone has none.
         """
 
 
@@ -125,7 +130,10 @@ class ImageBackbone:
     """A frozen image encoder.
 
     Attributes:
-        name: Identifies weights and processing: equal names give equal features. Part of the key in the cache.
+        name: A name that identifies weights and processing: equal names give equal features. It is part of the cache
+            key.
+        dim: Length of a vector.
+        encode: Turns n pictures into their features.
         classes: Names of the classes in the order of the probabilities; None without a classifier.
     """
 
@@ -144,11 +152,15 @@ class DualEncoder:
 
 
 def share_space(text: TextBackbone, image: ImageBackbone) -> bool:
-    """Whether the cosine of a text vector with an image vector is meaningful without further training."""
+    """Tell whether the cosine of a text vector with an image vector is meaningful without further training."""
     return text.name == image.name
 
 
 def check_dim(side: str, setting: str, features: int, dim: int) -> None:
-    """Raise ``SettingError`` if vectors are not projected and their length is not that of the joint space."""
+    """Check the length of vectors that are not projected.
+
+    Raises:
+        SettingError: The length of the features is not that of the joint space.
+    """
     if features != dim:
         raise SettingError(f"{side}.{setting}: dim is {dim}, the {side} features have {features}; set dim to it")

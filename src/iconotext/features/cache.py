@@ -1,9 +1,10 @@
 """A cache of features on disk, so that no picture or sentence is encoded twice.
 
-One SQLite file with a row for each content and backbone, with all arrays that were asked for together. Several
-processes may use it at once; a process that is killed while writing loses only what it was writing. The cache never
-stops a run: a damaged file is deleted and begun anew, and a file that cannot be written is only read. Its size is
-bounded by ``cache_limit``: the entries used longest ago are removed first.
+``FeatureCache`` is the cache; ``cache_folder`` and ``cache_limit`` are the user's settings. The cache is one SQLite
+file with a row for each content and backbone, which has all arrays that were requested together. Several processes may
+use it at once; a process that is killed while writing loses only its last transaction. The cache never stops a run: a
+damaged file is deleted and begun anew, and a file that cannot be written is only read. Its size is bounded by
+``cache_limit``: the entries used longest ago are removed first.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _UNITS = {"": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 
 
 def cache_folder() -> Path:
-    """The folder of this user's caches: $ICONOTEXT_CACHE, else the system's usual place."""
+    """Return the folder of this user's caches: $ICONOTEXT_CACHE, else the usual place of the operating system."""
     if own := os.environ.get("ICONOTEXT_CACHE"):
         return Path(own)
     if cache_home := os.environ.get("XDG_CACHE_HOME"):
@@ -54,12 +55,12 @@ def cache_folder() -> Path:
 
 
 def cache_file() -> Path:
-    """The file of this user's feature cache."""
-    return cache_folder() / "features-2.sqlite"  # with the version of the tables
+    """Return the file of this user's feature cache."""
+    return cache_folder() / "features-2.sqlite"  # 2 is the version of the tables
 
 
 def cache_limit() -> int:
-    """Maximum size of the file in bytes.
+    """Return the maximum size of the file in bytes.
 
     Raises:
         SettingError: ``ICONOTEXT_CACHE_SIZE`` is not a size.
@@ -68,10 +69,10 @@ def cache_limit() -> int:
 
 
 def size_in_bytes(text: str, name: str) -> int:
-    """Bytes of a size such as 500MB.
+    """Convert a size such as 500MB to bytes.
 
     Raises:
-        SettingError: Not a size; the message begins with ``name``, the name of the setting.
+        SettingError: The text is not a size; the message begins with ``name``, the name of the setting.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
     if found is None or found[2] not in _UNITS:
@@ -80,7 +81,7 @@ def size_in_bytes(text: str, name: str) -> int:
 
 
 def packed(arrays: Sequence[NDArray[Any]]) -> tuple[str, int, bytes]:
-    """The arrays' layout, a checksum, and their numbers in C order."""
+    """Return the layout of arrays, a checksum, and their numbers in C order."""
     layout = ";".join(" ".join((array.dtype.str, *map(str, array.shape))) for array in arrays)
     data = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)
     return layout, zlib.crc32(data), data
@@ -88,7 +89,7 @@ def packed(arrays: Sequence[NDArray[Any]]) -> tuple[str, int, bytes]:
 
 @lru_cache
 def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]]:
-    """For each array its dtype, shape, number of values, and first byte."""
+    """Return for each array its dtype, shape, number of values, and first byte."""
     found, offset = [], 0
     for array in layout.split(";"):
         name, *lengths = array.split(" ")
@@ -100,7 +101,7 @@ def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]
 
 
 def unpacked(layout: str, several: Sequence[bytes]) -> Iterator[tuple[NDArray[Any], ...]]:
-    """The arrays of several byte strings of equal layout and length; read-only."""
+    """Yield the arrays of several byte strings of equal layout and length; read-only."""
     together = np.frombuffer(b"".join(several), np.uint8).reshape(len(several), -1)
     columns = []
     for dtype, shape, count, offset in _places(layout):
@@ -150,10 +151,10 @@ OF_FILE = ("", "-wal", "-shm")  # files that SQLite keeps beside the database
 
 
 class FeatureCache:
-    """Arrays on disk by content, backbone and kinds of arrays. Safe for several threads and processes.
+    """Arrays on disk by content, backbone and kinds of arrays; safe for several threads and processes.
 
     Args:
-        path: The SQLite file, created when first used. Default: the user's, see ``cache_file``.
+        path: The SQLite file, created when first used; default: the user's, see ``cache_file``.
         limit: Maximum size in bytes; default ``cache_limit``.
 
     Raises:
@@ -173,20 +174,20 @@ class FeatureCache:
         return FeatureCache, (self.path, self.limit)  # workers open it again
 
     def get(self, contents: Sequence[bytes], *, backbone: str, kinds: Sequence[str]) -> dict[bytes, Row]:
-        """Digest to the arrays by name, read-only; missing or damaged entries are left out."""
+        """Return stored arrays, read-only, by digest and name; missing or damaged entries are left out."""
         found: dict[bytes, Row] = {}
         names = tuple(kinds)
 
         def read(connection: sqlite3.Connection) -> None:
             number = self._number(connection, backbone, names)
             now, worn = int(time.time()), []
-            alike: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}  # unpacked together: most are
+            alike: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}  # unpacked together, since most rows are alike
             for some in _several(contents) if number is not None else ():
                 rows = connection.execute(
                     f"{_SELECT}({','.join('?' * len(some))})", (number, *(_hash(number, content) for content in some))
                 )
                 for content, layout, checksum, data, row, used in rows:
-                    if zlib.crc32(data) == checksum:  # else a bit within an array flipped, which SQLite does not notice
+                    if zlib.crc32(data) == checksum:  # SQLite does not notice a flipped bit within an array
                         alike.setdefault((layout, len(data)), []).append((content, data))
                     if now - used > USED:
                         worn.append((now, row))
@@ -202,7 +203,10 @@ class FeatureCache:
         return found
 
     def put(self, rows: Mapping[bytes, Row], *, backbone: str, kinds: Sequence[str]) -> None:
-        """Store arrays by digest and name, all or none; the entries used longest ago are removed to make room."""
+        """Store arrays by digest of the content and name, all or none.
+
+        The entries used longest ago are removed to make room.
+        """
         if not self._writes or not rows:
             return
         now, names = int(time.time()), tuple(kinds)
@@ -229,7 +233,7 @@ class FeatureCache:
     def _number(
         self, connection: sqlite3.Connection, backbone: str, kinds: tuple[str, ...], *, make: bool = False
     ) -> Any:
-        """The number of a backbone's kind of arrays; None if nothing of it is stored."""
+        """Return the number of a backbone's kind of arrays; None if no such arrays are stored."""
         name = backbone, "+".join(kinds)
         if name not in self._numbers:
             if make:
@@ -241,7 +245,7 @@ class FeatureCache:
         return self._numbers[name]
 
     def _guarded(self, work: Callable[[sqlite3.Connection], None], *, writing: bool) -> None:
-        """Work on the database; errors are only logged."""
+        """Work on the database; errors are only logged, since a run must not stop for its cache."""
         with self._lock:
             try:
                 work(self._open())
@@ -333,7 +337,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def taken(connection: sqlite3.Connection) -> int:
-    """Bytes of the file that are in use."""
+    """Return the number of bytes of the file that are in use."""
     pages, free, size = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -343,9 +347,10 @@ def taken(connection: sqlite3.Connection) -> int:
 def removals(
     connection: sqlite3.Connection, *, to_bytes: int | None = None, before: float | None = None
 ) -> Iterator[int]:
-    """Remove the entries used longest ago, in steps between which others may write; yields their numbers.
+    """Remove the entries used longest ago, in steps between which others may write; yields the number removed in each.
 
     Args:
+        connection: An open cache.
         to_bytes: Stop when the file uses at most this many bytes; None for no such limit.
         before: Seconds since 1970; remove all entries last used before.
     """
@@ -370,6 +375,6 @@ def _several(contents: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _hash(number: int, content: bytes) -> int:
-    """The key of a row. If two contents collide, one pair in 10^19, the later replaces the earlier."""
+    """Compute the key of a row. If two contents collide, one pair in 10^19, the later replaces the earlier."""
     mixed = (int.from_bytes(content[:8], "big") + number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
     return mixed - 2**63

@@ -1,4 +1,7 @@
-"""Wraps backbones so that they look into the cache first."""
+"""Backbones with a cache: wrappers that encode only the texts and images that are not stored yet.
+
+Begin with ``cached_text`` and ``cached_image``; ``cached_regions`` and ``cached_lines`` wrap regions and text lines.
+"""
 
 from __future__ import annotations
 
@@ -30,20 +33,20 @@ IMAGES = 256
 TEXTS = 2048
 
 REGION_ARRAYS = {f"detected/{field.name}": field.name for field in fields(Regions)}
-"""Name of an array of regions in the cache, to its attribute of ``Regions``."""
+"""Names of the arrays of regions in the cache, each with its attribute of ``Regions``."""
 
 
 def cached_text(
     backbone: TextBackbone, cache: FeatureCache, *, kind: str = "text", read_layers: ReadLayers | None = None
 ) -> TextBackbone:
-    """The same backbone, which encodes only texts that are not in the cache.
+    """Make a text backbone encode only texts that are not in the cache.
 
     Args:
         backbone: The backbone.
         cache: The cache of the texts' vectors.
         kind: The kind under which the cache stores the vectors.
-        read_layers: Called with each text that is encoded and the layers' outputs, if the backbone provides them, so
-            that other users of the layers need not encode the text again.
+        read_layers: Called with the texts that are encoded and the layers' outputs, if the backbone provides them, so
+            that other users of the layers need not encode the texts again.
     """
 
     def fresh(texts: list[str]) -> list[Row]:
@@ -68,13 +71,13 @@ def cached_text(
 def keep_texts(
     cache: FeatureCache, texts: Sequence[str], vectors: FloatMatrix, *, backbone: str, kind: str = "text"
 ) -> None:
-    """Put vectors of texts into the cache, under a backbone's name and a kind, for ``cached_text`` to find."""
+    """Put vectors of texts into the cache, under the backbone's name and the kind that ``cached_text`` looks up."""
     rows: dict[bytes, Row] = {_text_digest(text): {kind: vector} for text, vector in zip(texts, vectors, strict=True)}
     cache.put(rows, backbone=backbone, kinds=[kind])
 
 
 def knowing(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
-    """The same backbone with the vectors of these texts in memory, each encoded once, all in one batch."""
+    """Make a text backbone that has the vectors of these texts in memory, each encoded once, all in one batch."""
     rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     if not rows:
         return backbone
@@ -89,7 +92,7 @@ def knowing(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
 
 
 def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
-    """The same backbone, which encodes only images that are not in the cache. Problems are not stored."""
+    """Make an image backbone encode only images that are not in the cache. Problems are not stored."""
 
     def encode(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
         def fresh(some: list[Picture]) -> list[Row | str]:
@@ -104,9 +107,9 @@ def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
 
 
 def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
-    """The same source, which encodes only images that are not in the cache. Problems are not stored.
+    """Make a source of regions encode only images that are not in the cache. Problems are not stored.
 
-    Only for sources that look at the images: their results must not depend on the images' names.
+    This is only for sources that read the pictures: their results must not depend on the images' names.
     """
 
     def fresh(images: list[Image]) -> list[Row | str]:
@@ -124,7 +127,7 @@ def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
 
 
 def cached_lines(reader: LineReader, cache: FeatureCache) -> LineReader:
-    """The same reader, which reads only images that are not in the cache. Problems are not stored."""
+    """Make a reader of text lines read only images that are not in the cache. Problems are not stored."""
 
     def fresh(files: list[Picture]) -> list[Row | str]:
         return [found if isinstance(found, str) else {"lines": _packed(found)} for found in reader.read(files)]
@@ -152,7 +155,7 @@ def _recalled(
     items: Sequence[T],
     fresh: Callable[[list[T]], Sequence[Row | str]],
 ) -> Iterator[Row | str]:
-    """The stored or new row of each picture, keyed by the bytes of its file; see ``_recall``."""
+    """Yield the stored or new row of each picture, keyed by the bytes of its file; see ``_recall``."""
     for start in range(0, len(files), IMAGES):
         some = slice(start, start + IMAGES)
         yield from _recall(cache, backbone, kinds, list(map(_digest, files[some])), items[some], fresh)
@@ -166,10 +169,14 @@ def _recall(
     items: Sequence[T],
     fresh: Callable[[list[T]], Sequence[Row | str]],
 ) -> list[Row | str]:
-    """The stored or new row of each text or image, or its problem.
+    """Return the stored or new row of each text or image, or its problem.
 
     Args:
+        cache: The cache.
+        backbone: Name of the backbone.
+        kinds: Names of the arrays in a row.
         keys: Digest of each item; None for a file that cannot be read, for which the backbone reports the reason.
+        items: The texts or images.
         fresh: Called with the items that are not in the cache, without repetitions; returns rows or problems.
     """
     names: list[bytes | int] = [number if key is None else key for number, key in enumerate(keys)]

@@ -1,4 +1,7 @@
-"""Runs pictures through a network; they are decoded on threads, a little ahead of the network."""
+"""Runs pictures through a network while the next pictures are decoded on threads.
+
+``look_at`` yields the results of pictures; ``network_backbone`` makes an image backbone of a network.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +24,13 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")  # one picture, as the network needs it
 
-
 R = TypeVar("R")  # the network's result for one picture
-
 
 AHEAD = 2
 """Batches that are decoded or waiting while one is computed; bounds memory."""
 
-
 CPU_BATCH, GPU_BATCH = 16, 256
 """Pictures in a batch: enough to keep the processor busy, few enough to keep memory small."""
-
 
 CORE_BATCH = 8
 """Pictures in a batch on one core, which fits its caches: in a batch of 32 each picture takes 1.6 times as long."""
@@ -47,17 +46,18 @@ def look_at(
     cores: bool = False,
     threads: int | None = None,
 ) -> Generator[R | str, None, None]:
-    """Yield the network's result for each picture, in order, or why the picture cannot be read.
+    """Yield the network's result for each picture, in order, or the reason why the picture cannot be read.
 
     Args:
         files: Encoded pictures or their files.
-        prepare: From an RGB picture to the network's input; runs on several threads.
-        network: From a batch of inputs to as many results.
+        prepare: Turns an RGB picture into the network's input; runs on several threads.
+        network: Turns a batch of inputs into as many results.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
+        batch_size: Pictures in a batch.
         cores: Whether each batch is decoded and computed on one core, several at once. Else the network runs on this
-            thread, at most ``AHEAD`` batches behind decoding: for a GPU, and for networks of which nothing better is
-            known.
-        threads: Default: one per core.
+            thread, at most ``AHEAD`` batches behind decoding: for a GPU, and for networks that use several cores
+            themselves.
+        threads: Number of threads; default: one per core.
     """
     ready = partial(_prepared, prepare=prepare, at_least=at_least)
     starts = range(0, len(files), batch_size)
@@ -103,14 +103,16 @@ def network_backbone(
     """Make an image backbone out of a network, whichever library runs it.
 
     Args:
-        name: Identifies weights and processing.
-        prepare: From a picture to the network's input.
-        network: From b inputs, and whether regions are wanted, to arrays of b rows, named as in ``ImageFeatures``.
+        name: A name that identifies weights and processing.
+        dim: Length of a vector.
+        prepare: Turns a picture into the network's input.
+        network: Turns b inputs into arrays of b rows, named as in ``ImageFeatures``; its second argument tells whether
+            regions are requested.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
         classes: Names of its classes; None without a classifier.
         has_regions: Whether it can return regions.
         cores: Whether on a CPU each batch is computed on one core; see ``look_at``.
-        on_cpu: Whether the network runs on the CPU; called when the first picture has to be encoded.
+        on_cpu: Tells whether the network runs on the CPU; called when the first picture has to be encoded.
     """
 
     def encode(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:

@@ -1,4 +1,7 @@
-"""Object detectors of Hugging Face transformers; a region is the object found by one of the model's queries."""
+"""Object detectors of Hugging Face transformers, loaded by ``load_detector``.
+
+A region is the object that belongs to one of the model's queries.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ class Detector:
     Args:
         model: Returns ``logits``, ``pred_boxes`` and ``last_hidden_state``.
         processor: Turns a picture into the network's input.
-        name: For error messages.
+        name: The name in error messages.
         concepts: Number of classes.
     """
 
@@ -62,12 +65,12 @@ class Detector:
         self.dim = int(self._look([self._pixels(_grey())])[0].features.shape[1])
 
     def regions(self, images: Sequence[Image]) -> list[Regions | str]:
-        """The regions of pictures; see ``RegionSource``."""
+        """Detect the regions of pictures; see ``RegionSource``."""
         files = [image.file or b"" for image in images]
         return list(look_at(files, self._pixels, self._seen, at_least=self._at_least, batch_size=IMAGES))
 
     def _seen(self, pictures: list[NDArray[np.float32]]) -> list[Regions]:
-        """The regions of pictures; those of equal size form a batch, so that nothing is padded."""
+        """Detect the regions of pictures; pictures of equal size form a batch, so that none is padded."""
         alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for number, pixels in enumerate(pictures):
             alike[pixels.shape].append(number)
@@ -86,7 +89,6 @@ class Detector:
         return np.asarray(made["pixel_values"][0], np.float32)
 
     def _look(self, pixels: Sequence[NDArray[np.float32]]) -> list[Regions]:
-        """The regions of pictures of equal size."""
         import torch
 
         with looking(best_device()):
@@ -111,10 +113,15 @@ class Detector:
         return [Regions(*arrays)[:count] for arrays, count in zip(every, counts.tolist(), strict=True)]
 
     def _probabilities(self, logits: torch.Tensor) -> torch.Tensor:
-        """(b, queries, classes). In DETR and YOLOS the last class is "no object"; others score each class by itself."""
+        """Return (b, queries, classes) probabilities.
+
+        In DETR and YOLOS the last class is "no object"; other models score each class separately.
+        """
         if logits.shape[-1] == self._concepts + 1:
             return logits.float().softmax(-1)[..., :-1]
-        if not getattr(self._model.config, "use_focal_loss", True):  # RT-DETR and its kin can be trained either way
+        if not getattr(
+            self._model.config, "use_focal_loss", True
+        ):  # RT-DETR and related models can be trained either way
             return logits.float().softmax(-1)[..., :-1]
         return logits.float().sigmoid()
 
@@ -123,7 +130,7 @@ def load_detector(name: str, folder: Path) -> RegionSource:
     """Load a detector by name and folder.
 
     Raises:
-        FeatureError: It cannot be loaded, or is no detector of the DETR family.
+        FeatureError: It cannot be loaded, or is not a detector of the DETR family.
     """
     with loading(name):
         config = pretrained("AutoConfig", folder)
@@ -138,10 +145,10 @@ def load_detector(name: str, folder: Path) -> RegionSource:
 
 
 def is_detector(folder: Path) -> bool:
-    """Whether a model is an object detector, by its configuration alone.
+    """Tell whether a model is an object detector, by its configuration alone.
 
     Raises:
-        FeatureError: Its configuration is damaged.
+        FeatureError: The configuration is damaged.
     """
     path = folder / CONFIG
     try:
@@ -153,7 +160,7 @@ def is_detector(folder: Path) -> bool:
 
 
 def _picked(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """(b, k, d) out of (b, queries, d), by (b, k) numbers of queries."""
+    """Select (b, k, d) out of (b, queries, d), by (b, k) numbers of queries."""
     return values.gather(1, rows[..., None].expand(-1, -1, values.shape[-1]))
 
 

@@ -1,4 +1,7 @@
-"""The image backbone in the package: EfficientNet-Lite0 trained on ImageNet, in 8 bits."""
+"""The image backbone in the package, loaded by ``load_efficientnet``: EfficientNet-Lite0 in 8 bits.
+
+The network was trained on ImageNet.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ if TYPE_CHECKING:
 
 @cache
 def imagenet_classes() -> tuple[str, ...]:
-    """Names, all different, in the order of the usual classifiers."""
+    """Return the names of the classes of ImageNet, all different, in the order of the usual classifiers."""
     text = files("iconotext.features").joinpath("imagenet_classes.txt").read_text(encoding="utf-8")
     return tuple(text.splitlines())
 
 
 FOLDER = encoder_folder("efficientnet-lite0")
 NAME = "efficientnet-lite0-6c206460"
-"""Includes a digest of the weights: equal names mean equal features, whatever computes them."""
+"""Name of the backbone with a digest of the weights: equal names mean equal features, whatever computes them."""
 
 DIM = 1280
 SIDE = 224
@@ -57,7 +60,11 @@ def load_efficientnet() -> ImageBackbone:
 
 @cache
 def load_networks(runtime: str) -> tuple[Network, Network, bool]:
-    """(b, 224, 224, 3) pixels to a (b, 7, 7, 1280) grid; (n, 1280) to (n, 1000) classes; whether on the CPU.
+    """Load the two parts of the network.
+
+    Returns:
+        A function from (b, 224, 224, 3) pixels to a (b, 7, 7, 1280) grid, one from (n, 1280) to (n, 1000) class
+        probabilities, and whether they run on the CPU.
 
     Raises:
         FeatureError: Files of the package are damaged.
@@ -87,7 +94,7 @@ def load_networks(runtime: str) -> tuple[Network, Network, bool]:
 
 
 def prepare(image: Pillow.Image) -> NDArray[np.uint8]:
-    """An RGB picture as (224, 224, 3): the whole picture, squashed to a square.
+    """Resize an RGB picture to (224, 224, 3): the whole picture, squashed to a square.
 
     The network was trained on the middle 7/8 of squares. Squashing also shows it the edges, and in experiments (figures
     of textbooks and build logs, Flickr8k) brings pictures nearer to their sentences.

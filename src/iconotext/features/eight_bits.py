@@ -1,4 +1,8 @@
-"""8-bit numbers in PyTorch: rounded to 256 values, but stored as floating point."""
+"""The backbones in the package as PyTorch modules, in 8 bits: ``Bert`` and ``EfficientNetLite0``.
+
+``load_weights`` reads the weights of both, ``network_of`` makes an EfficientNet-Lite0 of them. Numbers are rounded to
+256 values, but stored as floating point.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +17,12 @@ from torch.nn import functional
 
 
 def rounded(x: Tensor, step: Tensor, zero: Tensor) -> Tensor:
-    """Inputs rounded to one of 256 values: ``step`` times an integer from ``-zero`` to ``255 - zero``."""
+    """Round numbers to one of 256 values: ``step`` times an integer from ``-zero`` to ``255 - zero``."""
     return torch.fake_quantize_per_tensor_affine(x, step, zero, 0, 255)
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """The weights of an encoder as real numbers, matrices as (outputs, inputs).
+    """Load the weights of an encoder as real numbers, matrices as (outputs, inputs).
 
     Integers NAME are multiplied by NAME.step, which has one value for each output of a matrix, convolution or bias, and
     for each row of a table. The steps for rounding inputs are returned unchanged.
@@ -43,9 +47,12 @@ class Bert:
     """A BERT encoder.
 
     Attributes:
-        weights: Name in transformers to (outputs, inputs); ``embeddings.position`` has the vectors added to tokens by
-            position. If ``NAME.step`` and ``NAME.zero`` exist, the input of layer NAME is first multiplied by
-            ``NAME.evening`` and then rounded to 8 bits.
+        weights: (outputs, inputs) weights by their names in transformers; ``embeddings.position`` has the vectors added
+            to tokens by position. If ``NAME.step`` and ``NAME.zero`` exist, the input of layer NAME is first multiplied
+            by ``NAME.evening`` and then rounded to 8 bits.
+        layers: Number of layers.
+        heads: Number of heads of each layer.
+        epsilon: Added to the variance in a layer norm.
     """
 
     weights: Mapping[str, Tensor]
@@ -54,7 +61,7 @@ class Bert:
     epsilon: float
 
     def layer_means(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Mean over each text's tokens of the embeddings and of every layer.
+        """Compute the mean over each text's tokens of the embeddings and of every layer.
 
         Args:
             ids: (n, t) int64 tokens, padded on the right with any token.
@@ -113,13 +120,13 @@ STAGES = (  # (blocks, kernel, stride of the first, expansion, channels)
     (1, 3, 1, 6, 320),
 )
 PIXELS = 127.0, 128.0
-"""Mean and scale: a pixel's value minus the first, divided by the second."""
+"""Mean and scale of pixels: the mean is subtracted from a value, then it is divided by the scale."""
 
 STEM, DIM, CLASSES = 32, 1280, 1000
 
 
 class Rounding(nn.Module):
-    """Rounds to 8 bits once it has a step; without one, and while a network is trained, it does nothing."""
+    """Rounds to 8 bits once it has a step; without a step, as in training, it does nothing."""
 
     step: Tensor | None
     zero: Tensor | None
@@ -130,7 +137,7 @@ class Rounding(nn.Module):
         self.register_buffer("zero", None, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Any shape to the same shape."""
+        """Round a tensor of any shape."""
         return x if self.step is None or self.zero is None else rounded(x, self.step, self.zero)
 
 
@@ -149,7 +156,7 @@ class SameConv(nn.Module):
         self.rounding = Rounding()
 
     def forward(self, x: Tensor) -> Tensor:
-        """(b, inputs, h, w) to (b, outputs, h / stride, w / stride)."""
+        """Turn (b, inputs, h, w) into (b, outputs, h / stride, w / stride)."""
         if self.before != self.after:
             x = functional.pad(x, (self.before, self.after, self.before, self.after))
         if self.conv.kernel_size == (1, 1):
@@ -164,7 +171,7 @@ class SameConv(nn.Module):
 
 
 class Block(nn.Module):
-    """Inverted residual: expand, filter each channel by itself, project."""
+    """Inverted residual block: it expands the channels, filters each channel separately, and projects."""
 
     def __init__(self, inputs: int, outputs: int, *, kernel: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -176,13 +183,13 @@ class Block(nn.Module):
         self.rounding = Rounding()
 
     def forward(self, x: Tensor) -> Tensor:
-        """(b, inputs, h, w) to (b, outputs, h / stride, w / stride)."""
+        """Turn (b, inputs, h, w) into (b, outputs, h / stride, w / stride)."""
         y: Tensor = self.project(self.filter(self.expand(x)))
         return self.rounding(y.add_(x)) if self.residual else y
 
 
 class EfficientNetLite0(nn.Module):
-    """From pixels to the last feature map; ``classify`` takes its cells or their mean."""
+    """The network from pixels to the last feature map; ``classify`` takes cells of the map or their mean."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -199,22 +206,22 @@ class EfficientNetLite0(nn.Module):
         self.classifier = nn.Linear(DIM, CLASSES)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """(b, 224, 224, 3) values 0 to 255 to a feature map (b, 1280, 7, 7), never negative."""
+        """Turn (b, 224, 224, 3) values 0 to 255 into a feature map (b, 1280, 7, 7), never negative."""
         x = pixels.permute(0, 3, 1, 2).float().sub_(PIXELS[0]).div_(PIXELS[1])  # channels last, as torch calls it
         features: Tensor = self.head(self.blocks(self.stem(x)))
         return features
 
     def classify(self, features: Tensor) -> Tensor:
-        """(..., 1280) to probabilities (..., 1000)."""
+        """Turn (..., 1280) features into (..., 1000) probabilities."""
         probabilities: Tensor = self.classifier(self.rounding(features)).softmax(-1)
         return probabilities
 
 
 def network_of(weights: Mapping[str, Tensor], *, rounding: bool = True) -> EfficientNetLite0:
-    """The network with pretrained weights, ready for inference.
+    """Make the network with pretrained weights, ready for inference.
 
     Args:
-        weights: From ``eight_bits.load_weights``.
+        weights: The result of ``load_weights``.
         rounding: Whether values between layers are rounded, too.
 
     Raises:

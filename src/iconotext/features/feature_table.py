@@ -1,4 +1,8 @@
-"""A table with the features of a corpus's images: ``features.npy``, with ``id2row.json`` beside it."""
+"""Tables with the features of a corpus's images: ``features.npy``, with ``id2row.json`` beside it.
+
+``load_feature_table`` opens a table, ``write_feature_table`` writes one, ``copy_feature_table`` copies it to another
+folder.
+"""
 
 from __future__ import annotations
 
@@ -25,16 +29,17 @@ if TYPE_CHECKING:
 
 TABLE_FILE = "features.npy"
 ROWS_FILE = "id2row.json"
-"""Name of the second file; both names are those in the README of the released code."""
+"""Name of the second file; both names are from the README of the released code of Hessel 2019."""
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """A row of numbers for each image, on disk; only the rows that are needed are read.
+    """A row of numbers for each image, on disk; only requested rows are read.
 
     Attributes:
+        path: The file ``features.npy``.
         array: (rows, dim) float16, float32 or float64, memory-mapped.
-        row_of: Id of an image (its ``source`` in the corpus) to its row.
+        row_of: The row of each image, by its id (its ``source`` in the corpus).
     """
 
     path: Path
@@ -48,13 +53,14 @@ class FeatureTable:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of both files, 16 hexadecimal digits. Reads them when first needed, about a second per GB."""
+        """A digest of both files, 16 hexadecimal digits; computed when first needed, in about a second per GB."""
         return digest_of(self.path, self.path.with_name(ROWS_FILE)).hex()[:16]
 
     def look_up(self, sources: Sequence[str]) -> tuple[NDArray[np.float32], tuple[str | None, ...]]:
-        """(n, dim) float32 features of n images, and for each image None, or why it has none (its row is zero).
+        """Return (n, dim) float32 features of n images, and for each image None, or the reason why it has no features.
 
-        An image has none if it is not in the table, or if its row has a number that is not finite.
+        An image has no features if it is not in the table, or if its row has a number that is not finite; its row in
+        the result is zero.
         """
         import numpy as np
 
@@ -110,7 +116,7 @@ def load_feature_table(path: Path) -> FeatureTable:
 
 
 def read_rows(path: Path) -> dict[str, int]:
-    """Id of every image in the table to its row.
+    """Read the row of every image in the table, by the image's id.
 
     Raises:
         CorpusError: The file is missing, or is not an object of rows, counted from 0.
@@ -138,8 +144,11 @@ def write_feature_table(
     """Write a table of features, and ``id2row.json`` beside it.
 
     Args:
+        path: The ``.npy`` file.
         sources: Ids of the images in the order of the rows.
-        chunks: (some, dim) each, in all one row for each image; one chunk is in memory at a time.
+        chunks: Arrays of (any number, dim), in all one row for each image; one array is in memory at a time.
+        dim: Length of a row.
+        force: Whether to replace existing files.
 
     Raises:
         CorpusError: The chunks do not have a row of ``dim`` numbers for each image.
@@ -181,10 +190,11 @@ def copy_feature_table(
     Args:
         source: Folder that may have a table.
         target: Folder to copy to.
-        renamed: Old id to new id, for images whose id changes.
+        renamed: New ids by old ids, for images whose id changes.
+        force: Whether to replace other features in the target.
 
     Returns:
-        Whether there was anything to copy; False if both are the same folder.
+        Whether there was a table to copy; False if both are the same folder.
 
     Raises:
         CorpusError: Only one of the two files exists, or ``id2row.json`` is damaged.
@@ -208,7 +218,7 @@ def copy_feature_table(
 
 
 def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
-    """Raise what ``copy_feature_table`` would raise, before work that ends with copying.
+    """Check whether ``copy_feature_table`` would fail, before long work that ends with copying.
 
     Raises:
         CorpusError: Only one of the two files exists, or ``id2row.json`` is damaged.
@@ -220,7 +230,7 @@ def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
 
 
 def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
-    """Rows of the table in a folder; None if there is nothing to copy.
+    """Return the rows of the table in a folder; None if there is no table to copy.
 
     Raises:
         CorpusError: Only one of the two files exists, or ``id2row.json`` is damaged.
@@ -234,10 +244,12 @@ def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
 
 
 def _rows_kept(source: Path, target: Path, wanted: Mapping[str, int], force: bool) -> dict[str, int] | None:
-    """Rows that the target already has of the same table, empty if it has no table; None if another is replaced.
+    """Return the rows that the target already has of the same table.
+
+    The result is empty if the target has no table, and None if another table is replaced.
 
     Raises:
-        OutputError: It has another table, and ``force`` is not set.
+        OutputError: The target has another table, and ``force`` is not set.
     """
     table, rows = target / TABLE_FILE, target / ROWS_FILE
     with contextlib.suppress(CorpusError):
@@ -256,7 +268,6 @@ def _rows_kept(source: Path, target: Path, wanted: Mapping[str, int], force: boo
 
 
 def _same_bytes(one: Path, other: Path) -> bool:
-    """Whether two files have equal contents."""
     filecmp.clear_cache()
     try:
         return other.is_file() and filecmp.cmp(one, other, shallow=False)

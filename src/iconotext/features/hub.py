@@ -1,4 +1,8 @@
-"""Loads models of other makers with their own libraries."""
+"""Loads models made by others, and checks their files first, since a damaged or hostile file could exhaust the machine.
+
+``load_sentence_transformer`` and ``load_clip_like`` load models for sentence-transformers. ``pretrained``,
+``pretrained_model`` and ``loading`` are the steps that all loaders of transformers' models share.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +44,11 @@ MAX_COUNT = 1000
 """Layers or classes that a model's settings may ask for, if its files have fewer weights; each takes time to make."""
 
 SPARE = 2**24
-"""Numbers that a model may have beside four times those in its files: buffers, and parts that were never trained."""
+"""Numbers that a model may have in addition to four times those in its files, for buffers and parts that were never
+trained."""
 
 MAX_SETTINGS = 256 * 2**20
-"""Bytes of a file of settings or of a tokenizer; the largest in use have some 40 MiB."""
+"""Largest size in bytes of a file of settings or of a tokenizer; the largest in use have some 40 MiB."""
 
 MAX_GROWTH, MAX_AROUND = 4096, 64
 """How many times longer a tokenizer may make a text, and how many tokens it may put around it."""
@@ -51,10 +56,10 @@ MAX_GROWTH, MAX_AROUND = 4096, 64
 _AROUND = ("single", "pair", "ids")
 
 _COUNTED = re.compile(r"(?:^|_)(?:layers?|depths?|blocks?|stages?|groups?|labels|classes|experts)$|^n_layer|_layers_")
-"""Names of settings that say how many layers or classes there are."""
+"""Names of settings that are numbers of layers or classes."""
 
 _SIDE = re.compile(r"^(?:in_features|out_features|hidden_dim|out_channels|dimension|\w*word_embedding_dimension)$")
-"""Names of the sides of matrices for which sentence-transformers makes room before it looks at the weights."""
+"""Names of settings with the sides of matrices that sentence-transformers allocates before it reads the weights."""
 
 _REPEATED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]|[*+]|\{\d*,\d*\}|[(|)]", re.DOTALL)
 """The parts of a regular expression that decide whether it may try every way to divide a text."""
@@ -64,7 +69,7 @@ def pretrained(kind: Literal["AutoConfig", "AutoImageProcessor", "AutoTokenizer"
     """Load a part of a model with transformers; nothing is downloaded, and no code in the folder is run.
 
     Raises:
-        FeatureError: The folder's settings ask for what no model needs.
+        FeatureError: The folder's settings are beyond the limits of ``check_settings``.
     """
     check_settings(folder)
     companion: Foreign = getattr(import_module("transformers"), kind)
@@ -72,10 +77,10 @@ def pretrained(kind: Literal["AutoConfig", "AutoImageProcessor", "AutoTokenizer"
 
 
 def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
-    """A model of transformers, ready for inference, and the names of weights that its folder lacks.
+    """Load a model of transformers, ready for inference, and the names of weights that its folder lacks.
 
     Raises:
-        FeatureError: Its settings ask for far more than its files hold, or a weight is not finite.
+        FeatureError: Its settings need far more numbers than its files have, or a weight is not finite.
     """
     made: Foreign = getattr(import_module("transformers"), kind)
     check_size(made, folder)
@@ -92,16 +97,21 @@ def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
 
 
 def check_weights(name: str, missing: list[str]) -> None:
-    """Raise ``FeatureError`` if weights are missing that the model needs."""
+    """Check that no weights are missing.
+
+    Raises:
+        FeatureError: Weights are missing.
+    """
     if missing:
         raise FeatureError(f"{name}: weights are missing ({', '.join(missing[:3])}): fetch the model again")
 
 
 def check_settings(folder: Path) -> None:
-    """Check what the settings in a folder would cost before a library follows them.
+    """Check the cost of the settings in a folder before a library follows them.
 
     Raises:
-        FeatureError: They ask for endless layers, classes or characters, for files elsewhere, or are no JSON.
+        FeatureError: The settings ask for an endless number of layers, classes or characters, or for files elsewhere,
+            or they are not JSON.
     """
     for file in folder.glob("*.json"):
         if file.stat().st_size > MAX_SETTINGS:
@@ -119,17 +129,17 @@ def check_settings(folder: Path) -> None:
 
 
 def is_of_transformers(folder: Path) -> bool:
-    """Whether a folder has settings of a model of transformers; they were checked before."""
+    """Tell whether a folder has settings of a model of transformers; ``check_settings`` must have checked them."""
     path = folder / "config.json"
     settings = parse_json(path.read_bytes()) if path.is_file() else None
     return isinstance(settings, dict) and "model_type" in settings
 
 
 def check_size(made: Foreign, folder: Path) -> None:
-    """Check that a model of transformers has about as many numbers as its files, without making room for them.
+    """Check that a model of transformers has about as many numbers as its files, without allocating memory for them.
 
     Raises:
-        FeatureError: It has far more.
+        FeatureError: The model has far more numbers.
     """
     import torch
 
@@ -142,7 +152,11 @@ def check_size(made: Foreign, folder: Path) -> None:
 
 
 def check_finite(name: str, arrays: Mapping[str, torch.Tensor | NDArray[Any]]) -> None:
-    """Raise ``FeatureError`` if a number of a model is not finite."""
+    """Check that all numbers of a model are finite.
+
+    Raises:
+        FeatureError: A number is not finite.
+    """
     for part, array in arrays.items():
         finite = np.isfinite(array) if isinstance(array, np.ndarray) else array.isfinite()
         if not finite.all():
@@ -150,7 +164,7 @@ def check_finite(name: str, arrays: Mapping[str, torch.Tensor | NDArray[Any]]) -
 
 
 def _held(folder: Path) -> int:
-    """The number of numbers in the weights' files of a folder; only their headers are read."""
+    """Count the numbers in the weights' files of a folder; only the headers of the files are read."""
     from safetensors import safe_open
 
     total = 0
@@ -179,7 +193,7 @@ def _check_counts(settings: Any, file: Path) -> None:
 
 
 def _integers(settings: Any) -> Iterator[tuple[str, int]]:
-    """The integers in settings, each with its name; those of a list count together."""
+    """Yield the integers in settings, each with its name; the integers of a list are added up."""
     left = [("", settings)]
     while left:
         name, value = left.pop()
@@ -201,7 +215,7 @@ def _check_shards(settings: Any, file: Path) -> None:
 
 
 def _check_tokenizer(settings: Any, file: Path) -> None:
-    """Refuse a tokenizer that makes short texts endless, or that may take endless time for one."""
+    """Refuse a tokenizer that makes short texts endless, or that may take endless time for a text."""
     parts = list(_objects(settings))
     growth = math.prod(map(_growth, parts))
     around = max((len(part[name]) for part in parts for name in _AROUND if isinstance(part.get(name), list)), default=0)
@@ -213,7 +227,7 @@ def _check_tokenizer(settings: Any, file: Path) -> None:
 
 
 def _growth(part: dict[str, Any]) -> int:
-    """How many times longer a part of a tokenizer may make a text of one character or more."""
+    """Return the factor by which a part of a tokenizer may make a text of one character or more longer."""
     pattern = part.get("pattern")
     said = str(part.get("prepend", part.get("content", "") if part.get("type") == "Replace" else ""))
     replaced = str(pattern.get("String", "")) if isinstance(pattern, dict) else ""
@@ -221,7 +235,7 @@ def _growth(part: dict[str, Any]) -> int:
 
 
 def _objects(settings: Any) -> Iterator[dict[str, Any]]:
-    """All objects in a tokenizer's file but its vocabulary."""
+    """Yield all objects in a tokenizer's file except its vocabulary."""
     left = [settings]
     while left:
         value = left.pop()
@@ -233,9 +247,12 @@ def _objects(settings: Any) -> Iterator[dict[str, Any]]:
 
 
 def may_try_every_way(expression: str) -> bool:
-    """Whether a regular expression repeats a group in which something is repeated or has alternatives."""
+    """Tell whether a regular expression repeats a group that contains a repetition or alternatives.
+
+    Matching such an expression may take exponential time.
+    """
     groups: list[bool] = []
-    closed = False  # whether such a group has just ended
+    closed = False  # whether a group with a repetition or alternatives has just ended
     end = -1
     for found in _REPEATED.finditer(expression):
         sign = found[0]
@@ -257,8 +274,11 @@ def may_try_every_way(expression: str) -> bool:
 def loading(name: str) -> Iterator[None]:
     """Turn errors while loading a model into one line, and silence the libraries' progress bars and questions.
 
+    Args:
+        name: The model's name, for the message.
+
     Raises:
-        FeatureError: For any other error in the block; errors of iconotext pass.
+        FeatureError: Any error in the block that is not one of iconotext.
         MissingPackageError: A library is not installed.
     """
     require("models", purpose=f"{name}: a model of other makers")
@@ -291,7 +311,7 @@ def load_sentence_transformer(name: str, folder: Path) -> TextBackbone:
     """Load a text encoder by name and folder.
 
     Raises:
-        FeatureError: It cannot be loaded.
+        FeatureError: The model cannot be loaded.
     """
     model, revised, dim = _load(name, folder)
     return TextBackbone(revised, dim, partial(_vectors, model, dim))
@@ -301,7 +321,7 @@ def load_clip_like(name: str, folder: Path) -> DualEncoder:
     """Load both sides of a dual encoder by name and folder.
 
     Raises:
-        FeatureError: It cannot be loaded, or does not accept pictures.
+        FeatureError: The model cannot be loaded, or does not accept pictures.
     """
     model, revised, dim = _load(name, folder)
     try:
@@ -326,7 +346,7 @@ def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
 
         for place in (folder, *(each for each in folder.iterdir() if each.is_dir())):
             check_settings(place)
-            if is_of_transformers(place):  # else a layer of sentence-transformers itself
+            if is_of_transformers(place):  # other folders are layers of sentence-transformers itself
                 check_size(AutoModel, place)
         model = SentenceTransformer(
             str(folder),
@@ -342,7 +362,7 @@ def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
 
 
 def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> FloatMatrix:
-    """(n, dim) float32 unit vectors of texts or pictures."""
+    """Compute (n, dim) float32 unit vectors of texts or pictures."""
     if not inputs:
         return np.zeros((0, dim), np.float32)
     vectors = model.encode(
@@ -352,7 +372,7 @@ def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> Flo
 
 
 def _reduced(image: Pillow.Image) -> Pillow.Image:
-    """The picture, reduced if it is large: usual models need no more."""
+    """Reduce a large picture, since the usual models need no more pixels."""
     shorter = min(image.size)
     if shorter <= SIDE:
         return image

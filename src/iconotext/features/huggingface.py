@@ -1,4 +1,7 @@
-"""Vision models and dual encoders of Hugging Face transformers."""
+"""Vision models and dual encoders of Hugging Face transformers: ``load_vision_model`` and ``load_clip``.
+
+``load_resnet``, ``dual_model`` and ``Tokens`` serve training, which needs the networks themselves.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,8 @@ _FIXED_LENGTH = frozenset({"siglip", "siglip2"})
 """Model types whose text side was trained on texts padded to full length, without masking the padding."""
 
 Network = Callable[["torch.Tensor", bool], dict[str, "torch.Tensor"]]
-"""From pixels, and whether regions are wanted, to tensors named like the attributes of ``ImageFeatures``."""
+"""A function from pixels to tensors named like the attributes of ``ImageFeatures``; its second argument tells whether
+regions are requested."""
 
 
 def load_vision_model(name: str, folder: Path) -> ImageBackbone:
@@ -62,7 +66,7 @@ def load_vision_model(name: str, folder: Path) -> ImageBackbone:
 
 
 def _is_timm(name: str, folder: Path) -> bool:
-    """Whether a folder has a model of timm; raises if timm cannot be used here."""
+    """Tell whether a folder has a model of timm; raises ``FeatureError`` if timm cannot be used here."""
     settings, _ = import_module("transformers").PreTrainedConfig.get_config_dict(folder, local_files_only=True)
     if settings.get("model_type") != "timm_wrapper":
         return False
@@ -78,10 +82,10 @@ def _is_timm(name: str, folder: Path) -> bool:
 
 
 def load_resnet(name: str, folder: Path) -> tuple[torch.nn.Module, int]:
-    """A ResNet for training, on the CPU, and the number of channels of its last feature map.
+    """Load a ResNet for training, on the CPU, and the number of channels of its last feature map.
 
     Raises:
-        FeatureError: It cannot be loaded, or is not a ResNet.
+        FeatureError: The model cannot be loaded, or is not a ResNet.
     """
     with loading(name):
         config = pretrained("AutoConfig", folder)
@@ -97,7 +101,7 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
     """Load both sides of a dual encoder by name and folder.
 
     Raises:
-        FeatureError: It cannot be loaded, or does not have both sides.
+        FeatureError: The model cannot be loaded, or does not have both sides.
     """
     with loading(name):
         model = dual_model(name, folder)
@@ -117,7 +121,11 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
 
 
 def dual_model(name: str, folder: Path) -> Foreign:
-    """A two-sided model of transformers; ``FeatureError`` if it does not have both sides."""
+    """Load a two-sided model of transformers.
+
+    Raises:
+        FeatureError: The model does not have both sides.
+    """
     model, _ = pretrained_model("AutoModel", folder)
     if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
         raise FeatureError(f"{name}: has no text side and image side in one space: use a CLIP or SigLIP model")
@@ -125,13 +133,11 @@ def dual_model(name: str, folder: Path) -> Foreign:
 
 
 def prepared(processor: Foreign, picture: Pillow.Image) -> NDArray[Any]:
-    """An RGB picture after a model's own image processor: (3, h, w) float32."""
+    """Apply a model's own image processor to an RGB picture: (3, h, w) float32."""
     return np.asarray(processor(images=picture, return_tensors="pt")["pixel_values"][0], np.float32)
 
 
 def _image_backbone(network: Network, processor: Foreign, name: str, classes: tuple[str, ...] | None) -> ImageBackbone:
-    """A backbone made of a network and the model's own image processor."""
-
     def forward(pixels: list[NDArray[Any]], regions: bool) -> dict[str, NDArray[Any]]:
         import torch
 
@@ -156,12 +162,12 @@ class Tokens:
         self._fixed = config.model_type in _FIXED_LENGTH
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The token ids of each text, cut to the model's maximum length."""
+        """Return the token ids of each text, cut to the model's maximum length."""
         found: list[list[int]] = self._tokenizer(list(texts), truncation=True, max_length=self._longest)["input_ids"]
         return found
 
     def padded(self, ids: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Token ids of several texts as one batch, padded as the model was trained."""
+        """Make one batch of the token ids of several texts, padded as in the model's training."""
         import torch
 
         length = self._longest if self._fixed else max(map(len, ids))
@@ -176,7 +182,7 @@ class Tokens:
 
 
 def _text_vectors(model: Foreign, tokens: Tokens, dim: int, texts: Sequence[str]) -> FloatMatrix:
-    """(n, dim) float32 unit vectors from the text side of a dual encoder."""
+    """Compute (n, dim) float32 unit vectors with the text side of a dual encoder."""
     import torch
 
     vectors = np.zeros((len(texts), dim), np.float32)
@@ -191,7 +197,7 @@ def _text_vectors(model: Foreign, tokens: Tokens, dim: int, texts: Sequence[str]
 
 
 def _classifier(model: Foreign) -> Network:
-    """A network that returns a classifier's last-layer input, and its probabilities."""
+    """Make a network that returns the input of a classifier's last layer, and its probabilities."""
     import torch
 
     layers = [
@@ -248,7 +254,7 @@ def _encoder(model: Foreign, *, pooler: bool) -> Network:
 
 
 def _cells(last: torch.Tensor) -> torch.Tensor | None:
-    """A feature map (b, d, h, w), or tokens (b, extra + side², d), as (b, 36, d); None if tokens form no square."""
+    """Average a feature map (b, d, h, w), or tokens (b, extra + side², d), to (b, 36, d); None for other tokens."""
     from torch.nn import functional
 
     if last.ndim == 3:
@@ -263,6 +269,6 @@ _EXTRA_TOKENS = 5  # class token and up to four registers before the patch token
 
 
 def embedding_of(output: Foreign) -> torch.Tensor:
-    """The tensor that get_..._features returns, from transformers 5 on as an attribute of an object."""
+    """Return the tensor of get_..._features, which from transformers 5 on is an attribute of an object."""
     embedding: torch.Tensor = output.pooler_output if hasattr(output, "pooler_output") else output
     return embedding

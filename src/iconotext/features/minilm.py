@@ -1,4 +1,4 @@
-"""The text backbone in the package: all-MiniLM-L6-v2 in 8 bits, a BERT with mean pooling."""
+"""The text backbone in the package, ``MiniLM``: all-MiniLM-L6-v2 in 8 bits, a BERT with mean pooling."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 FOLDER = encoder_folder("minilm")
 NAME = "minilm-6dbf529c"
-"""Includes a digest of the weights: equal names mean equal features, whatever computes them."""
+"""Name of the backbone with a digest of the weights: equal names mean equal features, whatever computes them."""
 
 CLASS_VECTORS = FOLDER / "imagenet_classes.npy"
-"""(1000, dim) vectors of the names in ``imagenet_classes``, by these weights."""
+"""File with (1000, dim) vectors of the names in ``imagenet_classes``, computed with these weights."""
 
 DIM, LAYERS, HEADS, EPSILON = 384, 6, 12, 1e-12
 LONGEST = 256
-"""Maximum number of tokens that are read of a text."""
+"""Maximum number of tokens of a text that are used."""
 
 TOKENS = 384
 """Tokens in a batch, with padding: they fit a core's cache, and a short document keeps all cores busy."""
@@ -50,11 +50,11 @@ class MiniLM:
     dim = DIM
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """(n, dim) float32 unit vectors; longer texts are cut after ``LONGEST`` tokens."""
+        """Compute (n, dim) float32 unit vectors; longer texts are cut after ``LONGEST`` tokens."""
         return self._encoded(texts, None)
 
     def with_layers(self, texts: Sequence[str]) -> tuple[FloatMatrix, NDArray[Any]]:
-        """The same vectors, and the mean over each text's tokens of the embeddings and of every layer.
+        """Compute the same vectors, and the mean over each text's tokens of the embeddings and of every layer.
 
         Returns:
             (n, dim) float32; (n, (layers + 1) * dim) float16, which is precise enough for the cache.
@@ -84,7 +84,7 @@ class MiniLM:
 
 @cache
 def load_tokenizer() -> Tokenizer:
-    """The tokenizer, which cuts texts after ``LONGEST`` tokens."""
+    """Load the tokenizer, which cuts texts after ``LONGEST`` tokens."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
@@ -95,7 +95,11 @@ def load_tokenizer() -> Tokenizer:
 
 @cache
 def load_network(runtime: str) -> tuple[Network, int | None]:
-    """The network, from (n, t) tokens and mask to the means of every layer; and its number of cores, None for all.
+    """Load the network.
+
+    Returns:
+        A function from (n, t) tokens and mask to the means of every layer, and the number of cores on which to run it,
+        None for all.
 
     Raises:
         FeatureError: Files of the package are damaged.

@@ -30,7 +30,7 @@ WEIGHTS_AND_SETTINGS = (
 
 
 def digest_of(*files: Path) -> bytes:
-    """A digest of the contents of files: about a second for 1 GB."""
+    """Compute a digest of the contents of files, in about a second per GB."""
     digest = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:
@@ -39,9 +39,9 @@ def digest_of(*files: Path) -> bytes:
 
 
 def folder_name(folder: Path) -> str:
-    """The folder's name and a digest of the files that decide what the model computes.
+    """Return the folder's name and a digest of the files that decide what the model computes.
 
-    Reads all of them: after further training in the same folder, the cache of the old model must not be used.
+    All these files are read: after further training in the same folder, the cache of the old model must not be used.
     """
     digest = hashlib.sha256()
     for file in sorted({file for pattern in WEIGHTS_AND_SETTINGS for file in folder.glob(pattern)}):
@@ -52,7 +52,7 @@ def folder_name(folder: Path) -> str:
 
 
 def content_name(name: str) -> str:
-    """A name that changes with the contents: for a folder or a file it includes a digest, others stay the same."""
+    """Return a name that changes with the contents: with a digest for a folder or file, else the name itself."""
     path = Path(name)
     if not path.exists():
         return name
@@ -78,7 +78,7 @@ FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "*.jinja"]
 OTHER_RUNTIMES = ["onnx/*", "openvino/*"]
 
 SHOWN = 5
-"""Largest number of models that an error lists beside a mistyped folder."""
+"""Largest number of models that an error lists in addition to a mistyped folder."""
 
 _SIGNS = ("recipe.toml", "config.json", "modules.json", "weights.safetensors")  # every model's folder has one of them
 _HUB_NAME = re.compile(r"\w[\w.-]*(/[\w.-]+)?", re.ASCII)
@@ -96,12 +96,12 @@ def downloads() -> Iterator[None]:
 
 
 def find_model(name: str, ours: Sequence[str] = ()) -> Path | None:
-    """The folder of a model; None for a name in ``ours``, which need no folder. See ``folder_of_model``."""
+    """Return the folder of a model, see ``folder_of_model``; None for a name in ``ours``, which needs no folder."""
     return None if name in ours else folder_of_model(name, ours)
 
 
 def folder_of_model(name: str, ours: Sequence[str] = ()) -> Path:
-    """The folder of a model by name; fast, since nothing is loaded.
+    """Return the folder of a model by name; fast, since the model is not loaded.
 
     Args:
         name: A folder, or a name on the Hugging Face hub, which is looked up in the hub's local cache; in a
@@ -126,17 +126,18 @@ def folder_of_model(name: str, ours: Sequence[str] = ()) -> Path:
 
 
 def revised_name(name: str, folder: Path) -> str:
-    """A name that changes with the weights: includes a digest of the files, or the revision on the hub."""
+    """Return a name that changes with the weights: it has a digest of the files, or the revision on the hub."""
     return folder_name(folder) if Path(name).is_dir() else f"{name}@{folder.name}"
 
 
 def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str = "") -> FeatureError:
-    """The error for a name without a model.
+    """Make the error for a name without a model.
 
     Args:
+        name: The name.
         ours: Names of models in the package.
         hub: Whether the name may be that of a model on the Hugging Face hub.
-        nor: Where else it was not found.
+        nor: End of the first clause, naming another place where the model was not found.
     """
     beside = _models_in(Path(name).parent)
     near = difflib.get_close_matches(name, [*ours, *beside])
@@ -148,7 +149,7 @@ def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str
 
 
 def _models_in(folder: Path) -> list[str]:
-    """The models in a folder, as a user would write their names."""
+    """List the models in a folder, as a user would write their names."""
     try:
         found = sorted(path for path in folder.iterdir() if path.is_dir())
     except OSError:
@@ -157,7 +158,7 @@ def _models_in(folder: Path) -> list[str]:
 
 
 def _cached(name: str) -> Path | None:
-    """The folder of a model in the hub's cache: its latest downloaded revision."""
+    """Return the folder of a model in the hub's cache, of its latest downloaded revision."""
     from huggingface_hub import constants  # a tenth of a second; the modules that use the network take far longer
 
     folder = Path(constants.HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
@@ -170,7 +171,6 @@ def _cached(name: str) -> Path | None:
 
 
 def _fetched(name: str, ours: Sequence[str]) -> Path:
-    """The folder of a model of the hub, downloaded if necessary."""
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -196,7 +196,7 @@ def _fetched(name: str, ours: Sequence[str]) -> Path:
 
 
 def is_dual_encoder(folder: Path) -> bool:
-    """Whether a folder has a transformers model with a text and an image side; nothing is loaded."""
+    """Tell whether a folder has a transformers model with a text and an image side; the model is not loaded."""
     try:
         config = parse_json((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

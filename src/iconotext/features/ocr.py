@@ -1,8 +1,9 @@
 """Reads the words in images, as lines of text with their boxes, with rapidocr and the models in its package.
 
-Detection finds lines of text, recognition reads each. The time per image is bounded by the size at which text is
-detected and by the length of the text that is read. Each image is read on one core on its own, so that the result does
-not depend on other images or the number of workers.
+``load_line_reader`` makes a ``LineReader``, ``with_lines`` adds the lines to a document. Detection finds lines of text,
+recognition reads each. The time per image is bounded by the size at which text is detected and by the length of the
+text that is read. Each image is read alone on one core, so that the result does not depend on other images or the
+number of workers.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ MOST_TEXT = 1000
 most certain lines first. A page of 50 long lines has 1,500; 1,000 take some six seconds on one core."""
 
 MOST_READ, BYTES_A_READ = 50, 4_000
-"""Images of a document whose words are read: ``MOST_READ``, and one for each ``BYTES_A_READ`` bytes of their files."""
+"""Number of a document's images whose words are read: ``MOST_READ``, and one more for each ``BYTES_A_READ`` bytes of
+their files."""
 
 LEAST_CONFIDENCE = 0.6
 """Lines of lower confidence are dropped, since most are no text."""
@@ -57,8 +59,8 @@ class LineReader:
     """Reads the text in images.
 
     Attributes:
-        name: Identifies models and processing: equal names give equal lines. Part of the cache key.
-        read: From images to the lines of each, in reading order, or why it cannot be decoded.
+        name: A name that identifies models and processing: equal names give equal lines. It is part of the cache key.
+        read: Returns for each image its lines in reading order, or the reason why it cannot be decoded.
     """
 
     name: str
@@ -66,7 +68,7 @@ class LineReader:
 
 
 def load_line_reader() -> LineReader:
-    """The reader of the extra ``ocr``; its models are loaded at the first image.
+    """Make the reader of the extra ``ocr``; its models are loaded at the first image.
 
     Raises:
         MissingPackageError: The extra is not installed.
@@ -83,8 +85,8 @@ def load_line_reader() -> LineReader:
 def with_lines(document: Document, reader: LineReader) -> Document:
     """Add the lines of text in images that have none yet; a broken image gets a ``problem``.
 
-    Of thousands of images of a few bytes each only some are read, in their order; the others get no lines, and the log
-    says how many.
+    Of thousands of images of a few bytes each only the first ones are read; the others get no lines, and the log
+    reports how many.
     """
     images = list(document.images)
     wanted = [j for j, x in enumerate(images) if x.problem is None and x.file is not None and x.lines is None]
@@ -106,12 +108,15 @@ def with_lines(document: Document, reader: LineReader) -> Document:
 def _file_size(file: Picture | None) -> int:
     try:
         return len(file) if isinstance(file, bytes) else file.stat().st_size if file is not None else 0
-    except OSError:  # gone: reading says so
+    except OSError:  # the file is gone; reading it reports this
         return 0
 
 
 def _engines() -> tuple[Any, Any]:
-    """Two rapidocr objects, a detector and a recogniser: one object's switches would be shared between threads."""
+    """Make two rapidocr objects, a detector and a recogniser.
+
+    With one object for both, its switches would be shared between threads.
+    """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported; without it, it sends telemetry
     from rapidocr import RapidOCR
 
@@ -140,7 +145,6 @@ def _read(file: Picture, detector: Any, recogniser: Any) -> tuple[TextLine, ...]
 
 
 def _line(image: Pillow.Image, corners: Any, sides: Any, recogniser: Any) -> TextLine:
-    """Read one quadrilateral of an image."""
     width, height = (max(round(float(side)), 1) for side in sides[:2])
     top_left, top_right, bottom_right, bottom_left = corners
     outline = np.concatenate([top_left, bottom_left, bottom_right, top_right]).tolist()

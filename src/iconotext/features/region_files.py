@@ -1,4 +1,8 @@
-"""A file of regions in any layout, and the names that programs give to the arrays in it."""
+"""Precomputed regions in files: ``load_region_file`` opens TSV files, or folders of NPZ files.
+
+``RegionFiles`` finds the regions of an image in them. ``Classifier`` adds concepts to regions without them. The names
+of arrays in the files are in ``features.region_row``.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +52,7 @@ _LXMERT = (
     *("num_boxes", "boxes", "features"),
 )
 COLUMNS: Mapping[int, tuple[str, ...]] = {len(names): names for names in (_ANDERSON, (*_ANDERSON, "cls_prob"), _LXMERT)}
-"""Number of columns to their names."""
+"""Names of the columns by their number."""
 
 
 def open_tsv(path: Path) -> RegionTable:
@@ -157,7 +161,7 @@ def _read_npz(files: Mapping[str, Path], ids: Sequence[str]) -> Iterator[Stored]
 
 
 def _digest(files: Mapping[str, Path]) -> bytes:
-    """A digest of the checksums that each file has of its arrays, so that nothing is decompressed."""
+    """Compute a digest of the arrays' checksums in each file, so that no array is decompressed."""
     digest = hashlib.sha256()
     for image, path in files.items():
         with path.open("rb") as file, _opened(file, str(path)) as archive:
@@ -167,10 +171,11 @@ def _digest(files: Mapping[str, Path]) -> bytes:
 
 
 def npz_arrays(file: BinaryIO, where: str) -> Stored:
-    """The arrays of an NPZ file that have known names.
+    """Read the arrays of an NPZ file that have known names.
 
     Raises:
-        FeatureError: Not an NPZ file, damaged, or larger when decompressed than a picture's regions can be.
+        FeatureError: The file is not an NPZ file, is damaged, or is larger when decompressed than a picture's regions
+            can be.
     """
     stored: dict[str, NDArray[Any] | None] = {}
     with _opened(file, where) as archive:
@@ -199,7 +204,7 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> by
     if info.file_size <= LARGEST:
         try:
             with archive.open(info) as stream:
-                data = stream.read(LARGEST + 1)  # whatever size the directory declares
+                data = stream.read(LARGEST + 1)  # the size in the directory may be wrong
         except _DAMAGE as error:
             raise FeatureError(f"{where}: {info.filename} in it is damaged ({error})") from error
         if len(data) <= LARGEST:
@@ -210,7 +215,7 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> by
 
 
 def _array(data: bytes, where: str) -> NDArray[Any] | None:
-    """The array of an NPY file; None for Python objects."""
+    """Read the array of an NPY file; None for Python objects."""
     stream = io.BytesIO(data)
     try:
         version = np.lib.format.read_magic(stream)
@@ -230,14 +235,20 @@ CLASSIFIER = "classifier.safetensors"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classifier:
-    """A linear layer with a softmax: weight (classes, features) and bias (classes,)."""
+    """A linear layer with a softmax.
+
+    Attributes:
+        path: The file of the weights.
+        weight: (classes, features).
+        bias: (classes,).
+    """
 
     path: Path
     weight: NDArray[np.float32]
     bias: NDArray[np.float32]
 
     def named(self, table: RegionTable) -> RegionTable:
-        """Wrap a file of regions so that it also names them."""
+        """Add this classifier's class probabilities to a file of regions without concepts."""
 
         def read(ids: Sequence[str]) -> Iterator[Stored]:
             return (stored if says_concepts(stored) else self._named(stored) for stored in table.read(ids))
@@ -248,7 +259,6 @@ class Classifier:
         return replace(table, read=read, digest=digest)
 
     def _named(self, stored: Stored) -> Stored:
-        """The arrays of an image, with class probabilities of its regions."""
         features = first_array(stored, FEATURES)
         if features is None or features.ndim != 2 or not features.size:
             return stored
@@ -256,14 +266,14 @@ class Classifier:
             features = features.T  # MCAN's files have a column per region
         if features.shape[1] != self.weight.shape[1]:
             raise FeatureError(f"{self.path}: is for features of length {self.weight.shape[1]}, not {len(features)}")
-        with np.errstate(invalid="ignore", over="ignore"):  # reported when the features are read
+        with np.errstate(invalid="ignore", over="ignore"):  # such numbers are reported when the features are read
             logits = features.astype(np.float32) @ self.weight.T + self.bias
             exponents = np.exp(logits - logits.max(axis=1, keepdims=True))
             return {**stored, PROBABILITIES[0]: exponents / exponents.sum(axis=1, keepdims=True)}
 
 
 def says_concepts(stored: Stored) -> bool:
-    """Whether a file names the regions of an image."""
+    """Tell whether an image's arrays name the concepts of its regions."""
     return first_array(stored, (*OBJECTS, *PROBABILITIES)) is not None
 
 
@@ -298,7 +308,8 @@ def load_classifier(path: Path, names: int) -> Classifier:
 logger = logging.getLogger(__name__)
 
 CONCEPTS, VOCABULARY = "concepts.txt", "objects_vocab.txt"
-"""Files with the names of concepts: suffix after the regions' name; and the first release's name for Visual Genome."""
+"""Files with the names of concepts: the suffix after the regions' name, and the name of the first release for Visual
+Genome."""
 
 _TSV = re.compile(r"\.tsv(\.\d+)?$")  # published in parts as .tsv.0, .tsv.1
 
@@ -316,7 +327,8 @@ class RegionFiles:
         concepts: Names of the detector's classes; None if unknown.
 
     Attributes:
-        concepts: The same; also None if the files do not say which concept a region shows.
+        concepts: Names of the detector's classes; None if unknown, or if the files do not name the regions' concepts.
+        dim: Length of a region's features.
     """
 
     def __init__(self, path: Path, tables: Sequence[RegionTable], concepts: tuple[str, ...] | None) -> None:
@@ -340,7 +352,7 @@ class RegionFiles:
         return f"{self._path.resolve().name}@{digest.hexdigest()[:16]}"
 
     def regions(self, images: Sequence[Image]) -> list[Regions | str]:
-        """The regions of images, found by their ``source``.
+        """Return the regions of images, which are found by their ``source``.
 
         Raises:
             FeatureError: An image matches several entries of the file, two different images match the same entry, or
@@ -355,7 +367,7 @@ class RegionFiles:
         return [missing if image is None else row_of.get(image, missing) for image in found]
 
     def _rows(self, ids: Sequence[str]) -> Iterator[tuple[str, Regions]]:
-        """Id and regions of images, in the order of the files."""
+        """Yield id and regions of images, in the order of the files."""
         for number, group in groupby(ids, key=lambda image: self._place_of[image][0]):
             table, some = self._tables[number], list(group)
             for image, stored in zip(some, table.read(some), strict=True):
@@ -366,7 +378,7 @@ class RegionFiles:
                 yield image, row
 
     def _probe(self) -> int:
-        """Length of a feature vector, from the first image with a region; logs which arrays are not read."""
+        """Return the length of a feature vector, from the first image with a region; logs which arrays are not read."""
         for table in self._tables:
             for image, stored in zip(table.ids, table.read(list(table.ids)), strict=True):
                 row = region_row(stored, self.concepts, f"{table.path}, image {image}")
@@ -383,7 +395,7 @@ class RegionFiles:
         raise FeatureError(f"{self._path}: has no region of any picture")
 
     def _find(self, source: str) -> str | None:
-        """The id of an image in the files, by its address in the document."""
+        """Return the id of an image in the files, given its address in the document."""
         if source in self._place_of:
             return source
         name = _file_name(source)
@@ -413,7 +425,7 @@ def _file_name(source: str) -> str:
 
 
 def is_region_file(path: Path) -> bool:
-    """Whether a path is a file of regions, by its suffix, or a folder with such files."""
+    """Tell whether a path is a file of regions, by its suffix, or a folder with such files."""
     try:
         return _has_suffix(path) or (path.is_dir() and bool(_inside(path)))
     except OSError:  # opening it will report the problem
@@ -425,8 +437,8 @@ def load_region_file(path: Path) -> RegionSource:
 
     Args:
         path: A file ``.tsv`` (``.tsv.0``), or a folder with ``.npz`` files or several files ``.tsv``. Names of concepts
-            may be beside it in ``NAME.concepts.txt`` or ``objects_vocab.txt``, one per line. If the file does not say
-            which concept a region shows, the detector's last layer may be beside it in
+            may be beside it in ``NAME.concepts.txt`` or ``objects_vocab.txt``, one per line. If the file does not name
+            the concept of each region, the detector's last layer may be beside it in
             ``NAME.classifier.safetensors`` or ``classifier.safetensors``.
 
     Raises:
@@ -444,7 +456,7 @@ def load_region_file(path: Path) -> RegionSource:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    """Report in one line why a file cannot be read."""
+    """Report in one line the reason why a file cannot be read."""
     try:
         yield
     except OSError as error:
@@ -452,7 +464,6 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def _open_table(path: Path) -> RegionTable:
-    """Open one file, or a folder of NPZ files."""
     if not path.exists():
         raise FeatureError(f"{path}: not found")
     if _has_suffix(path):
@@ -475,12 +486,12 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def files_beside(path: Path) -> list[Path]:
-    """Paths of files beside regions that belong to them: concepts and classifier."""
+    """Return the paths of files beside regions that belong to them: concepts and classifier."""
     return [*_places(path, CONCEPTS, VOCABULARY), *_places(path, CLASSIFIER)]
 
 
 def _places(path: Path, own: str, shared: str | None = None) -> list[Path]:
-    """Where a file that belongs to regions may be: with their name, in their folder, or for a whole folder."""
+    """List the possible places of a file that belongs to regions: with their name, in their folder, or beside it."""
     shared = shared or own
     stem = path.name if path.is_dir() else Path(_TSV.sub("", path.name)).stem
     inside = [path / shared] if path.is_dir() else []

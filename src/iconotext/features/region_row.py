@@ -1,4 +1,7 @@
-"""A file of regions in any layout, and the names that programs give to the arrays in it."""
+"""The regions of one image in a file: the arrays and their names in different programs.
+
+``region_row`` checks and converts the arrays of one image; ``RegionTable`` is an opened file or folder.
+"""
 
 from __future__ import annotations
 
@@ -19,50 +22,39 @@ if TYPE_CHECKING:
 
 FEATURES = ("features", "x", "image_features")
 
-
 SHARES = ("norm_bb", "spatial_features")
-"""Boxes as shares of width and height; further columns have width and height of the box (and its area)."""
-
+"""Names of boxes as shares of width and height; further columns have width and height of the box (and its area)."""
 
 BOXES = ("boxes", "bbox", "image_bb")
 
-
 OBJECTS = ("objects_id", "objects", "object_ids")
-
 
 CONFIDENCES = ("objects_conf", "conf", "scores")
 
-
 PROBABILITIES = ("cls_prob", "soft_labels")
-
 
 COUNT = ("num_boxes", "num_bbox")
 
-
 WIDTH = ("image_w", "img_w", "image_width", "img_width", "width")
-
 
 HEIGHT = ("image_h", "img_h", "image_height", "img_height", "height")
 
-
 OF_IMAGE = frozenset((*COUNT, *WIDTH, *HEIGHT))
-"""One number per image; all others have a row per region."""
-
+"""Names of arrays with one number per image; all other arrays have a row per region."""
 
 KNOWN = OF_IMAGE | {*FEATURES, *SHARES, *BOXES, *OBJECTS, *CONFIDENCES, *PROBABILITIES}
-"""All names that are read; others (attributes, relations) are ignored."""
-
+"""All names of arrays that are read; others (attributes, relations) are ignored."""
 
 LARGEST = 1 << 28
-"""Maximum size of one image's array in bytes; 1,000 regions of 2,048 numbers are 8 MB. Larger ones are damaged."""
-
+"""Maximum size of one image's array in bytes, beyond which a file counts as damaged; 1,000 regions of 2,048 numbers
+have 8 MB."""
 
 Stored = Mapping[str, "NDArray[Any] | None"]
-"""Name to array, of one image; None for a pickled Python object, which is never read."""
+"""The arrays of one image by name; None for a pickled Python object, which is never read."""
 
 
 def first_array(stored: Stored, names: Sequence[str]) -> NDArray[Any] | None:
-    """The image's array under the first of ``names`` that it has; None if it has none of them."""
+    """Return the image's array under the first of ``names`` that it has; None if it has none of them."""
     return next((array for name in names if (array := stored.get(name)) is not None), None)
 
 
@@ -71,9 +63,11 @@ class RegionTable:
     """A file or folder in one layout; opened again for each reading.
 
     Attributes:
-        read: The arrays of some images, in order, one image in memory at a time. Raises ``FeatureError`` if the file is
-            damaged, or has changed since it was opened.
-        digest: Changes with the contents.
+        path: The file or folder.
+        ids: Ids of the images.
+        read: Yields the arrays of images, in order, one image in memory at a time. Raises ``FeatureError`` if the file
+            is damaged, or has changed since it was opened.
+        digest: Computes a digest that changes with the contents.
     """
 
     path: Path
@@ -83,10 +77,10 @@ class RegionTable:
 
 
 def plain_array(data: bytes | memoryview, dtype: np.dtype[Any], shape: Sequence[int], where: str) -> NDArray[Any]:
-    """An array from its bytes, checked against dtype and shape; only numbers are allowed.
+    """Make an array from its bytes, checked against dtype and shape; only numbers are allowed.
 
     Raises:
-        FeatureError: They do not fit.
+        FeatureError: The bytes do not fit dtype and shape.
     """
     numbers = dtype.kind in "fiub" and not dtype.hasobject
     if not numbers or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != len(data):
@@ -102,7 +96,8 @@ def region_row(stored: Stored, names: Sequence[str] | None, where: str) -> Regio
     """Check and convert the arrays of one image.
 
     Args:
-        names: Of the concepts; None if unknown, then no region has one.
+        stored: The arrays.
+        names: Names of the concepts; None if unknown, then no region has a concept.
         where: File and image, for error messages.
 
     Raises:
@@ -163,7 +158,7 @@ def _boxes(stored: Stored, where: str) -> NDArray[np.float32]:
 def _concepts(
     stored: Stored, names: Sequence[str] | None, total: int, where: str
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """The concept of each region, -1 if unknown, and the detector's confidence, 0 if unknown."""
+    """Return the concept of each region, -1 if unknown, and the detector's confidence, 0 if unknown."""
     objects, probabilities, scores = (first_array(stored, known) for known in (OBJECTS, PROBABILITIES, CONFIDENCES))
     if names is not None and objects is None and probabilities is not None:
         if probabilities.ndim != 2 or probabilities.shape[1] not in (len(names), len(names) + 1):

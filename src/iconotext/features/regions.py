@@ -1,4 +1,7 @@
-"""Regions of pictures and their concepts: the input of Li 2021 instead of one vector per picture."""
+"""Regions of pictures and their concepts (``Regions``): the input of Li 2021 instead of one vector per picture.
+
+``RegionSource`` is a source of regions; ``grid_regions`` makes one of an image backbone.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ class Regions:
 
 
 def strongest(regions: Regions, at_most: int | None) -> Regions:
-    """The ``at_most`` regions of an image with the highest scores, in their original order; ties go to the first."""
+    """Select the ``at_most`` regions with the highest scores, in their original order; ties go to the first."""
     if at_most is None or len(regions) <= at_most:
         return regions
     return regions[np.sort(np.argsort(-regions.scores, kind="stable")[:at_most])]
@@ -58,9 +61,10 @@ class RegionSource:
     """A source of image regions: a grid, a detector, or a file of another program.
 
     Attributes:
-        name: Identifies weights and processing: equal names give equal regions.
+        name: A name that identifies weights and processing: equal names give equal regions.
+        dim: Length of a region's features.
         concepts: Names of the concepts, by number; None if regions have none.
-        regions: From images to the regions of each, one or more, or why it has none.
+        regions: Returns for each image its regions, one or more, or the reason why it has none.
     """
 
     name: str
@@ -74,7 +78,7 @@ GRID = 6
 
 
 def grid_regions(backbone: ImageBackbone) -> RegionSource:
-    """The 6 x 6 cells of an image backbone's last feature map, each named by the backbone's classifier."""
+    """Make the 6 x 6 cells of an image backbone's last feature map regions, each named by the backbone's classifier."""
 
     def regions(images: Sequence[Image]) -> list[Regions | str]:
         found = backbone.encode([image.file or b"" for image in images], regions=True)
@@ -91,6 +95,6 @@ def grid_regions(backbone: ImageBackbone) -> RegionSource:
 
 
 def grid_boxes() -> NDArray[np.float32]:
-    """(36, 4) the cells of the grid, row by row from the top left."""
+    """Return the (36, 4) boxes of the grid's cells, row by row from the top left."""
     top, left = np.divmod(np.arange(GRID * GRID), GRID)
     return np.asarray(np.stack([left, top, left + 1, top + 1], axis=1) / GRID, np.float32)

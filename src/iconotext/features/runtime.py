@@ -1,4 +1,7 @@
-"""Chooses what runs the encoders in the package: onnxruntime, or PyTorch if there is a GPU for it."""
+"""Chooses the runtime of the encoders in the package: onnxruntime, or PyTorch if it can use a GPU.
+
+``chosen_runtime`` makes the choice, ``open_graph`` opens an ONNX graph, ``best_device`` is the device of PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def best_device() -> torch.device:
-    """The first GPU that CUDA offers, else the CPU."""
+    """Return the first GPU that CUDA offers, else the CPU."""
     import torch
 
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -39,7 +42,7 @@ def looking(device: torch.device) -> Iterator[None]:
 
 
 def on_gpu() -> bool:
-    """Whether ``best_device`` is a GPU."""
+    """Tell whether ``best_device`` is a GPU."""
     return best_device().type == "cuda"
 
 
@@ -49,7 +52,7 @@ WEIGHTS = "weights.safetensors"
 
 
 def chosen_runtime() -> Literal["onnx", "torch"]:
-    """The runtime that ``ICONOTEXT_RUNTIME`` names; by default ``torch`` if there is a GPU for it, else ``onnx``.
+    """Return the runtime that ``ICONOTEXT_RUNTIME`` names; by default ``torch`` if it can use a GPU, else ``onnx``.
 
     Raises:
         FeatureError: The variable names no runtime, or one that is not installed.
@@ -66,7 +69,7 @@ def chosen_runtime() -> Literal["onnx", "torch"]:
 
 @cache
 def _has_gpu() -> bool:
-    """Whether PyTorch finds a GPU; without a GPU driver PyTorch is not imported."""
+    """Tell whether PyTorch finds a GPU; without a GPU driver PyTorch is not imported, since that takes long."""
     if not any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd"))) or find_spec("torch") is None:
         return False
     import torch
@@ -75,7 +78,7 @@ def _has_gpu() -> bool:
 
 
 def encoder_folder(name: str) -> Path:
-    """The folder of an encoder in the package."""
+    """Return the folder of an encoder in the package."""
     return Path(__file__).parents[1] / "models" / name
 
 

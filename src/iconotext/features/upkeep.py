@@ -1,7 +1,7 @@
-"""Shows what is in the feature cache, and makes it smaller.
+"""Describes the contents of the feature cache (``cache_usage``), and makes it smaller (``prune_cache``).
 
-Only rows that iconotext wrote are counted or removed. Other processes may use the cache meanwhile; they encode again
-what they miss.
+Only rows that iconotext wrote are counted or removed. Other processes may use the cache at the same time; they encode
+removed entries again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ class Kind:
     """Arrays of one backbone that are stored together.
 
     Attributes:
+        backbone: Name of the backbone.
+        kind: Names of the arrays, joined by ``+``.
         entries: Number of contents with such arrays.
         bytes: Their total size, without overhead of the database.
     """
@@ -37,9 +39,10 @@ class Usage:
     """The size and contents of the cache.
 
     Attributes:
-        bytes: Size on disk; 0 if there is none.
-        limit: Maximum size.
-        kinds: Its contents, largest first.
+        path: The file.
+        bytes: Size on disk; 0 without a file.
+        limit: Maximum size in bytes.
+        kinds: The contents, largest first.
     """
 
     path: Path
@@ -53,6 +56,7 @@ class Pruned:
     """The result of pruning the cache.
 
     Attributes:
+        entries: Number of entries that were removed.
         bytes_before: Size on disk before.
         bytes_after: Size on disk after; while another process uses the cache, its file may shrink only later.
     """
@@ -66,7 +70,7 @@ def cache_usage(path: Path | None = None) -> Usage:
     """Describe the cache, by default the user's.
 
     Raises:
-        FeatureError: The file is no cache of iconotext, is damaged, or cannot be read.
+        FeatureError: The file is not a cache of iconotext, is damaged, or cannot be read.
         SettingError: ``ICONOTEXT_CACHE_SIZE`` is not a size.
     """
     path = path or cache_file()
@@ -86,11 +90,11 @@ def prune_cache(path: Path | None = None, *, older_than: float | None = None, to
 
     Args:
         path: The file, by default the user's cache.
-        older_than: Seconds; entries not used since then are removed.
+        older_than: Seconds; entries last used longer ago are removed.
         to_bytes: Maximum size of the file on disk afterwards.
 
     Raises:
-        FeatureError: The file is no cache of iconotext, is damaged, or cannot be written.
+        FeatureError: The file is not a cache of iconotext, is damaged, or cannot be written.
     """
     path = path or cache_file()
     size_before, removed = _bytes(path), 0
@@ -108,7 +112,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Open a cache; files of other programs are not touched.
 
     Raises:
-        FeatureError: The file is no cache of iconotext, or work on it fails.
+        FeatureError: The file is not a cache of iconotext, or work on it fails.
     """
     with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
         try:

@@ -1,4 +1,8 @@
-"""Pretrained word vectors: from word2vec and GloVe files, or from MiniLM in the package."""
+"""Words, vocabularies and word vectors.
+
+``load_word_vectors`` reads word vectors from word2vec and GloVe files, or makes them with MiniLM; ``train_word2vec``
+learns them. ``Vocabulary`` has the words of a model, ``mean_words`` encodes a text as the mean of its word vectors.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +25,13 @@ if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
 UNKNOWN = "<unknown>"
-"""Stands for every word that is not in the vocabulary, and for a sentence without any; its id is 0."""
+"""The word that stands for every word outside the vocabulary, and for a sentence without words; its id is 0."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a sentence in lower case; a punctuation mark is a word of its own."""
+    """Split a sentence into words in lower case; a punctuation mark is a separate word."""
     return _WORD.findall(text.lower().replace("’", "'"))
 
 
@@ -44,11 +48,11 @@ class Vocabulary:
         return len(self.words)
 
     def ids(self, text: str, *, max_tokens: int) -> list[int]:
-        """The ids of the first words of a sentence: at least one, at most ``max_tokens``."""
+        """Return the ids of the first words of a sentence: at least one, at most ``max_tokens``."""
         return self.numbers(words_of(text)[:max_tokens]) or [0]
 
     def numbers(self, words: Iterable[str]) -> list[int]:
-        """The id of each word; 0 for an unknown one."""
+        """Return the id of each word; 0 for an unknown one."""
         return [self._ids.get(word, 0) for word in words]
 
     def save(self, path: Path) -> None:
@@ -57,10 +61,11 @@ class Vocabulary:
 
 
 def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
-    """The ``max_words`` most frequent words; ties in alphabetical order.
+    """Make a vocabulary of the ``max_words`` most frequent words; ties are broken in alphabetical order.
 
     Args:
-        counts: Word to number of occurrences.
+        counts: Number of occurrences of each word.
+        max_words: Number of words to choose by frequency.
         besides: Texts, such as names of concepts, whose words are always included.
     """
     frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:max_words]
@@ -69,7 +74,7 @@ def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequenc
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """Read a file from ``Vocabulary.save``.
+    """Read a file written by ``Vocabulary.save``.
 
     Raises:
         FeatureError: The file is missing or is not a vocabulary.
@@ -87,22 +92,23 @@ LONGEST = 10_000
 """Longest vector, and longest word in bytes; a file with longer ones is not a file of word vectors."""
 
 MINILM = "minilm"
-"""Name of MiniLM instead of a file."""
+"""Name of MiniLM as a source of word vectors, instead of a file."""
 
 Entry = tuple[str, "FloatMatrix"]
 
 
 def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> tuple[FloatMatrix, int]:
-    """Load the vectors of some words.
+    """Load the vectors of the given words.
 
     Args:
         source: ``minilm``, or a file, of which only these words are kept in memory: text (``.txt``, ``.vec``, GloVe's,
             or word2vec's with its first line), or word2vec's binary (``.bin``); each also compressed (``.gz``). A word
             is also looked up capitalised and in capitals, as in GoogleNews.
         words: V words.
+        dim: Length of a word vector.
 
     Returns:
-        (V, dim) float32, zeros for words that are not in the file, and the number of words found.
+        (V, dim) float32, zeros for words that are not in the file, and the number of words that are in it.
 
     Raises:
         FeatureError: The file cannot be read, has vectors of another length, or numbers that are not finite.
@@ -133,12 +139,13 @@ def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> 
 
 
 def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbone:
-    """A backbone that gives the mean vector of a text's words, not scaled to length 1 as others do.
+    """Make a backbone that gives the mean vector of a text's words; unlike others, it is not scaled to length 1.
 
-    Words without a vector are skipped; a text without any known word gives zeros.
+    Words without a vector are skipped; a text in which no word has a vector gives zeros.
 
     Args:
         source: word2vec or GloVe file, or ``minilm``.
+        dim: Length of the word vectors.
         texts: All texts that will be encoded; only the vectors of their words are loaded.
 
     Raises:
@@ -159,7 +166,7 @@ def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbo
 
 
 def _minilm_vectors(words: Sequence[str], dim: int) -> FloatMatrix:
-    """(V, dim): MiniLM's vector of each word as a sentence, centred, projected on the main components.
+    """Compute (V, dim): MiniLM's vector of each word as a sentence, centred, projected on the main components.
 
     They are scaled to the mean square of word2vec's GoogleNews vectors, about 0.12².
 
@@ -230,7 +237,7 @@ def _check(length: int, dim: int) -> None:
 
 
 WORD2VEC = "word2vec"
-"""The name in a recipe, instead of a file, for learning word vectors."""
+"""The name in a recipe, instead of a file, to learn word vectors from the training texts."""
 
 WINDOW = 10
 """Size of the context on each side of a word (Alikhani 2021, appendix A)."""
@@ -242,8 +249,10 @@ def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, 
     It uses one thread, since with more the vectors would differ between runs.
 
     Args:
-        sentences: Word ids of each sentence, 0 for an unknown word; iterated several times, so no generator.
-        seed: For the initial vectors and negative samples.
+        sentences: Word ids of each sentence, 0 for an unknown word; iterated several times, so not a generator.
+        words: Number of words in the vocabulary.
+        dim: Length of a word vector.
+        seed: Seed of the initial vectors and negative samples.
 
     Returns:
         (words, dim) float32, zeros for words that do not occur.
@@ -275,7 +284,7 @@ def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, 
 
 
 class _Texts:
-    """The sentences in gensim's form, made one at a time."""
+    """The sentences in gensim's form, made one at a time to save memory."""
 
     def __init__(self, sentences: Iterable[Sequence[int]]) -> None:
         self._sentences = sentences
@@ -285,5 +294,5 @@ class _Texts:
 
 
 def _digest(text: str) -> int:
-    """A hash that is the same in every process, unlike ``hash``."""
+    """Compute a hash that is the same in every process, unlike ``hash``."""
     return zlib.crc32(text.encode())

@@ -1,4 +1,8 @@
-"""The two sides of a dual encoder of Hugging Face transformers, for training and for saving."""
+"""The text tower and the image tower of a dual encoder (CLIP, SigLIP), as PyTorch modules that can be trained.
+
+``TextTower`` and ``ImageTower`` encode token ids and pixels. ``save_dual_encoder`` writes trained towers in the format
+of Hugging Face transformers, so that other programs can read them.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +26,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _OTHER = {"text": ("vision_model", "visual_projection"), "image": ("text_model", "text_projection")}
-"""Names of the modules of the other side."""
+"""For each side, the names of the modules that belong only to the other side."""
 
 
 def load_tower(name: str, folder: Path, side: Literal["text", "image"]) -> tuple[Foreign, int]:
-    """One side of a dual encoder for training, on the CPU, and the length of its vectors.
+    """Load one side of a dual encoder for training, on the CPU.
+
+    Returns:
+        The side, and the length of its vectors.
 
     Raises:
-        FeatureError: It cannot be loaded, or does not have both sides.
+        FeatureError: The model cannot be loaded, or does not have both sides.
     """
     with loading(name):
         model = dual_model(name, folder).to("cpu")
@@ -48,7 +55,7 @@ def load_tower(name: str, folder: Path, side: Literal["text", "image"]) -> tuple
 
 @cache
 def pixel_preparation(name: str) -> Callable[[Pillow.Image], NDArray[Any]]:
-    """The model's own image processor: from an RGB picture to (3, h, w) float32."""
+    """The image processor of a model: a function from an RGB picture to (3, h, w) float32 pixels."""
     with loading(name):
         return partial(prepared, pretrained("AutoImageProcessor", folder_of_model(name)))
 
@@ -59,9 +66,12 @@ def save_towers(
     """Write a dual encoder in the format of transformers, with its tokenizer and image processor.
 
     Args:
-        name: Of the dual encoder from which training started.
-        towers: Trained weights, by the names in the dual encoder.
-        objective: ``log_scale`` and ``bias`` of training, which the dual encoder has, too.
+        target: The folder to write.
+        name: Folder or hub name of the dual encoder from which training started.
+        folder: The local folder of this dual encoder.
+        towers: Trained weights, by their names in the dual encoder.
+        objective: Weights that include ``log_scale`` and ``bias`` of the objective; they become the dual encoder's
+            scale and bias where it has such parameters.
     """
     with loading(name):
         model = dual_model(name, folder)
@@ -83,15 +93,15 @@ AT_ONCE = 32
 
 
 class TextTower(nn.Module):
-    """From token ids to unit vectors.
+    """The text side of a dual encoder: it turns token ids into unit vectors.
 
     Args:
         name: Folder or hub name of the dual encoder.
-        dim: Of the joint space, which is the dual encoder's.
+        dim: Dimensions of the joint space, which must be those of the dual encoder.
 
     Raises:
         FeatureError: There is no such model, or it does not have both sides.
-        SettingError: Its vectors have another length.
+        SettingError: The vectors of the dual encoder have another length than ``dim``.
     """
 
     def __init__(self, name: str, dim: int) -> None:
@@ -102,7 +112,15 @@ class TextTower(nn.Module):
         check_dim("text", 'kind = "tower"', own, dim)
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """(T,) token ids, one sentence after the other, and (N,) number of tokens, to (N, dim) unit vectors."""
+        """Encode N sentences.
+
+        Args:
+            words: (T,) token ids, one sentence after the other.
+            lengths: (N,) number of tokens of each sentence.
+
+        Returns:
+            (N, dim) unit vectors.
+        """
         parts = list(torch.split(words, lengths.tolist()))
         step = len(parts) if torch.is_grad_enabled() else TEXTS
         return torch.cat([self._encoded(parts[at : at + step]) for at in range(0, len(parts), step)])
@@ -113,7 +131,10 @@ class TextTower(nn.Module):
 
 
 class ImageTower(nn.Module):
-    """From pixels, prepared by the dual encoder's own processor, to unit vectors. See ``TextTower``."""
+    """The image side of a dual encoder: it turns pixels, prepared by the model's image processor, into unit vectors.
+
+    Arguments and errors are those of ``TextTower``.
+    """
 
     def __init__(self, name: str, dim: int) -> None:
         super().__init__()
@@ -121,18 +142,19 @@ class ImageTower(nn.Module):
         check_dim("image", 'kind = "tower"', own, dim)
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """(N, 3, h, w) to (N, dim) unit vectors."""
+        """Turn (N, 3, h, w) pixels into (N, dim) unit vectors."""
         parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
         found = [embedding_of(self.tower.get_image_features(pixel_values=part)) for part in parts]
         return functional.normalize(torch.cat(found).float(), dim=-1)
 
 
 def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) -> None:
-    """Write a dual encoder with the weights of its trained sides, atomically.
+    """Write a dual encoder with its trained towers; the folder appears only when it is complete.
 
     Args:
-        target: Its folder; existing contents are replaced.
-        name: Of the dual encoder that training started from; sides that were not trained are taken from it.
+        target: The folder to write; existing contents are replaced.
+        name: Folder or hub name of the dual encoder from which training started; a side that was not trained keeps its
+            weights.
         weights: ``JointModel.state_dict()``.
     """
     work = target.with_name(f".{target.name}.part")
@@ -144,7 +166,7 @@ def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) ->
 
 
 def without_towers(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights that ``save_dual_encoder`` does not write."""
+    """Return the weights that ``save_dual_encoder`` does not write."""
     return {name: each for name, each in weights.items() if not name.startswith(("text.tower.", "image.tower."))}
 
 

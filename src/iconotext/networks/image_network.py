@@ -1,4 +1,8 @@
-"""An image network that is trained as a whole, from pixels to the joint space (Hessel 2019, supplement §2)."""
+"""An image network that is trained as a whole, from pixels to the joint space (Hessel 2019, supplement §2).
+
+``ImageNetwork`` is the network in training, ``trained_network`` the same network as an image backbone. ``augmented``
+prepares the pixels for training, ``middle`` those for validation and linking.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WHOLE = 256
-"""Side in pixels to which a picture is squashed first."""
+"""Side in pixels of the square to which a picture is first resized, whatever its proportions."""
 
 SIDE = 224
-"""Side in pixels of the part that the network reads."""
+"""Side in pixels of the square part that the network reads."""
 
 AT_ONCE = 32
 """Pictures per batch without gradients; bounds memory."""
@@ -40,10 +44,10 @@ class ImageNetwork(nn.Module):
     """A network that starts from ImageNet weights, followed by a projection; all of it is trained.
 
     The batch norms of EfficientNet-Lite0 are folded into the convolutions, so they keep the statistics of ImageNet: the
-    images of one document are no good sample for statistics. The batch norms of a ResNet are trained.
+    images of one document are too similar to estimate statistics from them. The batch norms of a ResNet are trained.
 
     Args:
-        dim: Of the joint space.
+        dim: Dimensions of the joint space.
         dropout: Share of the joint vector that is dropped in training.
         network: ``efficientnet-lite0``, or the folder or hub name of a ResNet.
 
@@ -64,13 +68,13 @@ class ImageNetwork(nn.Module):
         self.projection = Projection(width, dim=dim, hidden=0, dropout=dropout, dropout_at="output")
 
     def forward(self, pixels: Tensor) -> Tensor:
-        """(N, 224, 224, 3) values 0 to 255 to (N, dim) unit vectors."""
+        """Turn (N, 224, 224, 3) pixels with values 0 to 255 into (N, dim) unit vectors."""
         parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
         return torch.cat([self.projection(self.network(part).mean((2, 3))) for part in parts])
 
 
 class _FromPixels(nn.Module):
-    """A ResNet of transformers that reads pixels like EfficientNet-Lite0, normalised with the colours of ImageNet."""
+    """A ResNet of transformers that takes pixels 0 to 255 and normalises them with the colours of ImageNet."""
 
     mean: Tensor
     deviation: Tensor
@@ -90,11 +94,12 @@ class _FromPixels(nn.Module):
 
 
 def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
-    """A trained network as an image backbone, whose vectors are those of the joint space.
+    """Make a trained network usable as an image backbone, whose vectors lie in the joint space.
 
     Args:
         network: An ``ImageNetwork`` on the CPU.
         name: A name that is unique to its weights.
+        dim: Dimensions of the joint space.
     """
 
     def forward(pixels: list[NDArray[np.uint8]], regions: bool) -> dict[str, NDArray[np.float32]]:
@@ -105,12 +110,12 @@ def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
 
 
 def middle(image: Pillow.Image) -> NDArray[np.uint8]:
-    """An RGB picture for validation and linking: (224, 224, 3), the middle of 256 x 256."""
+    """Cut the middle out of an RGB picture, for validation and linking: (224, 224, 3) of 256 x 256."""
     return _cut(_squash(image), (WHOLE - SIDE) // 2, (WHOLE - SIDE) // 2)
 
 
 def augmented(image: Pillow.Image, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """An RGB picture for training: (224, 224, 3), a random part, rotated by up to 20° and sometimes mirrored."""
+    """Cut a random part out of an RGB picture for training: (224, 224, 3), rotated by up to 20°, sometimes mirrored."""
     mirror, angle = rng.random() < 0.5, float(rng.uniform(-TURN, TURN))
     left, top = (int(corner) for corner in rng.integers(0, WHOLE - SIDE + 1, 2))
     whole = _squash(image)

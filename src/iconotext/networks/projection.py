@@ -1,4 +1,7 @@
-"""Computes the output of ``projection.Projection`` without PyTorch."""
+"""The projections from features to the joint space, as PyTorch modules: ``Projection`` and ``Identity``.
+
+``iconotext.networks.rounded`` computes the output of a trained ``Projection`` without PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,23 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from numpy.typing import NDArray
     from torch import Tensor
-
-    Arrays = Mapping[str, NDArray[Any]]
 
 
 class Projection(nn.Module):
-    """From features to unit vectors: affine (Hessel 2019 §3.1), or with one hidden layer.
+    """Turns features into unit vectors, by one affine layer (Hessel 2019 §3.1) or with one hidden layer.
 
     Args:
         features: Length of a feature vector.
         dim: Dimensions of the joint space.
         hidden: Width of the hidden layer, 0 for none.
         rescale: Whether feature vectors are first scaled to the length √features.
-        residual: Whether the result, which begins at 0, is added to the features, scaled to length 1.
+        residual: Whether the output of the layers, which is 0 at the start, is added to the features scaled to length
+            1.
         batch_norm: Whether features are first normalised to mean 0 and variance 1 in a batch (Alikhani 2021).
-        dropout: Dropout in training.
-        dropout_at: ``output``: dropout of the joint vector, or of the hidden layer if there is one; ``input``: of the
-            features.
+        dropout: Share of the numbers that are dropped in training.
+        dropout_at: ``output`` drops from the hidden layer or, without one, from the joint vector; ``input`` drops from
+            the features.
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class Projection(nn.Module):
             nn.init.zeros_(self.out.bias)
 
     def forward(self, features: Tensor) -> Tensor:
-        """(N, features) to (N, dim) unit vectors."""
+        """Turn (N, features) into (N, dim) unit vectors."""
         drop = self.dropout if self.training else 0.0
         x = functional.normalize(features, dim=-1) * features.shape[-1] ** 0.5 if self.rescale else features
         x = x if self.norm is None else self.norm(x)
@@ -73,8 +71,8 @@ class Projection(nn.Module):
 
 
 class Identity(nn.Module):
-    """Scales features to length 1: for the sides of a dual encoder that are not trained."""
+    """Scales features to length 1, for a side of a dual encoder that is not trained."""
 
     def forward(self, features: Tensor) -> Tensor:
-        """(N, dim) to (N, dim) unit vectors."""
+        """Turn (N, dim) features into (N, dim) unit vectors."""
         return functional.normalize(features.float(), dim=-1)

@@ -1,7 +1,8 @@
-"""A GRU over sentences of different lengths, computing only what there is: no padding, and few large matrix products.
+"""Sentence encoders that read words one after the other: ``WordEncoder`` (GRU) and ``WordLSTM``.
 
-On a CPU the time of training is nearly all in here. PyTorch's own GRU, given packed sentences, adds a (3H, H) gradient
-of the recurrent weights for every word position; here it is one product at the end.
+On a CPU nearly all of the training time is spent in the GRU, so ``final_states`` computes it without padding and with
+few large matrix products. PyTorch's GRU, given packed sentences, adds a (3H, H) gradient of the recurrent weights for
+every word position; here the gradient is one product at the end.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 AT_ONCE = 1024
-"""Sentences that are worked on at once where no gradient is wanted; bounds memory."""
+"""Sentences per batch without gradients; bounds memory."""
 
 
 def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> Tensor:
-    """The state of the GRU after the last word of each sentence (Cho et al. 2014, as torch.nn.GRU computes it).
+    """Compute the state of a GRU after the last word of each sentence (Cho et al. 2014, as torch.nn.GRU computes it).
 
     Args:
-        words: (U, E) word vectors; a word that stands in several places needs to be there once.
-        rows: (T,) the row of ``words`` at each place, sentence after sentence.
-        lengths: (N,) words of each sentence, from 1; they sum to T.
-        gru: One layer, one direction; H its hidden size.
+        words: (U, E) word vectors; a word that occurs several times may be given once.
+        rows: (T,) the row of ``words`` at each word position, one sentence after the other.
+        lengths: (N,) number of words of each sentence, at least 1, with sum T.
+        gru: A GRU with one layer and one direction, of hidden size H.
 
     Returns:
         (N, H), in the order of the sentences, with the type of ``words``.
@@ -36,7 +37,7 @@ def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> T
     w_hidden: Tensor = gru.weight_hh_l0  # type: ignore[assignment]
     b_input: Tensor = gru.bias_ih_l0  # type: ignore[assignment]
     b_hidden: Tensor = gru.bias_hh_l0  # type: ignore[assignment]
-    if words.is_cuda:  # cuDNN's is the fastest there
+    if words.is_cuda:  # cuDNN's GRU is the fastest on a GPU
         packed, active = _packed(rows, starts, lengths[order])
         sequence = nn.utils.rnn.PackedSequence(words[packed], torch.tensor(active))
         last: Tensor = gru(sequence)[1][0].to(words.dtype)
@@ -55,20 +56,20 @@ def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> T
 
 
 def _packed(rows: Tensor, starts: Tensor, lengths: Tensor) -> tuple[Tensor, list[int]]:
-    """The rows of all first words, then of all second ones, ..., longest sentence first; and how many of each."""
+    """Return the rows of all first words, then of all second ones, ..., longest sentence first; and their numbers."""
     steps = torch.arange(int(lengths[0]), device=lengths.device)
     active: list[int] = (lengths[None, :] > steps[:, None]).sum(1).tolist()
     return torch.cat([rows[starts[:count] + step] for step, count in enumerate(active)]), active
 
 
 def _product_type(words: Tensor) -> torch.dtype:
-    """The type that matrix products are computed in: that of autocast, where it is on."""
+    """Return the type for matrix products: that of autocast if it is on."""
     kind = words.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else words.dtype
 
 
 def _projected(words: Tensor, w_input: Tensor, b_input: Tensor, b_hidden: Tensor, product: torch.dtype) -> Tensor:
-    """(U, 3H) what each word adds to the gates, with all biases but that of n's recurrent part."""
+    """Return (U, 3H), the term of each word in the gates, with all biases except that of n's recurrent part."""
     rz = len(b_input) * 2 // 3
     bias = b_input.clone()
     bias[:rz] += b_hidden[:rz]
@@ -78,12 +79,12 @@ def _projected(words: Tensor, w_input: Tensor, b_input: Tensor, b_hidden: Tensor
 
 
 def _step(gates: Tensor, recurrent_new: Tensor, state: Tensor, recurrent: Tensor | None, b_new: Tensor) -> None:
-    """One word of each sentence, in place.
+    """Read one word of each of n sentences, in place.
 
     Args:
-        gates: (n, 3H) what the words add; becomes r, z, n.
-        recurrent_new: (n, H) becomes W_hn h + b_hn.
-        state: (n, H) becomes the next state.
+        gates: (n, 3H) terms of the words; overwritten with r, z, n.
+        recurrent_new: (n, H), overwritten with W_hn h + b_hn.
+        state: (n, H) h; overwritten with the next state.
         recurrent: (n, 3H) W_h h; None for the first words, where h is 0.
         b_new: (H,) b_hn.
     """
@@ -102,7 +103,7 @@ def _step(gates: Tensor, recurrent_new: Tensor, state: Tensor, recurrent: Tensor
 def _last(
     projected: Tensor, packed: Tensor, active: list[int], w_hidden: Tensor, b_hidden: Tensor, product: torch.dtype
 ) -> Tensor:
-    """The last states alone: nothing is kept that only the gradient needs."""
+    """Compute only the last states, without the intermediate results that a gradient needs."""
     h = w_hidden.shape[1]
     w_hidden_cast = w_hidden.to(product)
     state = projected.new_zeros(active[0], h)
@@ -117,7 +118,7 @@ def _last(
 
 
 class _FinalStates(torch.autograd.Function):
-    """Forward and backward by hand; gates r, z, n stand side by side in this order, as in torch.nn.GRU.
+    """The GRU with its gradient written out; gates stand side by side in the order r, z, n, as in torch.nn.GRU.
 
     Under autocast the matrix products are computed in its type, everything else in float32.
     """
@@ -139,7 +140,7 @@ class _FinalStates(torch.autograd.Function):
             w_hidden_cast = w_hidden.to(product)
             gates = _projected(words, w_input, b_input, b_hidden, product)[packed]  # (T, 3H): r, z, n
             recurrent_new = gates.new_empty(len(gates), h)  # W_hn h + b_hn
-            before = gates.new_empty(len(gates), h)  # the state that each word finds
+            before = gates.new_empty(len(gates), h)  # the state before each word
             state = gates.new_zeros(active[0], h)
             at = 0
             for step, count in enumerate(active):
@@ -194,15 +195,15 @@ class _FinalStates(torch.autograd.Function):
 
 
 class WordEncoder(nn.Module):
-    """From word ids of sentences to unit vectors (Hessel 2019 §3.1).
+    """Turns the word ids of sentences into unit vectors with a GRU (Hessel 2019 §3.1).
 
     Args:
         words: Size of the vocabulary.
         word_dim: Length of a word vector.
-        dim: Dimensions of the joint space, the size of the GRU.
-        dropout: Dropout in training.
+        dim: Dimensions of the joint space, and hidden size of the GRU.
+        dropout: Share of the numbers that are dropped in training.
         dropout_at: ``output`` or ``input``, see ``GRUSettings``.
-        sentence_gru: Whether a second GRU of this size reads the last states of a document's sentences.
+        sentence_gru: Whether a second GRU of the same size reads the last states of a document's sentences in order.
     """
 
     def __init__(
@@ -229,7 +230,8 @@ class WordEncoder(nn.Module):
         Args:
             ids: (T,) word ids, one sentence after the other.
             lengths: (N,) number of words of each sentence, at least 1.
-            counts: (D,) number of sentences of each document, one after the other; None if sentences are on their own.
+            counts: (D,) number of sentences of each document, one document after the other; None if each sentence is
+                read alone.
 
         Returns:
             (N, dim) unit vectors.
@@ -237,10 +239,10 @@ class WordEncoder(nn.Module):
         return self.vectors(self.states(ids, lengths), counts)
 
     def states(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """(N, dim) float32, the last state of the GRU over the words of each sentence."""
+        """Compute (N, dim) float32, the last state of the GRU over the words of each sentence."""
         drop = self.dropout if self.training else 0.0
         if drop and self.dropout_at == "input":
-            # Dropout differs between sentences, so each place needs its own vector.
+            # Dropout differs between sentences, so each word position needs its own vector.
             kept = functional.dropout(torch.ones(len(lengths), self.embedding.embedding_dim, device=ids.device), drop)
             words = functional.embedding(ids, self.embedding.weight) * kept.repeat_interleave(lengths, 0)
             rows = torch.arange(len(ids), device=ids.device)
@@ -250,7 +252,7 @@ class WordEncoder(nn.Module):
         return final_states(words, rows, lengths, self.gru)  # float32, under autocast too
 
     def vectors(self, states: Tensor, counts: Sequence[int] | None = None) -> Tensor:
-        """(N, dim) unit vectors, from the last states of sentences; see ``forward``."""
+        """Turn (N, dim) last states of sentences into (N, dim) unit vectors; ``counts`` is as in ``forward``."""
         if self.sentence_gru is not None and len(states):
             documents = list(torch.split(states, [1] * len(states) if counts is None else list(counts)))
             read, _ = self.sentence_gru(nn.utils.rnn.pack_sequence(documents, enforce_sorted=False))
@@ -260,7 +262,15 @@ class WordEncoder(nn.Module):
         return functional.normalize(states, dim=-1)
 
     def in_place(self, states: Tensor, document: Tensor, places: Sequence[int]) -> Tensor:
-        """(n, dim) vectors of sentences by their states, each in the place of a sentence of an unchanged document.
+        """Encode n sentences, each as the replacement of a sentence in an otherwise unchanged document.
+
+        Args:
+            states: (n, dim) last states of the sentences.
+            document: (S, dim) last states of all sentences of the document.
+            places: (n,) number of the sentence that each of them replaces.
+
+        Returns:
+            (n, dim) unit vectors.
 
         Raises:
             ValueError: The model has no GRU over sentences.
@@ -273,17 +283,18 @@ class WordEncoder(nn.Module):
 
 
 class WordLSTM(nn.Module):
-    """From word ids of sentences to unit vectors (Alikhani 2021, "Network Details").
+    """Turns the word ids of sentences into unit vectors with a two-way LSTM (Alikhani 2021, "Network Details").
 
-    The paper leaves two things open. Here each direction of the LSTM has the size of a word vector, and the weight of a
+    The paper leaves two points open. Here each direction of the LSTM has the size of a word vector, and the weight of a
     word is the softmax, over the words of the sentence, of vᵀ tanh(W h + b).
 
     Args:
         words: Size of the vocabulary.
         word_dim: Length of a word vector, and size of the LSTM in each direction.
         dim: Dimensions of the joint space.
-        attention: Whether all words are used, or only the last state of each direction.
-        dropout: Dropout of the input of the last layer.
+        attention: Whether a sentence is the weighted mean of the states at all words, or only the last state of each
+            direction.
+        dropout: Share of the input of the last layer that is dropped in training.
     """
 
     def __init__(self, words: int, *, word_dim: int, dim: int, attention: bool, dropout: float) -> None:
@@ -298,7 +309,15 @@ class WordLSTM(nn.Module):
         self.dropout = dropout
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """(N, dim) unit vectors, from (T,) word ids, sentence after sentence, and (N,) number of words, at least 1."""
+        """Encode N sentences.
+
+        Args:
+            ids: (T,) word ids, one sentence after the other.
+            lengths: (N,) number of words of each sentence, at least 1.
+
+        Returns:
+            (N, dim) unit vectors.
+        """
         states, ends, there = self._states(ids, lengths)
         read = ends
         if self.attention is not None:
@@ -307,14 +326,18 @@ class WordLSTM(nn.Module):
         return functional.normalize(self.out(x).float(), dim=-1)
 
     def attention_weights(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """(T,) weight of each word (Fig. 7), with sum 1 in a sentence; ``ValueError`` without attention."""
+        """Return the (T,) weight of each word (Fig. 7); the weights of a sentence have the sum 1.
+
+        Raises:
+            ValueError: The encoder has no attention.
+        """
         if self.attention is None:
             raise ValueError("the encoder has no attention")
         states, _, there = self._states(ids, lengths)
         return _weights(self.attention, states, there)[there]
 
     def _states(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The LSTM's states at every word, its last state in each direction, and a mask of words.
+        """Return the LSTM's states at every word, its last state in each direction, and a mask of words.
 
         Returns:
             (N, L, 2 word_dim), (N, 2 word_dim), and (N, L) bool, with L words in the longest sentence.
@@ -327,6 +350,6 @@ class WordLSTM(nn.Module):
 
 
 def _weights(attention: nn.Module, states: Tensor, there: Tensor) -> Tensor:
-    """(N, L) weights, 0 for padding."""
+    """Return (N, L) attention weights, 0 for padding."""
     scores: Tensor = attention(states)[:, :, 0].float()
     return scores.masked_fill(~there, -torch.inf).softmax(1)

@@ -1,9 +1,9 @@
-"""Matrix products in which each row's result is the same, to the last bit, whatever other rows are multiplied with it.
+"""Projections without PyTorch, in 8-bit integers: ``load_projection``, and ``Affine`` for one layer.
 
-Sums of integers do not depend on their order, so products of 8-bit numbers are exact, and several times faster.
-Floating-point products of BLAS differ in their last bits with the number of rows and, on some processors, with the
-place of a row among them; those of ``numpy.einsum`` add up each cell for itself, in the order of the features.
-``load_projection`` computes with them the output of ``projection.Projection``, without PyTorch.
+The result of a row is the same, to the last bit, whatever other rows are computed with it. Sums of integers do not
+depend on their order, so products of 8-bit numbers are exact, and they are several times faster. Floating-point
+products of BLAS, in contrast, differ in their last bits with the number of rows and, on some processors, with the
+position of a row. ``product`` uses ``numpy.einsum``, which adds up each cell alone, in the order of the features.
 """
 
 from __future__ import annotations
@@ -32,18 +32,16 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[Any]]
 
 
-_SLOPE = (2 / np.pi) ** 0.5
-
+_SLOPE = (2 / np.pi) ** 0.5  # of the tanh approximation of GELU
 
 _EPSILON = 1e-5  # of PyTorch's batch norm
-
 
 AT_ONCE = 64
 """Rows that are projected at a time: intermediate results then fit a core's cache."""
 
 
 def projection_shapes(features: int, dim: int, settings: ProjectionSettings) -> dict[str, tuple[int, ...]]:
-    """The shapes of a projection's weights, by their names in PyTorch."""
+    """Return the shapes of a projection's weights, by their names in PyTorch."""
     last = settings.hidden or features
     shapes: dict[str, tuple[int, ...]] = {"out.weight": (dim, last), "out.bias": (dim,)}
     if settings.hidden:
@@ -55,10 +53,10 @@ def projection_shapes(features: int, dim: int, settings: ProjectionSettings) -> 
 
 
 def load_projection(weights: Arrays, settings: ProjectionSettings) -> Callable[[FloatMatrix], FloatMatrix]:
-    """A function from (n, features) to (n, dim) unit vectors; each row is computed exactly as if it were alone.
+    """Make a function from (n, features) to (n, dim) unit vectors; each row is computed exactly as if it were alone.
 
-    Products are of integers (see ``embed.rounded``), so vectors differ slightly from PyTorch's: for the models in the
-    package the cosine of both is 0.9998 to 0.9999.
+    Matrix products are computed in integers, so the vectors differ slightly from those of PyTorch: for the models in
+    the package the cosine of both is 0.9998 to 0.9999.
     """
     hidden = Affine.of(weights["hidden.weight"], weights["hidden.bias"]) if settings.hidden else None
     out = Affine.of(weights["out.weight"], weights["out.bias"])
@@ -86,9 +84,9 @@ def load_projection(weights: Arrays, settings: ProjectionSettings) -> Callable[[
 
 
 def _gelu(x: FloatMatrix) -> FloatMatrix:
-    """X times the share of the normal distribution below x, with the tanh approximation: its error is at most 0.0005.
+    """X times the share of the normal distribution below x, in the tanh approximation.
 
-    That is a tenth of the rounding that follows.
+    Its error is at most 0.0005, a tenth of the rounding that follows.
     """
     inner = np.square(x)
     inner *= np.float32(0.044715 * _SLOPE)
@@ -102,28 +100,27 @@ def _gelu(x: FloatMatrix) -> FloatMatrix:
 
 
 GRAPH = Path(__file__).with_name("product.onnx")
-"""ONNX graph: from integers (n, features), 0 to 255, and (features, outputs) to the (n, outputs) product; written by
+"""ONNX graph that multiplies integers (n, features), 0 to 255, with integers (features, outputs); written by
 ``benchmarks/encoder_graphs.py``."""
 
-
 WEIGHT, INPUT = 63, 255
-"""Largest integers of weights and inputs: without VNNI, processors add two products in 16 bits."""
-
+"""Largest integers of weights and inputs: processors without VNNI add two products in 16 bits, which must not
+overflow."""
 
 WIDEST = 16
-"""Rows with a wider range, in standard deviations, are not rounded: a few large numbers would make the steps too large
-for the others. Rows of the models in the package have a range of 5 to 15."""
+"""Largest range of a row, in standard deviations, that is rounded: in a wider row a few large numbers would make the
+steps too large for the others. Rows of the models in the package have a range of 5 to 15."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Affine:
-    """Rows times a matrix, plus a bias; weights are rounded with a step for each output, rows with a step for each row.
+    """An affine layer in 8 bits: weights are rounded with a step for each output, rows with a step for each row.
 
     Attributes:
         weight: (outputs, features), for rows that are too wide to be rounded.
-        numbers: (features, outputs) int8, rounded weights, integers from -63 to 63.
-        steps: (outputs,) value of one unit.
-        sums: (outputs,) of the rounded weights.
+        numbers: (features, outputs) int8, the rounded weights, integers from -63 to 63.
+        steps: (outputs,) value of one unit of ``numbers``.
+        sums: (outputs,) sums of the rounded weights, for the part of a row below its minimum.
         bias: (outputs,).
     """
 
@@ -135,14 +132,14 @@ class Affine:
 
     @classmethod
     def of(cls, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> Self:
-        """Make it of (outputs, features) weights, as in PyTorch."""
+        """Round (outputs, features) weights, as stored by PyTorch."""
         steps = _positive(np.abs(weight).max(axis=1) / np.float32(WEIGHT))
         numbers = np.ascontiguousarray(np.rint(weight / steps[:, None]).T.astype(np.int8))
         return cls(weight, numbers, steps, numbers.sum(axis=0, dtype=np.int64).astype(np.float32) * steps, bias)
 
     def __call__(self, rows: FloatMatrix) -> FloatMatrix:
-        """(n, features) to (n, outputs); a row with a number that is not finite has no finite results."""
-        with np.errstate(invalid="ignore", over="ignore"):  # steps of rows that are not finite
+        """Turn (n, features) into (n, outputs); a row with a number that is not finite has no finite results."""
+        with np.errstate(invalid="ignore", over="ignore"):  # rows that are not finite have no valid step
             low = rows.min(axis=1, keepdims=True)
             width = rows.max(axis=1, keepdims=True) - low
             wide = (width > WIDEST * rows.std(axis=1, keepdims=True))[:, 0]
@@ -163,13 +160,13 @@ class Affine:
 
 
 def product(rows: FloatMatrix, matrix: NDArray[np.float32]) -> FloatMatrix:
-    """The floating-point product; for a few rows or a few columns, since it is slower than BLAS."""
+    """Multiply in floating point; for a few rows or columns, since it is slower than BLAS."""
     rows, columns = np.ascontiguousarray(rows, np.float32), np.ascontiguousarray(matrix.T, np.float32)
     return np.asarray(np.einsum("nf,kf->nk", rows, columns, optimize=False), np.float32)
 
 
 def _positive(steps: FloatMatrix) -> FloatMatrix:
-    """The steps; 1 if all numbers are equal, or so nearly that dividing by the step would overflow."""
+    """Return the steps, with 1 where all numbers are so nearly equal that dividing by the step would overflow."""
     steps[steps < np.finfo(np.float32).tiny] = 1
     return steps
 

@@ -1,4 +1,8 @@
-"""A Transformer for packed sequences of different lengths, without padding."""
+"""Transformers for words (``WordTransformer``) and for regions of images (``RegionEncoder``), as in Li 2021.
+
+Both use ``Transformer``, which reads sequences of different lengths without padding. ``RegionBatch`` is the input of
+``RegionEncoder``.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,14 @@ FEED_FORWARD = 4
 class Transformer(nn.Module):
     """Layers of self-attention and feed-forward as in Vaswani 2017, with the norm after each part.
 
-    Attention is computed for sequences of equal length together; everything else for all tokens at once. So padding
+    Attention is computed together for sequences of equal length, everything else for all tokens at once. So padding
     costs no time, and the encoding of a sequence does not depend on the other sequences.
 
     Args:
         dim: Dimensions of a token.
         layers: Number of layers.
-        heads: Of each layer; they divide ``dim``.
-        dropout: Dropout in training: of the input, and of the output of each part of a layer.
+        heads: Number of heads of each layer; it divides ``dim``.
+        dropout: Share that is dropped in training, from the input and from the output of each part of a layer.
     """
 
     def __init__(self, dim: int, *, layers: int, heads: int, dropout: float) -> None:
@@ -72,7 +76,7 @@ class _Layer(nn.Module):
         return fed
 
     def _attention(self, projected: Tensor, spans: list[tuple[int, int]]) -> Tensor:
-        """(T, 3 dim) queries, keys and values to (T, dim); spans: (length, number of sequences) in order."""
+        """Turn (T, 3 dim) queries, keys and values into (T, dim); spans are (length, number of sequences), in order."""
         found = []
         for part, (length, count) in zip(torch.split(projected, [n * c for n, c in spans]), spans, strict=True):
             # (3, count, heads, length, dim / heads)
@@ -83,11 +87,11 @@ class _Layer(nn.Module):
 
 
 def by_length(lengths: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
-    """The order of sequences by length, and the matching order of their tokens.
+    """Return the order of sequences by length, and the matching order of their tokens.
 
     Args:
         lengths: (N,) number of tokens of each sequence.
-        tokens: T, their sum, so that it need not be fetched from a GPU.
+        tokens: T, the sum of the lengths, which would otherwise have to be fetched from a GPU.
 
     Returns:
         (N,) and (T,): ``values[order]`` and ``tokens[places]`` are packed by ascending length.
@@ -101,7 +105,7 @@ def by_length(lengths: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
 
 
 def mean_of_sequences(tokens: Tensor, lengths: Tensor) -> Tensor:
-    """(T, dim) packed tokens to (N, dim) means, at least float32; 0 for a sequence without tokens."""
+    """Average (T, dim) packed tokens to (N, dim), at least in float32; a sequence without tokens has zeros."""
     owner = torch.repeat_interleave(torch.arange(len(lengths), device=tokens.device), lengths, output_size=len(tokens))
     tokens = tokens.to(torch.promote_types(tokens.dtype, torch.float32))
     total = tokens.new_zeros(len(lengths), tokens.shape[1]).index_add(0, owner, tokens)
@@ -109,16 +113,16 @@ def mean_of_sequences(tokens: Tensor, lengths: Tensor) -> Tensor:
 
 
 class WordTransformer(nn.Module):
-    """From word ids of sentences to unit vectors (Li 2021, Eq. 6-7).
+    """Turns the word ids of sentences into unit vectors with a Transformer (Li 2021, Eq. 6-7).
 
     Args:
         words: Size of the vocabulary.
         word_dim: Length of a word vector.
-        max_tokens: Words of the longest sentence.
+        max_tokens: Largest number of words in a sentence.
         dim: Dimensions of the joint space.
-        layers: N_T.
-        heads: Of each layer.
-        dropout: Dropout in training.
+        layers: Number of layers, N_T in the paper.
+        heads: Number of heads of each layer.
+        dropout: Share that is dropped in training.
     """
 
     def __init__(
@@ -134,7 +138,15 @@ class WordTransformer(nn.Module):
         self.transformer = Transformer(dim, layers=layers, heads=heads, dropout=dropout)
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """(N, dim) unit vectors, from (T,) ids, one sentence after the other, and (N,) lengths, 1 to ``max_tokens``."""
+        """Encode N sentences.
+
+        Args:
+            ids: (T,) word ids, one sentence after the other.
+            lengths: (N,) number of words of each sentence, 1 to ``max_tokens``.
+
+        Returns:
+            (N, dim) unit vectors.
+        """
         order, places = by_length(lengths, len(ids))
         lengths = lengths[order]
         ends = lengths.cumsum(0)
@@ -165,30 +177,32 @@ class RegionBatch:
         return len(self.counts)
 
     def to(self, device: torch.device, *, non_blocking: bool = False) -> RegionBatch:
-        """The batch on a device."""
+        """Return the batch on another device."""
         moved = (each.to(device, non_blocking=non_blocking) for each in (self.features, self.counts, self.concepts))
         return RegionBatch(*moved)
 
     def ascending(self) -> tuple[RegionBatch, Tensor]:
-        """The images sorted by their number of regions, and (M,) their former numbers."""
+        """Return the images sorted by their number of regions, and the (M,) numbers that they had before."""
         order, places = by_length(self.counts, len(self.features))
         return RegionBatch(self.features[places], self.counts[order], self.concepts[places]), order
 
 
 class RegionEncoder(nn.Module):
-    """From regions and concepts to unit vectors (Li 2021, Eq. 8-10).
+    """Turns the regions of images, with their concepts, into unit vectors (Li 2021, Eq. 8-10).
 
-    A concept is read as its name: the mean vector of its words in the sentence encoder or, if that reads frozen
-    vectors, the vector of the name. The projection that follows is the image encoder's own. In the paper's formulas it
-    is that of the sentence encoder, but its text says that only the word embedding is shared.
+    A concept is represented by its name: by the mean vector of its words in the sentence encoder or, if that encoder
+    takes frozen sentence vectors, by the vector of the name. The projection that follows belongs to the image encoder.
+    In the paper's formulas it is that of the sentence encoder, but its text says that only the word embedding is
+    shared.
 
     Args:
         features: Length of a region's features.
         names: Length of a concept's vector; 0 for an encoder without concepts.
         dim: Dimensions of the joint space.
-        layers: N_C; 0 for softmax pooling with learned weights instead of Transformer and mean.
-        heads: Of each layer.
-        dropout: Dropout in training.
+        layers: Number of layers, N_C in the paper; 0 for softmax pooling with learned weights instead of a Transformer
+            and the mean.
+        heads: Number of heads of each layer.
+        dropout: Share that is dropped in training.
     """
 
     def __init__(self, features: int, names: int, *, dim: int, layers: int, heads: int, dropout: float) -> None:
@@ -205,7 +219,15 @@ class RegionEncoder(nn.Module):
         self.dropout = dropout
 
     def forward(self, images: RegionBatch, names: Tensor | None) -> Tensor:
-        """(M, dim) unit vectors; names: (C, names) vectors of the concepts, None without concepts."""
+        """Encode M images.
+
+        Args:
+            images: The regions of the images.
+            names: (C, names) vectors of the concepts; None without concepts.
+
+        Returns:
+            (M, dim) unit vectors.
+        """
         images, order = images.ascending()
         segments = self.segment_norm(self.segment.weight)
         tokens = (self.region_norm(self.region(images.features)) + segments[0]) / 2
@@ -220,7 +242,10 @@ class RegionEncoder(nn.Module):
         return functional.normalize(torch.empty_like(pooled).index_copy(0, order, pooled), dim=-1)
 
     def _concept_tokens(self, concepts: Tensor, names: Tensor, segment: Tensor) -> Tensor:
-        """(R, dim), Eq. 9; each different concept is projected once. An unknown one is only the segment vector."""
+        """Return (R, dim) tokens of concepts (Eq. 9); each different concept is projected once.
+
+        The token of an unknown concept consists only of the segment vector.
+        """
         known = torch.cat([names, names.new_zeros(1, names.shape[1])])  # -1 is the last row
         different, rows = torch.unique(concepts, return_inverse=True)
         projected = self.concept_norm(self.concept(known[different]))
@@ -229,7 +254,7 @@ class RegionEncoder(nn.Module):
 
 
 def _interleaved(regions: Tensor, concepts: Tensor, images: RegionBatch) -> tuple[Tensor, Tensor]:
-    """Each image's regions followed by its concepts: (2R, dim), and (M,) number of both together."""
+    """Put each image's concepts behind its regions: (2R, dim) tokens, and the (M,) number of tokens of each image."""
     counts = images.counts
     before = torch.repeat_interleave(counts.cumsum(0) - counts, counts, output_size=len(regions))
     own = torch.arange(len(regions), device=regions.device)
@@ -240,7 +265,7 @@ def _interleaved(regions: Tensor, concepts: Tensor, images: RegionBatch) -> tupl
 
 
 def _softmax_pooled(tokens: Tensor, scores: Tensor, counts: Tensor) -> Tensor:
-    """The mean of each image's tokens, weighted by the softmax of their scores: (M, dim), at least float32."""
+    """Average each image's tokens, weighted by the softmax of their scores: (M, dim), at least float32."""
     owner = torch.repeat_interleave(torch.arange(len(counts), device=tokens.device), counts, output_size=len(tokens))
     precise = torch.promote_types(tokens.dtype, torch.float32)
     scores, tokens = scores.to(precise), tokens.to(precise)

@@ -1,12 +1,14 @@
-"""Training objectives, one per file, and functions that draw negatives and single pairs.
+"""Training objectives, and functions that draw negatives and single pairs.
 
 An objective takes the (D, D) similarities of D documents, where cell (i, j) is the similarity of the sentences of
-document i and the images of document j, and the first P documents are the positives. Two (P, D) masks say for document
-i whose images and whose sentences are its negatives. The result is one loss per positive; the caller averages them.
+document i and the images of document j, and the first P documents are the positives. Two (P, D) masks mark the
+documents whose images, and whose sentences, are the negatives of document i. The result is one loss per positive; the
+caller averages them.
+
 With single sentences and images instead of whole sets (``draw_single_pairs``) the same objectives train the baseline
 NoStruct; with random parts of the positives (``draw_members``) they are the sub-document objective. ``intra_document``
-(Li 2021), ``order`` and ``posterior`` use only the positives themselves. ``coherence`` uses no similarities, but what
-the vectors of a text and its image say about their relation (Alikhani 2021).
+(Li 2021), ``order`` and ``posterior`` use only the positives themselves. ``coherence`` uses no similarities, but the
+relation that is predicted from the vectors of a text and its image (Alikhani 2021).
 """
 
 from iconotext.objectives.coherence import coherence, posterior, relation_weights

@@ -1,4 +1,8 @@
-"""The coherence objective: the relations of a text and its image are predicted from their vectors (Alikhani 2021)."""
+"""Objectives that learn from other evidence than links: ``coherence`` (Alikhani 2021) and ``posterior``.
+
+``coherence`` predicts the relations of a text and its image from their vectors. ``posterior`` learns the links that
+captions, layout and references make probable.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The similarities of a batch, from the side of the sentences and from the side of the images."""
+"""The contrastive objectives, which compare a document with negatives: ``hinge``, ``softmax`` and ``logistic``.
+
+``sample_negatives`` and ``draw_single_pairs`` draw their inputs; ``loss_without_information`` is the loss if all
+similarities are equal.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +144,7 @@ def _draw_pair(axis: Axis, generator: torch.Generator) -> Tensor:
 
 
 Negatives = Literal["hardest", "mean"]
-"""``hardest``: only the negative that violates the margin most counts; ``mean``: the mean over all."""
+"""``hardest``: only the negative that violates the margin most counts; ``mean``: the mean over all negatives."""
 
 
 def hinge(

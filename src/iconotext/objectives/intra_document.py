@@ -1,4 +1,7 @@
-"""The intra-document objective of Li 2021, Eq. 2: a document's likely links against its unlikely ones."""
+"""The objectives of Li 2021 within documents: ``intra_document`` (Eq. 2), and ``draw_members`` for sub-documents.
+
+``intra_document`` compares a document's likely links with its unlikely ones.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The parts of a report, tables and drawings, as Markdown and as HTML."""
+"""The parts of a report (``Grid``, ``Drawing``, ``Note``), which can be written as Markdown and as HTML.
+
+``report_page`` makes a page of them, ``footnoted`` adds footnotes to rows.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ class Grid:
     notes: Sequence[str] = ()
 
     def markdown(self) -> str:
-        """Markdown that ends with a line break; text of the cells is escaped. Without rows there is no table."""
+        """Return Markdown that ends with a line break; text of the cells is escaped. Without rows it is empty."""
         from iconotext.report.as_markdown import block_text, inline_text
 
         headers = [inline_text(each if isinstance(each, str) else f"{each[0]}: {each[1]}") for each in self.columns]
@@ -90,13 +93,13 @@ class Drawing:
     caption: str
 
     def markdown(self) -> str:
-        """Ends with a line break; nothing in it can act as Markdown of its own."""
+        """Return Markdown that ends with a line break; all text is escaped."""
         from iconotext.report.as_markdown import inline_text
 
         return f"![{inline_text(self.caption)}]({self.file})\n"
 
     def html(self) -> str:
-        """The same; all text is escaped."""
+        """Return HTML; all text is escaped."""
         return _scrolled("Chart", "", f'<img src="{escape(self.file)}" alt="{escape(self.caption)}">') + "\n"
 
 
@@ -107,13 +110,13 @@ class Note:
     text: str
 
     def markdown(self) -> str:
-        """Ends with a line break; nothing in it can act as Markdown of its own."""
+        """Return Markdown that ends with a line break; all text is escaped."""
         from iconotext.report.as_markdown import block_text
 
         return f"{block_text(self.text)}\n"
 
     def html(self) -> str:
-        """The same; all text is escaped."""
+        """Return HTML; all text is escaped."""
         return f"<p>{escape(self.text)}</p>\n"
 
 
@@ -169,7 +172,7 @@ def _marked(grid: Grid, marks: Sequence[tuple[str, Footnote]], *, first: bool) -
 
 
 def _is_about(footnote: Footnote, name: str) -> bool:
-    """Whether a line is a row, or one relation of a row, whose name then follows the relation's."""
+    """Tell whether a line is a row, or one relation of a row, whose name then follows the relation's."""
     return any(name == row or name.endswith(f": {row}") for row in footnote.rows)
 
 
@@ -181,7 +184,7 @@ def _texts(cell: Cell) -> Sequence[str]:
 
 
 def report_page(title: str, sections: Sequence[Section]) -> str:
-    """A report as a page of its own, with figures beside it; a table of the page's title does not repeat it."""
+    """Make a page of a report, with figures beside it; a table with the title of the page does not repeat it."""
     from iconotext.report.page import filled
 
     parts = [
@@ -200,7 +203,7 @@ def report_page(title: str, sections: Sequence[Section]) -> str:
 
 
 def _scrolled(kind: str, title: str, content: str) -> str:
-    """A part of a page that may be wider than the window: it scrolls by itself, with the keyboard, too, and says so."""
+    """Make a part of a page that may be wider than the window scroll by itself, also with the keyboard."""
     label = escape(f"{kind}: {title}" if title else kind)
     hint = f'<p class="hint" hidden="">The {kind.lower()} is wider than the window: scroll it sideways →</p>'
     return f'{hint}<div class="wide {kind.lower()}" role="group" aria-label="{label}" tabindex="0">{content}</div>'

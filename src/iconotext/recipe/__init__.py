@@ -1,4 +1,4 @@
-"""What a training run is: settings read from a TOML file, checked, and stored beside what they made."""
+"""Recipes, the settings of a training run: read from a TOML file, checked, and stored beside the trained model."""
 
 from iconotext.recipe.recipe import Recipe
 from iconotext.recipe.settings import (

@@ -1,4 +1,4 @@
-"""Recipes of relation models, with their table ``[relations]``, and how they are read."""
+"""Recipes of relation models, with their table ``[relations]``: ``load_relation_recipe`` reads one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a recipe beside its encoders: their settings, ranges, and which of them contradict each other."""
+"""The tables of a recipe except its encoders: their settings and ranges, and checks for contradictions among them."""
 
 from __future__ import annotations
 

@@ -23,10 +23,9 @@ PLAIN = {
     "a valid list": "a list",
     "a valid tuple": "a list",
 }
-"""Pydantic's name for a type of value to a plain one."""
+"""Plain names for pydantic's names of types of values."""
 
 _KIND = re.compile(rf"({'|'.join(PLAIN)})(, .*)?$")
-
 
 AnySettings = TypeVar("AnySettings", bound=BaseModel)
 
@@ -34,14 +33,15 @@ AnySettings = TypeVar("AnySettings", bound=BaseModel)
 def make_settings(
     kind: type[AnySettings], values: Mapping[str, object], called: Mapping[str, str] | None = None
 ) -> AnySettings:
-    """Settings from values, where given.
+    """Make settings of the values that are given.
 
     Args:
-        values: Field name to value; None if not given.
-        called: Field name to its name in messages, such as ``--min-side``; default: the field name.
+        kind: The class of settings.
+        values: Values by field name; None if not given.
+        called: Names in messages, such as ``--min-side``, by field name; default: the field name.
 
     Raises:
-        SettingError: A value is out of range or of the wrong kind; names the setting and what is allowed.
+        SettingError: A value is out of range or of the wrong kind; names the setting and the allowed values.
     """
     try:
         return kind.model_validate({name: value for name, value in values.items() if value is not None})
@@ -53,7 +53,7 @@ def make_settings(
 
 
 def wrong_value(problem: Mapping[str, Any]) -> str:
-    """What a value must be, from an entry of pydantic's ``errors()``, with the most similar allowed value."""
+    """Describe the allowed values, given an entry of pydantic's ``errors()``, with the most similar one."""
     message = str(problem["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
     if problem["type"] == "value_error":
         return message
@@ -85,19 +85,19 @@ class Place(NamedTuple):
 
 
 def tables_of(annotation: Any) -> Tables:
-    """The table of a setting's type, or the tables of which it is one; empty for plain values."""
+    """Return the table of a setting's type, or the tables of which it is one; empty for plain values."""
     return [
         each for each in (annotation, *get_args(annotation)) if isinstance(each, type) and issubclass(each, Settings)
     ]
 
 
 def kind_of(table: type[Settings]) -> str:
-    """The ``kind`` of a table that is one of several."""
+    """Return the ``kind`` of a table that is one of several."""
     return str(get_args(table.model_fields["kind"].annotation)[0])
 
 
 def setting_type(root: type[Settings], keys: Sequence[str]) -> Any:
-    """The type of a setting; ``Any`` for an unknown one, which validation will report."""
+    """Return the type of a setting; ``Any`` for an unknown one, which validation will report."""
     annotation: Any = root
     for key in keys:
         annotation = next(
@@ -107,7 +107,7 @@ def setting_type(root: type[Settings], keys: Sequence[str]) -> Any:
 
 
 def place_of(root: type[Settings], location: Sequence[int | str]) -> Place:
-    """The place in an error of pydantic, without the kinds of tables and values in it."""
+    """Return the place in an error of pydantic, without the kinds of tables and values in it."""
     keys: list[str] = []
     holder, kind, tables = root, None, tables_of(root)
     for part in location:
@@ -133,13 +133,16 @@ def read_recipe(kind: type[Kind], path: Path | str, overrides: Sequence[str]) ->
     """Read a recipe as a ``kind`` of recipe.
 
     Args:
-        path: A TOML file, or the name of one that ships (``default``, ``hessel2019/dense``; see ``shipped_recipes``).
+        kind: The class of recipe.
+        path: A TOML file, or the name of a recipe in the package (``default``, ``hessel2019/dense``; see
+            ``shipped_recipes``).
         overrides: ``key=value`` with a dotted key, such as ``training.epochs=5``; the value is TOML, or a bare word.
-            ``none`` takes a key away that may be missing, such as ``objective.b``. Another ``kind`` of encoder takes
-            away what the file says of settings that this kind does not have.
+            ``none`` removes a key that may be missing, such as ``objective.b``. Another ``kind`` of encoder removes
+            the file's settings that this kind does not have.
 
     Raises:
-        SettingError: The file is missing or no TOML, or a key or value is wrong; names file, key and what is allowed.
+        SettingError: The file is missing or not TOML, or a key or value is wrong; names file, key and the allowed
+            values.
     """
     path = _find(path)
     values = read_toml(path)
@@ -167,20 +170,20 @@ def make_recipe(values: Mapping[str, Any], *, source: str) -> Recipe:
 
 
 def dump_recipe(recipe: Settings) -> str:
-    """The resolved recipe as TOML: every setting, also those that were left at their defaults."""
+    """Write the resolved recipe as TOML: every setting, also those that were left at their defaults."""
     import tomli_w
 
     return tomli_w.dumps(recipe.model_dump(mode="json", exclude_none=True))
 
 
 def shipped_recipes() -> dict[str, Path]:
-    """Name to file, for the recipes in the package."""
+    """Return the files of the recipes in the package, by name."""
     folder = _recipes_folder()
     return {path.relative_to(folder).with_suffix("").as_posix(): path for path in sorted(folder.rglob("*.toml"))}
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The contents of a TOML file; ``SettingError`` if it cannot be read, or is not TOML."""
+    """Read a TOML file; ``SettingError`` if it cannot be read, or is not TOML."""
     try:
         return parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -252,7 +255,7 @@ def _without_other_kinds(root: type[Settings], values: dict[str, Any], keys: Seq
 
 
 def _validated(kind: type[Kind], values: Mapping[str, Any], source: str, origin: Mapping[str, str]) -> Kind:
-    """The validated recipe; an error lists every problem, with the override or file that it comes from."""
+    """Validate a recipe; an error lists every problem, with the override or file that it comes from."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:

@@ -1,18 +1,20 @@
-"""Assignment: the best matching, at most one image a sentence and one sentence an image (§3.2, AP).
+"""Assignment: the best matching, at most one image a sentence and one sentence an image (Hessel 2019 §3.2, AP).
+
+``assignment_cells`` chooses the links of a batch of documents, ``matchings`` solves matrices of one shape.
 
 The solver is lapx's ``lapjvh_batch``, a shortest augmenting path algorithm (Jonker and Volgenant 1987) that takes many
-problems of one shape at once, rectangles as they are, and divides them among threads; it computes in float64, and each
-problem for itself, so that the number of threads changes nothing.
+problems of one shape at once, rectangles without padding, and divides them among threads; it computes in float64, and
+each problem separately, so that the number of threads has no influence on the result.
 
-**Exactly k links** out of n rows and m columns, n ≤ m, is the problem with n - k dummy columns more, free of charge,
-and the cost c - M in the others, where c is larger than any M. Every row takes a column. In the best solution no dummy
-column stays free: a row with a real column would save c - M > 0 by moving there. So exactly k rows have real columns,
-and among those solutions the least sum of k·c - M has the largest sum of M. Volgenant's transformation (2004) adds
-m - k dummy rows besides and forbids dummies to meet; without them the problems are smaller, and with the dummy columns
-in front, where the solver meets them first, two to four times as quickly solved, except for large squares.
+**Exactly k links** out of n rows and m columns, n ≤ m, is the problem with n - k dummy columns more, which cost
+nothing, and the cost c - M in the others, where c is larger than any M. Every row takes a column. In the best solution
+no dummy column stays free: a row with a real column would save c - M > 0 by moving there. So exactly k rows have real
+columns, and among those solutions the least sum of k·c - M has the largest sum of M. Volgenant's transformation (2004)
+also adds m - k dummy rows and forbids dummies to meet; without them the problems are smaller. With the dummy columns in
+front, where the solver meets them first, they are solved two to four times as fast, except for large squares.
 
-**At most k links** of the largest sum is exactly k of them for max(M, 0), cells that are not positive left out after:
-they add nothing to the sum, and a link with a negative cell would lower it.
+**At most k links** of the largest sum is exactly k of them for max(M, 0), where cells that are not positive are left
+out afterwards: they add 0 to the sum, and a link with a negative cell would lower it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The positions of a batch's sets in the matrix of all sentences against all images."""
+"""The positions of a batch's sets in the matrix of all sentences against all images.
+
+``axis_of`` makes an ``Axis``, one side of the matrix; ``Cells`` are chosen cells, which ``weighted_sum`` adds up.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ class Axis:
 
 
 def axis_of(counts: Counts, what: str) -> Axis:
-    """The axis of sets of these sizes.
+    """Make the axis of sets of these sizes.
 
     Args:
         counts: (D,) size of each set; a tensor may be on any device.
@@ -106,12 +109,12 @@ class Cells:
     weights: Tensor
 
     def at(self, places: Tensor) -> Cells:
-        """The chosen cells at these positions."""
+        """Return the chosen cells at these positions."""
         return Cells(self.cells[places], self.pairs[places], self.weights[places])
 
 
 def joined(parts: list[Cells]) -> Cells:
-    """The cells of all parts, in order; there must be at least one part."""
+    """Join the cells of all parts, in order; there must be at least one part."""
     if len(parts) == 1:
         return parts[0]
     return Cells(
@@ -122,7 +125,7 @@ def joined(parts: list[Cells]) -> Cells:
 
 
 def weighted_sum(matrix: Tensor, chosen: Cells, similarities: int) -> Tensor:
-    """(similarities,) the weighted sum of the chosen cells of each similarity, with gradient.
+    """Compute (similarities,) the weighted sum of the chosen cells of each similarity, with gradient.
 
     On CUDA the order of the additions, and so the last bit, may differ between runs, unless
     ``torch.use_deterministic_algorithms(True)`` is set.

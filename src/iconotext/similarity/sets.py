@@ -1,8 +1,9 @@
 """The similarity of a whole set of sentences and a whole set of images: the functions of Hessel 2019, §3.2.
 
-They are computed for a batch at once: from one matrix of every sentence against every image, the similarity of every
-document's sentences with every document's images. Each similarity chooses cells of the matrix and weights; see
-``cells``.
+``set_similarities`` computes them for a batch at once: from one matrix of every sentence against every image, the
+similarity of every document's sentences with every document's images. ``own_similarities`` compares documents only with
+themselves, ``negative_similarities`` uses their least likely links. Each similarity chooses cells of the matrix and
+weights; see ``similarity.cells``.
 """
 
 from __future__ import annotations
@@ -143,17 +144,18 @@ def dense_cells(scores: Tensor, sentences: Axis, images: Axis) -> Cells:
 SimilarityKind = Literal["dense", "top-k", "assignment"]
 
 LinkBound = int | Literal["min", "half"]
-"""``min``: as many as the smaller side has members; ``half``: half of that, rounded up; a number: that many, but at
-most as many as the smaller side has."""
+"""Largest number of links. ``min``: the size of the smaller side; ``half``: half of that, rounded up; a number: that
+many, but at most the size of the smaller side."""
 
 Directions = Literal["sum", "mean"]
-"""How sentences to images and images to sentences are combined: Hessel 2019 adds them, Li 2021 averages them."""
+"""Whether the similarities of sentences to images and of images to sentences are added (Hessel 2019) or averaged (Li
+2021)."""
 
 MAX_CELLS = 1 << 22
 """Cells that are processed at a time; each takes some 50 bytes."""
 
 Choose = Callable[[Tensor, Axis, Axis], Cells]
-"""Chooses cells, from the matrix and its two sides."""
+"""A function that chooses cells, given the matrix and its two sides."""
 
 
 def set_similarities(
@@ -273,8 +275,8 @@ def own_similarities(
 
 
 OWN_AT_ONCE = 4
-"""Documents whose similarities with each other are computed where only those with themselves are wanted: a call costs
-about as much as the few that are thrown away."""
+"""Documents whose similarities with each other are computed at once when only those with themselves are needed: a call
+costs about as much as the few surplus similarities."""
 
 
 def set_similarity(cosines: Tensor, *, kind: SimilarityKind, k: LinkBound = "min", links: Links = "at-most") -> Tensor:
@@ -294,10 +296,10 @@ def set_similarity(cosines: Tensor, *, kind: SimilarityKind, k: LinkBound = "min
 
 
 def _choice(kind: SimilarityKind, k: LinkBound, links: Links) -> Choose:
-    """How cells are chosen.
+    """Return the function that chooses cells.
 
     Raises:
-        SettingError: A wrong value, whether or not this kind uses it.
+        SettingError: A value is wrong, whether or not this kind uses it.
     """
     if links not in get_args(Links):
         raise SettingError(f"no links {links!r}; there are {', '.join(get_args(Links))}")
@@ -322,7 +324,7 @@ def _similarities(cosines: Tensor, sentences: Axis, images: Axis, choose: Choose
 
 
 def _portions(sentences: Axis, width: int, max_cells: int) -> list[Axis]:
-    """The documents along the rows in portions of at most that many cells, or of one document."""
+    """Divide the documents along the rows into portions of at most that many cells, or of one document."""
     ends = np.cumsum(sentences.counts) * width
     if ends[-1] <= max_cells:
         return [sentences]
@@ -334,9 +336,10 @@ def _portions(sentences: Axis, width: int, max_cells: int) -> list[Axis]:
 
 
 def number_of_links(k: LinkBound, sentences: NDArray[np.int64], images: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The bound for every pair of a set of sentences and a set of images.
+    """Compute the bound for every pair of a set of sentences and a set of images.
 
     Args:
+        k: The bound, see ``LinkBound``.
         sentences: (P,) sizes of the sets of sentences, 1 or more.
         images: (Q,) sizes of the sets of images, 1 or more.
 
@@ -344,7 +347,7 @@ def number_of_links(k: LinkBound, sentences: NDArray[np.int64], images: NDArray[
         (P, Q), from 1 to the size of the smaller side.
 
     Raises:
-        SettingError: k is neither of the two words nor a whole number of 1 or more.
+        SettingError: ``k`` is neither of the two words nor a whole number of 1 or more.
     """
     smaller: NDArray[np.int64] = np.minimum(sentences[:, None], images[None, :])
     if k == "min":

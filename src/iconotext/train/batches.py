@@ -1,4 +1,8 @@
-"""Batches: which documents, and which parts of them; depends only on seed, epoch and step, not on earlier batches."""
+"""Batches of training documents: their plan, and reading them ahead of the training loop.
+
+``epoch_batches`` chooses the documents of each batch, ``load_batch`` reads a ``Batch``, ``Windows`` does both for a
+run. A batch depends only on seed, epoch and step, not on earlier batches.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ from iconotext.train.prepared import (
 TRAIN = SPLITS.index("train")
 
 ORDER, WITHIN = 6, 7
-"""Random streams: for the order of shards, and for the order of documents in a shard that is in several windows."""
+"""Random streams: one for the order of shards, one for the order of documents in a shard that is in several windows."""
 
 
 class Piece(NamedTuple):
@@ -48,11 +52,12 @@ class Piece(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A part of an epoch.
+    """A part of an epoch whose documents are open at the same time.
 
-    number: From 0.
-    pieces: The shards' documents in it; None for a corpus in arrays.
-    steps: Number of batches of each process.
+    Attributes:
+        number: Number of the window, from 0.
+        pieces: The shards' documents in it; None for a corpus in arrays.
+        steps: Number of batches of each process.
     """
 
     number: int
@@ -64,7 +69,7 @@ class Windows:
     """The windows of a run.
 
     Args:
-        prepared: From ``prepare``, of a corpus or of shards.
+        prepared: The result of ``prepare`` or ``prepare_shards``.
         recipe: Decides the size of windows and batches.
         ranks: Number of processes; each takes its own batches.
     """
@@ -76,7 +81,7 @@ class Windows:
         self._vocabulary = None if self._shards is None else own_vocabulary(prepared, recipe)
 
     def plan(self, epoch: int) -> list[Window]:
-        """The windows of an epoch, in order; reads no documents."""
+        """Return the windows of an epoch, in order; no documents are read."""
         if self._shards is None:
             batches = epoch_batches(self._prepared, self._recipe, "train", epoch, ranks=self._ranks)
             return [Window(0, None, len(batches))]
@@ -101,7 +106,7 @@ class Windows:
         return planned
 
     def _steps(self, pieces: list[Piece]) -> int:
-        """The number of batches that ``epoch_batches`` makes of the pieces for each process."""
+        """Count the batches that ``epoch_batches`` makes of the pieces for each process."""
         assert self._shards is not None
         sizes: dict[int, int] = {}
         for piece in pieces:
@@ -111,7 +116,7 @@ class Windows:
         return -(-batches // self._ranks)
 
     def open(self, window: Window, epoch: int) -> Prepared:
-        """The documents of a window.
+        """Open the documents of a window.
 
         Raises:
             CorpusError: A shard is damaged.
@@ -147,9 +152,11 @@ class Windows:
         return np.flatnonzero(found)
 
     def batches(self, epoch: int, *, rank: int = 0, start: int = 0) -> Iterator[Batch]:
-        """The batches of an epoch for one process, read ahead on threads.
+        """Yield the batches of an epoch for one process, read ahead on threads.
 
         Args:
+            epoch: Number of the epoch, from 0.
+            rank: Number of the process.
             start: Number of steps that are done already.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="iconotext-shards") as opener:
@@ -157,7 +164,7 @@ class Windows:
             yield from read_ahead(reads, readers=self._recipe.training.readers)
 
     def _reads(self, opener: ThreadPoolExecutor, epoch: int, rank: int, start: int) -> Iterator[Callable[[], Batch]]:
-        """Functions that read the batches; the next window is opened meanwhile."""
+        """Yield functions that read the batches; the next window is opened meanwhile."""
         recipe, first, ahead = self._recipe, 0, []
         for window in self.plan(epoch):
             if first + window.steps > start:
@@ -183,11 +190,13 @@ class Batch:
     With labelled pairs, D and P count pairs, each of one sentence and one image, instead of documents.
 
     Attributes:
+        documents: Numbers of the documents.
+        positives: P.
         sentence_counts: (D,) number of sentences used of each document.
-        image_counts: (D,) number of images used.
-        sentences: (N, features) vectors, or None.
-        words: (T,) word ids, or None.
-        lengths: (N,) number of words of each sentence, or None.
+        image_counts: (D,) number of images used of each document.
+        sentences: (N, features) vectors; None if sentences are words.
+        words: (T,) word ids; None if sentences are vectors.
+        lengths: (N,) number of words of each sentence; None if sentences are vectors.
         images: (M, features) vectors, (M, 224, 224, 3) or (M, 3, h, w) pixels, or regions.
         relations: (P, R) labels of the positives' coherence relations, 1, 0 or NaN; None if not used.
         relation_weights: (R,) weight of each relation; None without labels.
@@ -211,7 +220,7 @@ class Batch:
     posteriors: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
-        """The batch with its tensors on a device."""
+        """Move the tensors of the batch to a device."""
         moved = {
             name: None if (here := getattr(self, name)) is None else here.to(device, non_blocking=True)
             for name in (
@@ -226,14 +235,19 @@ class Batch:
 def epoch_batches(
     prepared: Prepared, recipe: Recipe, split: str, epoch: int, *, rank: int = 0, ranks: int = 1, window: int = 0
 ) -> list[tuple[NDArray[np.int64], int]]:
-    """The documents of each batch of an epoch, and how many of them are positives.
+    """Choose the documents of each batch of an epoch, and the number of positives among them.
 
     Training documents come in a new order each epoch, validation documents always in the same one. Batches are as even
-    as possible, with at most ``training.batch`` positives each. If more negatives are wanted than a batch has, the next
+    as possible, with at most ``training.batch`` positives each. If a batch needs more negatives than it has, the next
     documents in the order follow the positives: of the same corpus, if batches are of one corpus, while there are any.
 
     Args:
+        prepared: The documents.
+        recipe: Decides the size of batches.
+        split: Name of the split.
+        epoch: Number of the epoch, from 0.
         rank: Number of the calling process; each process gets its own batches, equally many.
+        ranks: Number of processes.
         window: Number of the window of the epoch that the documents are in.
     """
     documents = prepared.documents(split)
@@ -309,7 +323,7 @@ def load_batch(
 
 
 class _Chosen(NamedTuple):
-    """The sentences and image places that are used, and how many of each document."""
+    """The chosen sentences and image places, and their number in each document."""
 
     sentences: NDArray[np.int64]
     sentence_counts: list[int]
@@ -320,7 +334,7 @@ class _Chosen(NamedTuple):
 def _whole_documents(
     prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], training: bool, rng: np.random.Generator
 ) -> _Chosen:
-    """All of the documents; in training, at most as much as the recipe allows."""
+    """Choose all parts of the documents; in training, at most as many as the recipe allows."""
     limits = recipe.training
     sentences = drawn_places(prepared.sentence_offsets, documents, limits.max_sentences if training else None, rng)
     images = drawn_places(prepared.image_offsets, documents, limits.max_images if training else None, rng)
@@ -329,7 +343,7 @@ def _whole_documents(
 
 
 LIKELY = 0.05
-"""Sentences of at least this probability, by other evidence, are used along with their images; there are few."""
+"""Sentences of at least this probability, by other evidence, are always used along with their images; they are few."""
 
 
 def _with_likely(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen) -> _Chosen:
@@ -342,7 +356,7 @@ def _with_likely(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chos
 
 
 def _posteriors(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen) -> Tensor:
-    """The posteriors of the chosen sentences and images, document after document."""
+    """Return the posteriors of the chosen sentences and images, document after document."""
     own = [
         prepared.posterior_of(document)[np.ix_(sentences, images)].ravel()
         for document, sentences, images in _local(prepared, documents, chosen)
@@ -353,7 +367,7 @@ def _posteriors(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chose
 def _local(
     prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen
 ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-    """For each document, the numbers of its chosen sentences and images within the document."""
+    """Yield each document with the numbers of its chosen sentences and images within the document."""
     sentences = np.split(chosen.sentences, np.cumsum(chosen.sentence_counts)[:-1])
     images = np.split(chosen.images, np.cumsum(chosen.image_counts)[:-1])
     for document, rows, columns in zip(documents.tolist(), sentences, images, strict=False):
@@ -370,7 +384,7 @@ def _vectors(vectors: NDArray[np.float16] | None, rows: NDArray[np.int64]) -> Te
 
 
 def _words(prepared: Prepared, sentences: NDArray[np.int64]) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """Word ids, one sentence after the other, and the number of words of each sentence."""
+    """Return word ids, one sentence after the other, and the number of words of each sentence."""
     if prepared.words is None:
         return None, None
     ids, offsets = prepared.words
@@ -405,7 +419,6 @@ def _images(
 def _relations(
     prepared: Prepared, recipe: Recipe, positives: NDArray[np.int64]
 ) -> tuple[Tensor, Tensor] | tuple[None, None]:
-    """Labels and weights for the coherence objective; None if the recipe lacks it."""
     names = learned_relations(recipe, prepared)
     if not names:
         return None, None
@@ -413,7 +426,7 @@ def _relations(
 
 
 def _strangers(prepared: Prepared, documents: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(D, D) bool: which documents share no image."""
+    """Return (D, D) bool: whether two documents share no image."""
     counts = span_counts(prepared.image_offsets, documents)
     rows = prepared.image_rows[span_places(prepared.image_offsets, documents)]
     different, inverse = np.unique(rows, return_inverse=True)
@@ -435,10 +448,17 @@ def planned_reads(
     first: int = 0,
     start: int = 0,
 ) -> Iterator[Callable[[], Batch]]:
-    """Functions that read batches, beginning with batch number ``start``.
+    """Yield functions that read batches, beginning with batch number ``start``.
 
     Args:
+        prepared: The documents.
+        recipe: Decides how the documents of a batch are sampled.
+        planned: The documents and number of positives of each batch.
+        training: As for ``load_batch``.
+        epoch: Number of the epoch, from 0.
+        rank: Number of the process.
         first: Number in the epoch of the first of all planned batches; seeds the random numbers.
+        start: Number of the first batch to read.
     """
     for number, (documents, positives) in enumerate(planned[start:], start):
         seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, first + number]

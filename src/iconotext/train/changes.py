@@ -1,4 +1,8 @@
-"""Shows how links change when a model is trained further: counts, both side by side on a page, and the held-out AUC."""
+"""Shows how links change when a model is trained further.
+
+``changed_links`` links documents with the model before and after training, ``write_changes`` writes a page with both
+side by side. ``Changes`` has the counts and, as a ``Gain``, the AUC on documents that were not trained on.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +23,16 @@ from iconotext.system.files import write_text
 from iconotext.types import Document, Image, LinkedDocument
 
 DOCUMENTS = 200
-"""Number of documents that are linked by both models: those that were not trained on, then the others."""
+"""Largest number of documents that are linked by both models; documents that were not trained on come first."""
 
 PAGE = "changes.html"
 """Name of the page in the folder of the model."""
 
 SHOWN = 100
-"""Changed links that the page shows of each kind."""
+"""Largest number of changed links of each kind on the page."""
 
 LONGER_SIDE, LONGEST = 480, 400
-"""Longer side of a picture on the page, in pixels, and longest sentence, in characters."""
+"""Longer side of a picture on the page, in pixels, and length of the longest sentence, in characters."""
 
 
 class Choice(NamedTuple):
@@ -43,7 +47,10 @@ class ChangedLink(NamedTuple):
 
     Attributes:
         document: Name of the document.
-        evidence: Whether the link is by the picture alone, or with all evidence.
+        image: The image.
+        evidence: Whether the link uses the picture alone, or all evidence.
+        before: The best sentence before training.
+        after: The best sentence after training.
     """
 
     document: str
@@ -54,11 +61,14 @@ class ChangedLink(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """AUC of the gold links by the picture alone, in documents that were not trained on.
+    """AUC of the gold links, found by the picture alone, in documents that were not trained on.
 
     Attributes:
+        documents: Number of documents.
+        before: AUC before training, 0 to 1.
+        after: AUC after training.
         low: Lower end of the 95 % interval of the difference, over documents.
-        high: Upper end.
+        high: Upper end of this interval.
     """
 
     documents: int
@@ -69,10 +79,13 @@ class Gain(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What training changed: the links of ``images`` images in ``documents`` documents were compared.
+    """The changes of links by training.
 
     Attributes:
-        gain: None if no document that was not trained on has gold links.
+        documents: Number of documents that were compared.
+        images: Number of their images with a link.
+        links: The links that changed.
+        gain: The gain in AUC; None if no document that was not trained on has gold links.
     """
 
     documents: int
@@ -81,11 +94,11 @@ class Changes(NamedTuple):
     gain: Gain | None
 
     def count(self, evidence: str) -> int:
-        """How many links changed, with this evidence."""
+        """Count the changed links with this evidence."""
         return sum(link.evidence == evidence for link in self.links)
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures for ``metrics.json``."""
+        """Return the figures for ``metrics.json``."""
         counts = {"picture": self.count("picture"), "all": self.count("all")}
         gain = None if self.gain is None else self.gain._asdict()
         return {"documents": self.documents, "images": self.images, **counts, "held_out": gain}
@@ -94,13 +107,13 @@ class Changes(NamedTuple):
 def changed_links(
     before: str, after: Path, corpora: Sequence[Path], held_out: AbstractSet[tuple[int, str]] = frozenset()
 ) -> Changes:
-    """Link documents with two models.
+    """Link documents with two models, and compare the links.
 
     Args:
         before: A model, as for ``load_encoder``.
         after: Folder of the other model.
-        corpora: Corpora of documents. A picture with only its captions has no choice of links: documents without layout
-            and with a single image are skipped.
+        corpora: Corpora of documents. Documents without layout and with a single image are skipped: there is only one
+            way to link a picture with only its captions.
         held_out: Number of the corpus and id of each document that was not trained on.
 
     Raises:
@@ -131,7 +144,7 @@ def write_changes(changes: Changes, folder: Path) -> None:
     """Write the page of changed links into the folder of a model.
 
     Raises:
-        OutputError: It cannot be written.
+        OutputError: The page cannot be written.
     """
     kinds = [
         ("With all evidence", "all", "These links change when documents are linked as usual."),
@@ -153,7 +166,7 @@ def write_changes(changes: Changes, folder: Path) -> None:
 
 
 def describe_gain(gain: dict[str, Any]) -> str:
-    """The held-out AUC of both models, from the fields of a ``Gain``, with the difference and its interval."""
+    """Describe the held-out AUC of both models, from the fields of a ``Gain``, with the difference and its interval."""
     difference, low, high = (100 * each for each in (gain["after"] - gain["before"], gain["low"], gain["high"]))
     of = "1 document that was" if gain["documents"] == 1 else f"{gain['documents']:,} documents that were"
     surely = "better" if low > 0 else "worse" if high < 0 else "which may be chance"
@@ -165,7 +178,7 @@ def describe_gain(gain: dict[str, Any]) -> str:
 
 
 def _with_a_choice(corpora: Sequence[Path], held_out: AbstractSet[tuple[int, str]]) -> Iterator[tuple[int, Document]]:
-    """Documents that leave a choice of links, with their corpora; those that were not trained on come first."""
+    """Yield documents that can be linked in several ways, with their corpora; those not trained on come first."""
     for first in (True, False) if held_out else (False,):
         for number, corpus in enumerate(corpora):
             for document in read_corpus(corpus):
@@ -175,7 +188,7 @@ def _with_a_choice(corpora: Sequence[Path], held_out: AbstractSet[tuple[int, str
 
 
 def _changed(both: Sequence[LinkedDocument], evidence: Literal["picture", "all"]) -> Iterator[ChangedLink]:
-    """The images with another best sentence than before; those that cannot be read have none."""
+    """Yield the images with another best sentence than before; images that cannot be read have no sentence."""
     old, new = both
     document, after = old.document, {link.image: link for link in new.links}
     for link in old.links:
@@ -197,7 +210,7 @@ def _gain(before: Sequence[Scored], after: Sequence[Scored]) -> Gain | None:
 
 
 def _section(changes: Changes, title: str, evidence: str, about: str) -> dict[str, Any]:
-    """The changed links of one kind for the template, those that the new model is surest of first."""
+    """Return the changed links of one kind for the template, most confident links of the new model first."""
     links = sorted(
         (link for link in changes.links if link.evidence == evidence),
         key=lambda link: (-link.after.confidence, -link.before.confidence),

@@ -1,4 +1,8 @@
-"""Checkpoints: everything that a training run needs to continue as if never interrupted, in one atomic file."""
+"""Checkpoints: the state that a training run needs to continue as if never interrupted, in one atomic file.
+
+``save_checkpoint`` and ``load_checkpoint`` write and read it; ``Progress`` is the part that the training loop updates.
+``same_recipe`` and ``gone_if_refused`` protect the folder of a model.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +25,14 @@ if TYPE_CHECKING:
 
 
 LOCK = ".lock"
-"""File in the model's folder that one process at a time locks."""
+"""Lock file in the model's folder, held by one process at a time."""
 
 BUSY = "another process trains here; wait for it, or end it"
 
 
 @contextmanager
 def gone_if_refused(folder: Path, mark: str) -> Iterator[None]:
-    """Remove a new folder if the block fails with an error of ours before it has the file ``mark``."""
+    """Remove a new folder if the block fails with an error of iconotext before the folder has the file ``mark``."""
     new = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         yield
@@ -43,14 +47,15 @@ def gone_if_refused(folder: Path, mark: str) -> Iterator[None]:
 
 
 def same_recipe(folder: Path, old: str, new: str) -> None:
-    """Raise if two resolved recipes differ.
+    """Check that two resolved recipes are equal.
 
     Args:
+        folder: The model's folder, for the message.
         old: The recipe in the folder, as TOML.
         new: The recipe to train by, as TOML.
 
     Raises:
-        SettingError: They differ; lists the keys.
+        SettingError: The recipes differ; the message lists the keys.
     """
     if old == new:
         return
@@ -63,7 +68,7 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted keys to the values of nested tables."""
+    """Flatten nested tables to values by dotted keys."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
@@ -75,18 +80,20 @@ CHECKPOINT = "checkpoint.pt"
 
 @dataclass(slots=True)
 class Progress:
-    """How far training is. Random numbers follow from seed, epoch and step, so they need no state.
+    """The progress of training. Random numbers follow from seed, epoch and step, so they need no state.
 
     Attributes:
         epoch: Number of finished epochs.
         step: Number of finished steps of the current epoch.
         total: Sum of the losses in these steps.
         count: Number of these losses.
+        seconds: Time spent in the current epoch.
         still: Number of these steps without a gradient.
         collapsed: Epoch after which the run was restarted because it had learned nothing; None if it was not.
         before: Validation figures of the model that training starts from, as in ``metrics.json``; None if its weights
             are random.
         history: A row of the log for each finished epoch.
+        plateau: State of the learning rate's schedule.
         kept: Validation loss or median rank, epoch and weights of the best epochs, best first; see
             ``training.average``.
     """
@@ -110,14 +117,14 @@ class Progress:
         self.total, self.count, self.seconds = 0.0, 0, 0.0
 
     def keep(self, value: float, weights: Mapping[str, Tensor], *, count: int) -> None:
-        """Keep the weights of the latest epoch if it is among the ``count`` best; ties go to the earlier epoch."""
+        """Store the weights of the latest epoch if it is among the ``count`` best; ties go to the earlier epoch."""
         ranked = [*((value_, epoch) for value_, epoch, _ in self.kept), (value, self.epoch)]
         if (value, self.epoch) in sorted(ranked)[:count]:
             copied = {name: tensor.detach().to("cpu", copy=True) for name, tensor in weights.items()}
             self.kept = sorted([*self.kept, (value, self.epoch, copied)], key=lambda each: each[:2])[:count]
 
     def best_weights(self) -> Weights:
-        """The mean of the kept weights."""
+        """Return the mean of the stored weights."""
         import torch
 
         return {
@@ -128,7 +135,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """The contents of the file, with the resolved recipe as TOML and the key of the prepared corpus."""
+    """The contents of a checkpoint.
+
+    Attributes:
+        recipe: The resolved recipe, as TOML.
+        corpus: The key of the prepared corpus.
+        progress: The progress of training.
+        model: The weights.
+        optimizer: The state of the optimizer.
+    """
 
     recipe: str
     corpus: str
@@ -155,7 +170,11 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
-    """Read the checkpoint; None if there is none; ``TrainingError`` if the file is damaged."""
+    """Read the checkpoint of a folder; None if it has none.
+
+    Raises:
+        TrainingError: The file is damaged.
+    """
     import torch
 
     path = folder / CHECKPOINT

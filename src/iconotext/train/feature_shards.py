@@ -1,4 +1,8 @@
-"""Turns shards of documents into shards of features for training, each a prepared corpus in one file."""
+"""Features of corpora in shards, for corpora that are too large for one prepared corpus.
+
+``write_features`` turns shards of documents into shards of features, each a prepared corpus in one file.
+``prepare_shards`` prepares them for a training run, ``open_shard`` opens one.
+"""
 
 from __future__ import annotations
 
@@ -83,10 +87,10 @@ if TYPE_CHECKING:
     from iconotext.types import Document
 
 OWN_WORDS = "words_of_shard.json"
-"""File in a shard whose sentences are words: the words, by their numbers in this shard."""
+"""File in a shard whose sentences are words: the words, in the order of their numbers in this shard."""
 
 SUFFIX = "features"
-"""Suffix of the files."""
+"""Suffix of the files with features."""
 
 
 def write_features(
@@ -100,13 +104,15 @@ def write_features(
 ) -> dict[str, Any]:
     """Write the features that training by a recipe needs, for each shard; ``train`` takes the folder as a corpus.
 
-    Called again, it makes only what is missing, like ``link_shards``.
+    Called again, it makes only missing shards, like ``link_shards``.
 
     Args:
         addresses: As for ``link_shards``.
         output: Folder for the results, also in a store.
-        recipe: Decides which features; recipes that need the same features can share them.
-        settings: Folder of pictures, and the share of documents; how results are written is not used.
+        recipe: Decides the features; recipes that need the same features can share them.
+        settings: Folder of pictures, and the share of documents; settings of the form of results are not used.
+        engine: As for ``link_shards``.
+        watch: As for ``link_shards``.
 
     Returns:
         As ``link_shards``.
@@ -114,7 +120,7 @@ def write_features(
     Raises:
         SettingError: The recipe cannot be trained on shards.
         FeatureError: A backbone cannot be loaded.
-        MissingPackageError: What training needs is not installed.
+        MissingPackageError: A package for training is not installed.
         IconotextError: As for ``link_shards``.
     """
     require("train", "torch", purpose="features for training")
@@ -134,7 +140,11 @@ def write_features(
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Raise ``SettingError`` for a recipe that needs more of a corpus than feature shards have."""
+    """Check that a recipe needs no more of a corpus than feature shards have.
+
+    Raises:
+        SettingError: The recipe cannot be trained on shards.
+    """
     file = Path(recipe.features.image)
     reason = None
     if recipe.towers or recipe.features.image == "pixels":
@@ -152,7 +162,7 @@ def check_recipe(recipe: Recipe) -> None:
 
 
 def _setup(recipe: Recipe, settings: ShardSettings) -> dict[str, Any]:
-    """Everything that decides a shard of features, except the input shard."""
+    """Return all settings and names that decide a shard of features, except the input shard."""
     text, images = _sources(recipe)
     names = [source.name for source in (text, images.backbone) if source is not None]
     names += [*(source.name for source in images.regions), *(table.fingerprint for table in images.tables)]
@@ -171,7 +181,7 @@ def _sources(recipe: Recipe) -> tuple[TextBackbone | None, ImageSource]:
 
 @dataclass
 class Features(Stage):
-    """Stage that writes the features of a shard's documents. See ``Stage``."""
+    """Stage that writes the features of a shard's documents; see ``Stage``."""
 
     recipe: Recipe = field(kw_only=True)
 
@@ -182,7 +192,7 @@ class Features(Stage):
 
     @cached_property
     def sources(self) -> tuple[TextBackbone | None, ImageSource]:
-        """Loaded when first used, once in each process."""
+        """The sources of features, loaded when first used, once in each process."""
         return _sources(self.recipe)
 
     def load(self) -> None:
@@ -228,7 +238,7 @@ class Features(Stage):
 
 
 def _note(counts: Counts, document: Document, places: Sequence[int | str], kept: bool) -> None:
-    """Count a document and its images by what happens to them."""
+    """Count a document and its images by whether they are used, and why not."""
     for image, place in zip(document.images, places, strict=True):
         counts.images["read"] += 1
         if not isinstance(place, str):
@@ -247,7 +257,7 @@ def _note(counts: Counts, document: Document, places: Sequence[int | str], kept:
 
 
 def _image_keys(work: Path, arrays: Sequence[str]) -> NDArray[np.uint64]:
-    """(U,) digest of the features of each image, to recognise equal images in other shards."""
+    """Return the (U,) digest of the features of each image, to recognise equal images in other shards."""
     files = files_in(work)
     name = "images" if "images" in arrays else "regions"
     features = open_array(files, name)
@@ -260,17 +270,23 @@ def _image_keys(work: Path, arrays: Sequence[str]) -> NDArray[np.uint64]:
 
 
 HELD_OUT = 2_000
-"""At most this many documents are for validation, and as many for testing: those of the lowest ``chance_of``. That is
+"""Largest number of documents for validation, and for testing: the documents of the lowest ``chance_of``. This is
 enough for their figures, and the copies must not grow with the corpus."""
 
 SHARDS_AT_ONCE = 32
-"""Manifests that are read at the same time."""
+"""Number of manifests that are read at the same time."""
 
 TRAIN, VALIDATION, TEST = range(len(SPLITS))
 
 
 class FeatureShard(NamedTuple):
-    """A shard of features, and the number of its folder."""
+    """A shard of features.
+
+    Attributes:
+        address: Its file, or address in a store.
+        corpus: Number of its folder.
+        sha256: Digest of its contents.
+    """
 
     address: str
     corpus: int
@@ -281,7 +297,7 @@ class Place(NamedTuple):
     """A document with its rank; the documents of the lowest ranks are held out.
 
     Attributes:
-        chance: Rank, see ``chance_of``; ties (equal ids) go by shard.
+        chance: Rank, see ``chance_of``; ties (equal ids) are broken by shard.
         shard: Number of its shard.
         document: Number in the shard.
     """
@@ -292,7 +308,7 @@ class Place(NamedTuple):
 
 
 def is_feature_folder(corpus: Path | str) -> bool:
-    """Whether a corpus is a folder of feature shards."""
+    """Tell whether a corpus is a folder of feature shards."""
     data = read_bytes(joined(str(corpus), SETUP))
     try:
         setup = {} if data is None else parse_json(data)
@@ -302,7 +318,7 @@ def is_feature_folder(corpus: Path | str) -> bool:
 
 
 def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[FeatureShard], Counter[str]]:
-    """The shards in folders, in the order of folders and names, and the sum of their manifests' counts.
+    """Return the shards in folders, in the order of folders and names, and the sum of their manifests' counts.
 
     Raises:
         SettingError: Their features differ from those that the recipe needs.
@@ -343,7 +359,7 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
 def prepare_shards(
     recipe: Recipe, folders: Sequence[str], folder: Path, *, report: Callable[[str, int], None] | None = None
 ) -> Prepared:
-    """Write what training needs besides the shards, or open what an earlier run wrote.
+    """Write the data that training needs besides the shards, or open the data that an earlier run wrote.
 
     Returns:
         The held-out documents; ``meta`` has the shards, and the number of training documents in each.
@@ -374,7 +390,7 @@ def _prepare(
     given: Vocabulary | None,
     report: Callable[[str, int], None],
 ) -> dict[str, Any]:
-    """Write the held-out documents and the vocabulary; returns ``Prepared.meta``."""
+    """Write the held-out documents and the vocabulary, and return ``Prepared.meta``."""
     train, undivided, images, lacking = np.zeros(len(shards), np.int64), np.zeros(len(shards), np.int64), 0, 0
     held: dict[int, list[Place]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
     words, of_drawn = Counter[str](), dict[Place, Counter[str]]()
@@ -423,16 +439,17 @@ def _prepare(
 
 
 def chances(recipe: Recipe, part: Prepared, corpus: int, shard: int, documents: NDArray[np.int64]) -> Iterator[Place]:
-    """The places, with ranks, of some documents of a shard."""
+    """Yield the places, with ranks, of the given documents of a shard."""
     for document in documents.tolist():
         yield Place(chance_of(recipe.seed, corpus, part.ids[document]), shard, document)
 
 
 def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
-    """The documents of a shard; a shard in a store is downloaded, and kept on disk while it is in use.
+    """Open the documents of a shard; a shard in a store is downloaded, and stays on disk while it is in use.
 
     Args:
-        vocabulary: Of all shards, if sentences are words.
+        address: Its file, or address in a store.
+        vocabulary: The words of all shards, if sentences are words.
 
     Raises:
         CorpusError: The shard is damaged.
@@ -448,7 +465,7 @@ def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
 
 
 def own_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
-    """The vocabulary of prepared shards if sentences are words; else None."""
+    """Load the vocabulary of prepared shards if sentences are words; else return None."""
     return load_vocabulary(prepared.folder / VOCABULARY) if recipe.words is not None else None
 
 
@@ -461,7 +478,7 @@ def _own_words(path: Path) -> list[str]:
 def _write_held_out(
     work: Path, shards: Sequence[FeatureShard], chosen: dict[int, list[Place]], vocabulary: Vocabulary | None
 ) -> dict[str, Any]:
-    """Copy the held-out documents; returns their part of ``Prepared.meta``."""
+    """Copy the held-out documents, and return their part of ``Prepared.meta``."""
     split_of = {place[1:]: split for split, places in chosen.items() for place in places}
     of_shard: dict[int, list[int]] = {}
     for number, document in sorted(split_of):
@@ -500,7 +517,7 @@ OF_DOCUMENTS = (
 
 
 def _arrays(part: Prepared) -> dict[str, NDArray[Any]]:
-    """The features of a part, by the names of their arrays."""
+    """Return the features of a part, by the names of their arrays."""
     found = {name: getattr(part, name) for name in ("sentences", "images", "views", "posteriors")}
     if part.words is not None:
         found["words"] = part.words.ids

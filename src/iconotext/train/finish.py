@@ -1,4 +1,7 @@
-"""Ends a training run: writes the best model, its figures and its card."""
+"""Ends a training run: ``write_model`` writes the best model, its metrics and its card.
+
+``save_best`` writes only the best model so far.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ CARD_METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
 
 
 def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
-    """Markdown: how a model was trained, on which data (``Prepared.meta``), how good it is, and how to use it."""
+    """Write the model card in Markdown: training, data (``Prepared.meta``), metrics, and how to use the model."""
     backbones = prepared["backbones"]
     best = f"validation loss {metrics['validation_loss']:.4f}"
     if "validation_median_rank" in metrics:
@@ -63,7 +66,7 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
 
 
 def _pair_table(splits: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Retrieval, and average precision of the relations, by split."""
+    """Return the lines of a table of retrieval, and of average precision of the relations, by split."""
     lines = ["| split | pairs | median rank | R@1 | R@5 | R@10 |", "|---|---|---|---|---|---|"]
     for split, found in splits.items():
         recalls = " | ".join(f"{100 * found[f'r@{k}']:.1f}" for k in (1, 5, 10))
@@ -100,7 +103,7 @@ def _figures(found: Mapping[str, Any]) -> str:
 
 
 def write_model(training: Training) -> None:
-    """Write the best model and its figures; the checkpoint is then no longer needed."""
+    """Write the best model and its metrics, and remove the checkpoint."""
     folder = training.folder
     write_log(folder, training.progress.history)
     save_best(training)
@@ -128,10 +131,10 @@ def save_best(training: Training) -> None:
 
 
 def _chosen(training: Training) -> dict[str, Any]:
-    """The epochs of the model, and the figures by which they were chosen."""
+    """Return the epochs of the model, and the figures by which they were chosen."""
     recipe, progress = training.recipe, training.progress
     epoch = progress.kept[0][1]
-    best = progress.history[epoch - 1] if epoch else progress.before or {}  # epoch 0: before training
+    best = progress.history[epoch - 1] if epoch else progress.before or {}  # epoch 0 is the model before training
     found: dict[str, Any] = {
         "best_epoch": epoch,
         "validation_loss": best["validation_loss"],
@@ -159,13 +162,12 @@ def _chosen(training: Training) -> dict[str, Any]:
 
 
 def _sizes(prepared: Prepared) -> dict[str, int]:
-    """Number of validation documents and images."""
     documents = prepared.documents("validation")
     return {"documents": len(documents), "images": int(span_counts(prepared.image_offsets, documents).sum())}
 
 
 def _measured(training: Training) -> dict[str, Any]:
-    """The figures of the model on the splits that it was not trained on."""
+    """Compute the metrics of the model on the splits that it was not trained on."""
     recipe, model, prepared, device = training.recipe, training.model, training.prepared, training.processes.device
     relations = learned_relations(recipe, prepared)
     found: dict[str, Any] = {"relations": relations} if relations else {}

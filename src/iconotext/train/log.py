@@ -1,4 +1,4 @@
-"""The log of a training run: ``log.csv``."""
+"""The log of a training run, ``log.csv``, with a row for each epoch: ``write_log``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 
 LOG = "log.csv"
-
 
 COLUMNS = (
     "epoch",
@@ -34,7 +33,6 @@ COLUMNS = (
     "seconds",
 )
 
-
 Row = dict[str, float | None]
 
 
@@ -42,9 +40,10 @@ def write_log(folder: Path, history: Sequence[Row]) -> None:
     """Write the log of all epochs so far.
 
     ``validation_auc`` is empty if no gold links are known, ``validation_median_rank`` if it does not choose the model.
-    ``no_information`` is the validation loss of a model to which everything is equally similar, empty if nothing is
-    compared; ``positive`` the share of the validation documents' cosines above 0; ``still`` the share of steps without
-    a gradient. The ``gold`` columns are those of ``iconotext.train.validate``, empty if no gold links are known.
+    ``no_information`` is the validation loss of a model to which everything is equally similar, empty if no documents
+    are compared; ``positive`` the share of the validation documents' cosines above 0; ``still`` the share of steps
+    without a gradient. The ``gold`` columns are those of ``iconotext.train.validate``, empty if no gold links are
+    known.
     """
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")

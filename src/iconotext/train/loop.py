@@ -1,4 +1,8 @@
-"""The training loop, run in each process."""
+"""The training loop, run in each process: ``train_in_process``.
+
+``Training`` is the state of a run, ``new_model`` makes the model before its first step, and ``training_step`` does one
+step.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def make_optimizer(model: JointModel, recipe: Recipe) -> AdamW:
-    """AdamW, which is Adam without weight decay; vectors, biases and the scale never decay."""
+    """Make AdamW, which is Adam without weight decay; vectors, biases and the scale never decay."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
         {"params": [each for each in trained if each.ndim > 1], "weight_decay": recipe.training.weight_decay},
@@ -64,8 +68,14 @@ def training_step(
     """Do one step, and return the (P,) losses before it; randomness depends on seed, epoch, step and process alone.
 
     Args:
+        processes: The process, with its access to the others.
         encode: The model, wrapped by ``setup_module``.
-        step: Within the epoch, counted from 0.
+        optimizer: The optimizer of its weights.
+        batch: The batch.
+        recipe: The recipe.
+        epoch: Number of the epoch, from 0.
+        step: Number of the step within the epoch, from 0.
+        rate: Learning rate of the step.
     """
     seed = int(
         np.random.SeedSequence([recipe.seed, epoch, step, processes.global_rank]).generate_state(1, np.uint64)[0]
@@ -85,12 +95,12 @@ def training_step(
 
 
 def has_gradient(model: JointModel) -> bool:
-    """Whether any weight had a gradient other than 0 in the last step."""
+    """Tell whether any weight had a gradient other than 0 in the last step."""
     return any(each.grad is not None and bool(each.grad.any()) for each in model.parameters())
 
 
 class Start(NamedTuple):
-    """The model before its first step; the same for the same seed."""
+    """The model before its first step, with the sizes of its inputs and its words."""
 
     model: JointModel
     inputs: Inputs
@@ -101,7 +111,9 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
     """Make the model before its first step; the same for the same seed.
 
     Args:
-        first: Whether its weights are used; a continued run takes them from the checkpoint.
+        recipe: The recipe.
+        prepared: The prepared corpus.
+        first: Whether the weights of this model are used; a continued run takes them from the checkpoint.
 
     Raises:
         FeatureError: The model to start from was trained on other features, or the word vectors cannot be read.
@@ -138,7 +150,7 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
 
 
 def _word_vectors(source: str, dim: int, seed: int, prepared: Prepared, vocabulary: Vocabulary) -> FloatMatrix:
-    """(V, dim) initial word vectors; zeros for a word without one."""
+    """Return (V, dim) initial word vectors; zeros for a word without one."""
     if source == WORD2VEC and prepared.words is not None:
         from iconotext.features.word_vectors import train_word2vec
 
@@ -152,7 +164,7 @@ def _word_vectors(source: str, dim: int, seed: int, prepared: Prepared, vocabula
 
 
 def _encoded(recipe: Recipe, names: Sequence[str]) -> FloatMatrix:
-    """(C, features) names of concepts, encoded by the text backbone."""
+    """Encode the names of concepts with the text backbone: (C, features)."""
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
 
     return cached_text(load_text_backbone(recipe.features.text), FeatureCache()).encode(names)
@@ -163,8 +175,15 @@ class Training:
     """The state of a run in one of its processes.
 
     Attributes:
-        watcher: Shows progress; only in the first process.
+        recipe: The recipe.
+        prepared: The prepared corpus.
+        folder: Folder of the model.
+        processes: The process, with its access to the others.
+        watcher: Shows progress; None except in the first process.
+        start: The unwrapped model, with the sizes of its inputs and its words.
         encode: The model, wrapped by ``processes``.
+        optimizer: The optimizer of the weights.
+        progress: The progress of training.
     """
 
     recipe: Recipe
@@ -184,7 +203,7 @@ class Training:
 
     @property
     def trained_by(self) -> Recipe:
-        """The recipe; with its remedy, if the run learned nothing and was restarted."""
+        """The recipe; if the run learned nothing and was restarted, with the remedy for this."""
         if self.progress.collapsed is None:
             return self.recipe
         objective = self.recipe.objective
@@ -192,7 +211,7 @@ class Training:
         return self.recipe.model_copy(update={"objective": remedy})
 
     def begin_again(self) -> None:
-        """Restart, remembering only that nothing was learned."""
+        """Restart with new weights; the only state that remains is the epoch after which nothing had been learned."""
         self.model.load_state_dict(new_model(self.recipe, self.prepared).model.state_dict())
         self.optimizer = make_optimizer(self.model, self.recipe)
         self.progress = Progress(collapsed=self.progress.epoch)
@@ -203,7 +222,7 @@ class Training:
         return self.processes.global_rank == 0
 
     def save_checkpoint(self) -> None:
-        """Write everything that is needed to continue."""
+        """Write a checkpoint, with the whole state of the run."""
         save_checkpoint(
             self.folder,
             Checkpoint(
@@ -221,7 +240,7 @@ SAVE_EVERY = 600.0
 
 
 def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Recipe, arrays: Path, folder: Path) -> None:
-    """Train on a prepared corpus until the end, from the checkpoint in the folder if any, and write the model."""
+    """Train on a prepared corpus until the end, and write the model; a checkpoint in the folder is continued."""
     training = _begin(processes, watcher, recipe, open_prepared(arrays), folder)
     try:
         with reporting_full_disk(folder):
@@ -277,14 +296,14 @@ def _epochs(training: Training) -> None:
 
 
 def _look_before(training: Training) -> None:
-    """Validate the model that training starts from; it is kept if no epoch is better."""
+    """Validate the model that training starts from; it remains the best model if no epoch is better."""
     progress = training.progress
     progress.before, chosen_by = _validated(training)
     progress.keep(chosen_by, training.model.state_dict(), count=training.recipe.training.average)
 
 
 def _validated(training: Training) -> tuple[Row, float]:
-    """Validation figures of the current model, and the number by which the best epochs are chosen (lowest is best)."""
+    """Return validation figures of the model, and the number by which the best epochs are chosen (lowest is best)."""
     recipe, prepared, processes = training.recipe, training.prepared, training.processes
     training.model.eval()
     found = validate(training.model, prepared, recipe, processes.device)
@@ -303,14 +322,14 @@ def _validated(training: Training) -> tuple[Row, float]:
 
 
 def _epoch(training: Training) -> tuple[Row, float, float]:
-    """One pass over the training documents, and validation.
+    """Do one pass over the training documents, and validate.
 
     Returns:
         The row of the log, the validation loss, and the number by which the best epochs are chosen (lowest is best).
     """
     recipe, prepared, progress, processes = training.recipe, training.prepared, training.progress, training.processes
     epoch, device = progress.epoch, processes.device
-    before = time.perf_counter() - progress.seconds  # its beginning, without interruptions
+    before = time.perf_counter() - progress.seconds  # the start of the epoch, as if there had been no interruptions
     steps, rate = _steps(training, before)
     validated, chosen_by = _validated(training)
     loss = validated["validation_loss"]
@@ -330,7 +349,7 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
 
 
 def _steps(training: Training, before: float) -> tuple[int, float]:
-    """Do the remaining steps of an epoch; returns its total number of steps, and the last learning rate."""
+    """Do the remaining steps of an epoch, and return its total number of steps and the last learning rate."""
     recipe, progress, processes = training.trained_by, training.progress, training.processes
     epoch = progress.epoch
     windows = Windows(training.prepared, recipe, ranks=processes.world_size)
@@ -358,7 +377,7 @@ def _steps(training: Training, before: float) -> tuple[int, float]:
 
 
 def out_of_memory(error: Exception) -> bool:
-    """Whether an error means that memory ran out; on a CPU PyTorch shows it only in the message."""
+    """Tell whether an error means that memory ran out; on a CPU PyTorch shows it only in the message."""
     said = str(error).lower()
     return (
         isinstance(error, (MemoryError, torch.OutOfMemoryError))
@@ -369,7 +388,7 @@ def out_of_memory(error: Exception) -> bool:
 
 
 def _explained(error: Exception, training: Training) -> TrainingError:
-    """The error as a ``TrainingError``, with what was kept and what may help."""
+    """Turn an error into a ``TrainingError`` that names the model that was saved, and settings that may help."""
     progress = training.progress
     if progress.kept:
         save_best(training)

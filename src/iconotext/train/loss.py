@@ -1,4 +1,7 @@
-"""The loss of a batch: from encoders through cosines and set similarities to objectives."""
+"""The loss of a batch: from encoders through cosines and set similarities to objectives.
+
+``batch_loss`` encodes a batch and computes its losses, ``losses_of`` computes them from cosines.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,20 @@ from iconotext.similarity.sets import negative_similarities, own_similarities, s
 from iconotext.train.batches import Batch
 
 Encode = Callable[..., tuple[Tensor, Tensor, Tensor, Tensor, Tensor | None]]
-"""``JointModel``, or a wrapper of it."""
+"""``JointModel``, or a function that wraps it."""
 
 
 def batch_loss(
     encode: Encode, batch: Batch, recipe: Recipe, *, epoch: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss of each positive of a batch, and the cosines from which it was computed.
+    """Compute the loss of each positive of a batch, and the cosines from which it was computed.
 
     Args:
-        epoch: Counted from 0; see ``objective.mean_epochs``.
-        generator: Draws negatives if the recipe wants fewer than there are.
+        encode: The model.
+        batch: The batch.
+        recipe: The recipe.
+        epoch: Number of the epoch, from 0; see ``objective.mean_epochs``.
+        generator: Draws negatives if the recipe uses fewer than there are.
 
     Returns:
         (P,) losses, the (N, M) cosines of all sentences and images of the batch, and (P,) the weighted coherence
@@ -63,7 +69,7 @@ def batch_loss(
 
 
 def _pairs(batch: Batch) -> tuple[Tensor, Tensor]:
-    """The row of each positive's first sentence and first image; only positives without labels have more."""
+    """Return the row of each positive's first sentence and first image; only positives without labels have more."""
     counts = (batch.sentence_counts, batch.image_counts)
     first = (torch.tensor([0, *each[: batch.positives - 1]]).cumsum(0) for each in counts)
     rows, columns = (each.to(batch.strangers.device) for each in first)
@@ -80,13 +86,16 @@ def losses_of(
     scale: Tensor,
     bias: Tensor,
 ) -> Tensor:
-    """(P,) the weighted sum of the recipe's objectives for each positive of a batch (Li 2021, Eq. 5).
+    """Compute (P,) the weighted sum of the recipe's objectives for each positive of a batch (Li 2021, Eq. 5).
 
     Args:
         cosines: (N, M) of all sentences and images of the batch; (D, D) for documents that are single pairs.
+        batch: The batch.
+        recipe: The recipe.
+        epoch: Number of the epoch, from 0.
         generator: Draws negatives and sub-documents.
-        scale: For softmax, logistic, order and posterior.
-        bias: For logistic.
+        scale: Scale of the softmax, logistic, order and posterior objectives.
+        bias: Bias of the logistic objective.
     """
     objective = recipe.objective
     if not objective.compares:
@@ -128,19 +137,21 @@ def losses_of(
 
 
 def _learned_from_others(cosines: Tensor, batch: Batch, targets: Tensor, scale: Tensor) -> Tensor:
-    """(P,) the posterior objective."""
+    """Compute (P,) the posterior objective."""
     counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
     return posterior(cosines, targets, *counts, scale=scale)
 
 
 def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
-    """(P,) the value of ``losses_of`` if everything is equally similar; see ``loss_without_information``.
+    """Compute (P,) the value of ``losses_of`` if everything is equally similar; see ``loss_without_information``.
 
     The intra-document objective of Li 2021, likely against unlikely links, then has half the margin.
     """
     objective, positives = recipe.objective, batch.positives
     strangers = batch.strangers[:positives]
-    drawn = strangers if objective.b is None else strangers & (strangers.cumsum(1) <= objective.b)  # any negatives
+    drawn = (
+        strangers if objective.b is None else strangers & (strangers.cumsum(1) <= objective.b)
+    )  # all negatives are alike, so the first ones do
     least = partial(loss_without_information, drawn, drawn, kind=objective.kind)
     margin = objective.margin
     others = strangers.new_zeros(positives, dtype=torch.float32)
@@ -157,20 +168,20 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
 
 
 def _sets(recipe: Recipe) -> dict[str, Any]:
-    """The settings of the recipe's set similarity; documents must have sets of sentences and images."""
+    """Return the settings of the recipe's set similarity; documents must have sets of sentences and images."""
     chosen = recipe.similarity
     return {"kind": chosen.kind, "k": chosen.k, "links": chosen.links, "directions": chosen.directions}
 
 
 def _unlikely(cosines: Tensor, batch: Batch, recipe: Recipe) -> Tensor:
-    """(P,) similarities of the least likely links of each positive."""
+    """Compute (P,) similarities of the least likely links of each positive."""
     sets = {name: value for name, value in _sets(recipe).items() if name != "links"}
     counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
     return negative_similarities(cosines, *counts, **sets)
 
 
 def _sub_documents(cosines: Tensor, batch: Batch, recipe: Recipe, generator: torch.Generator) -> Tensor:
-    """(P,) similarities of a random part of each positive with itself."""
+    """Compute (P,) similarities of a random part of each positive with itself."""
     p_sub, positives = recipe.objective.p_sub, batch.positives
     sentences, sentence_counts = draw_members(batch.sentence_counts[:positives], p_sub, generator)
     images, image_counts = draw_members(batch.image_counts[:positives], p_sub, generator)

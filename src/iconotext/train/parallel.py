@@ -1,6 +1,7 @@
-"""Everything that differs between training in one process and in several.
+"""Training in one process or in several: ``launch`` runs a function in each process of a run.
 
-One process, with or without a GPU, needs only PyTorch. Several use Lightning Fabric, whose import takes a second.
+``OneProcess`` needs only PyTorch. Several processes use Lightning Fabric, whose import takes a second. ``Watcher``
+shows the progress of a run.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 ATTEMPTS = 5
-"""How often starting several processes is tried if their port is taken: Fabric chooses a free port and releases it, and
+"""Number of attempts to start several processes if their port is taken: Fabric chooses a free port and releases it, and
 on a busy machine the first process opens it many seconds later, when another program may have it."""
 
 LOGGERS = ("lightning_fabric", "lightning.fabric", "torch.multiprocessing.spawn")
@@ -46,7 +47,7 @@ class Watcher(Protocol):
 
 
 class OneProcess:
-    """Stands in for ``Fabric`` in a run of only this process, on the GPU if there is one."""
+    """Stands in for ``Fabric`` in a run with only this process, on the GPU if there is one."""
 
     global_rank, world_size = 0, 1
 
@@ -57,7 +58,7 @@ class OneProcess:
         self._half = settings.precision == "bf16"
 
     def setup_module(self, model: JointModel) -> Callable[..., Any]:
-        """Move the model to the device; returns a function that calls it in the recipe's precision."""
+        """Move the model to the device, and return a function that calls it in the recipe's precision."""
         import torch
 
         model.to(self.device)
@@ -75,7 +76,7 @@ class OneProcess:
         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
     def broadcast(self, number: float) -> float:
-        """The first process's number."""
+        """Return the number of the first process, which is this one."""
         return number
 
 
@@ -90,10 +91,10 @@ def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watch
         work: A function of a module, since other processes import it by name.
         settings: Number of processes: on GPUs if there are any, else on the CPU.
         watcher: Called in this process with the reports of the first of the other processes.
-        arguments: Must be picklable if there are several processes.
+        arguments: Further arguments of ``work``; they must be picklable if there are several processes.
 
     Raises:
-        SettingError: More GPUs are wanted than there are.
+        SettingError: The settings ask for more GPUs than there are.
         IconotextError: Raised by ``work``.
     """
     import torch
@@ -158,11 +159,11 @@ def _silenced() -> _Silence:
 
 
 class Forwarded:
-    """A watcher in another process: sends each call as the name of its method, and its arguments.
+    """A watcher in another process: it sends each call as the name of its method, and its arguments.
 
     Args:
         send: Called with this pair.
-        every: Seconds between two steps that are sent.
+        every: Least number of seconds between two steps that are sent.
     """
 
     def __init__(self, send: Callable[[tuple[str, tuple[Any, ...]]], object], every: float = 0.0) -> None:
@@ -181,7 +182,7 @@ class Forwarded:
 
 @contextmanager
 def _relay(watcher: Watcher | None) -> Iterator[Any]:
-    """A queue from which a thread passes messages to the watcher; None without a watcher."""
+    """Make a queue from which a thread passes messages to the watcher; None without a watcher."""
     if watcher is None:
         yield None
         return
@@ -206,7 +207,7 @@ def _relay(watcher: Watcher | None) -> Iterator[Any]:
 
 
 def _original(error: Exception) -> Exception:
-    """The error with which a process ended; only its text is available."""
+    """Make the error with which a process ended, of which only the text is available."""
     last = str(error).strip().splitlines()[-1]
     name, _, message = last.removeprefix("iconotext.errors.").partition(": ")
     kind = getattr(errors, name, None)

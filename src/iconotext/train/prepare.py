@@ -1,4 +1,8 @@
-"""Encodes every sentence and image of corpora into arrays on disk, once for all epochs."""
+"""Encodes every sentence and image of corpora into arrays on disk, once for all epochs.
+
+``prepare`` does so for corpora in files. ``DocumentTable`` and ``write_documents`` are shared with
+``train.feature_shards``, which does so for shards.
+"""
 
 from __future__ import annotations
 
@@ -58,13 +62,13 @@ class _Ragged:
         self.ends.append(len(self.numbers))
 
     def arrays(self, dtype: str, width: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """(documents + 1,) offsets, where the rows of each document begin, and (rows, width) all rows."""
+        """Return (documents + 1,) offsets, where the rows of each document begin, and (rows, width) all rows."""
         numbers = np.array(self.numbers, dtype)
         return np.array(self.ends, np.int64) // width, numbers if width == 1 else numbers.reshape(-1, width)
 
 
 def chance_of(seed: int, corpus: int, name: str) -> int:
-    """Pseudo-random rank of a document without a split; the lowest ranks become validation documents."""
+    """Return the pseudo-random rank of a document without a split; the lowest ranks become validation documents."""
     return int.from_bytes(hashlib.sha256(f"{seed} {corpus} {name}".encode()).digest()[:8], "big")
 
 
@@ -72,11 +76,11 @@ class DocumentTable:
     """A table of documents, in the order in which they are appended.
 
     Args:
-        seed: Of ``chance_of``, which divides documents without a split.
+        seed: Seed of ``chance_of``, which divides documents without a split.
 
     Attributes:
-        relations: Name to number of the coherence relations that people judged, in order of appearance.
-        drawn: Number of each document without a split to its ``chance_of``.
+        relations: Numbers, by name, of the coherence relations that people judged, in order of appearance.
+        drawn: ``chance_of`` of each document without a split, by the document's number.
     """
 
     def __init__(self, seed: int) -> None:
@@ -92,7 +96,13 @@ class DocumentTable:
         return len(self._ids)
 
     def append(self, document: Document, corpus: int, rows: NDArray[np.int64]) -> None:
-        """Add a document; ``rows`` is (images,) the row of each image's features, -1 if the image cannot be used."""
+        """Add a document.
+
+        Args:
+            document: The document.
+            corpus: Number of its corpus.
+            rows: (images,) row of each image's features, -1 if the image cannot be used.
+        """
         if document.split is None:
             self.drawn[len(self)] = chance_of(self._seed, corpus, document.id)
         self._ids.append(document.id)
@@ -111,7 +121,10 @@ class DocumentTable:
     def save(self, folder: Path, share: float | None) -> NDArray[np.uint8]:
         """Write all documents, and return their (D,) splits.
 
-        ``share`` of the documents without a split become validation documents; None leaves them ``UNDIVIDED``.
+        Args:
+            folder: The folder to write to.
+            share: Share of the documents without a split that become validation documents; None leaves them
+                ``UNDIVIDED``.
         """
         splits = self._divided(share) if share is not None else np.array(self._splits, np.uint8)
         arrays: dict[str, NDArray[Any]] = {
@@ -129,7 +142,7 @@ class DocumentTable:
         return splits
 
     def _divided(self, share: float) -> NDArray[np.uint8]:
-        """(D,) splits; ``share`` of the documents without one become validation documents, see ``at_least_two``."""
+        """Return (D,) splits; ``share`` of the documents without one are for validation, see ``at_least_two``."""
         splits = np.array(self._splits, np.uint8)
         splits[splits == UNDIVIDED] = SPLITS.index("train")
         undivided = np.array(list(self.drawn), np.int64)
@@ -150,7 +163,7 @@ WAIT = 24 * 3600.0
 """Seconds to wait for another process that prepares the same folder."""
 
 Report = Callable[[str, int], None]
-"""Called with the current task and the number of finished documents."""
+"""A function that is called with the current task and the number of finished documents."""
 
 
 def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Report | None = None) -> Prepared:
@@ -161,8 +174,10 @@ def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Re
     prepare the same folder, one does it and the others wait.
 
     Args:
-        recipe: Decides which features; apart from these only seed and validation share are used.
-        folder: For the arrays; created if necessary. Arrays of other corpora or features are replaced.
+        recipe: Decides the features; apart from the settings of features only seed and validation share are used.
+        corpora: Corpus files.
+        folder: Folder for the arrays; created if necessary. Arrays of other corpora or features are replaced.
+        report: Called with the current task and the number of finished documents.
 
     Raises:
         CorpusError: A corpus breaks its format, or there are no documents for training or none for validation.
@@ -175,14 +190,14 @@ def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Re
 
 
 def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], None]) -> Prepared:
-    """Open the arrays in a folder if complete and of this key; else let ``write`` make them, atomically."""
+    """Open the arrays in a folder if they are complete and have this key; else let ``write`` make them, atomically."""
     busy = "another process prepares a corpus here; wait for it, or end it"
     with locked(lock_of(folder), busy, TrainingError, wait=WAIT):
         if _key_of(folder, recipe) == key:
             return open_prepared(folder)
         work = folder.with_name(f"{folder.name}.part")
         try:
-            if _key_of(work, recipe) != key:  # else an earlier run was killed just before the end
+            if _key_of(work, recipe) != key:  # with this key, an earlier run was killed just before the end
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(parents=True)
                 write(work)
@@ -194,7 +209,7 @@ def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], No
 
 
 def lock_of(folder: Path) -> Path:
-    """The lock file that a process holds while it prepares a folder."""
+    """Return the lock file that a process holds while it prepares a folder."""
     return folder.with_name(f".{folder.name}.lock")
 
 
@@ -214,14 +229,20 @@ def _prepare(
 
 
 def concept_names(recipe: Recipe, source: ImageSource) -> list[str]:
-    """The names of the concepts in regions; ``FeatureError`` if the recipe reads concepts and there are none."""
+    """Return the names of the concepts in regions.
+
+    Raises:
+        FeatureError: The recipe reads concepts and there are none.
+    """
     names = list(source.regions[0].concepts or ()) if source.regions else []
     check_concepts(recipe, names)
     return names
 
 
 def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
-    """Equal for recipes that can share the arrays of a folder, except for drawn splits (see ``Prepared.meta``).
+    """Return a key that is equal for recipes that can share the arrays of a folder.
+
+    Splits that are drawn at random are not part of the key, see ``Prepared.meta``.
 
     Raises:
         CorpusError: The corpus does not exist.
@@ -231,7 +252,7 @@ def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
 
 
 def _key_of(folder: Path, recipe: Recipe) -> str | None:
-    """The key of complete arrays; None also if splits were drawn in another way than the recipe wants."""
+    """Return the key of complete arrays; None also if splits were drawn in another way than the recipe's."""
     try:
         meta = parse_json((folder / META).read_text(encoding="utf-8"))
         return str(meta["key"]) if meta["drawn"] in (None, drawing(recipe)) else None
@@ -240,12 +261,12 @@ def _key_of(folder: Path, recipe: Recipe) -> str | None:
 
 
 def drawing(recipe: Recipe) -> list[float]:
-    """The settings that decide the splits of documents without one."""
+    """Return the settings that decide the splits of documents without one."""
     return [recipe.seed, recipe.training.validation]
 
 
 def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> str:
-    """Equal for equal arrays: depends on their settings, and on which files in which state."""
+    """Return a key that is equal for equal arrays: it depends on their settings, and on files and their state."""
     for path in corpora:
         if not path.exists():
             raise CorpusError(f"{path}: no such file")
@@ -263,7 +284,7 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
 
 
 def feature_settings(recipe: Recipe) -> dict[str, Any]:
-    """The part of a recipe that decides features, without the vocabulary."""
+    """Return the part of a recipe that decides features, without the vocabulary."""
     return {
         "text": recipe.features.text,
         "image": recipe.features.image,
@@ -277,16 +298,19 @@ def feature_settings(recipe: Recipe) -> dict[str, Any]:
 
 
 def _state(path: Path) -> list[Any]:
-    """A value that changes when a file, or a file in a folder, changes."""
+    """Return a value that changes when a file, or a file in a folder, changes."""
     inside = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     return [[str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns] for file in inside if file.exists()]
 
 
 def _vocabulary(recipe: Recipe, prepared: Prepared, own: Sequence[str], names: Sequence[str]) -> Vocabulary:
-    """The vocabulary of the training documents; the word numbers in the arrays are replaced by its numbers.
+    """Make the vocabulary of the training documents, and replace the word numbers in the arrays by its numbers.
 
     Args:
+        recipe: The recipe.
+        prepared: The arrays.
         own: The words, by their present numbers in the arrays.
+        names: Names of concepts, whose words are always included.
     """
     from iconotext.features.word_vectors import most_frequent
 
@@ -309,7 +333,7 @@ def _write(
     source: ImageSource,
     report: Report,
 ) -> dict[str, Any]:
-    """Write all arrays; returns their part of ``Prepared.meta``."""
+    """Write all arrays, and return their part of ``Prepared.meta``."""
     documents = DocumentTable(recipe.seed)
     skipped = images_left_out = 0
 
@@ -345,7 +369,11 @@ def _write(
 
 
 def enough_documents(corpora: Sequence[Path | str], train: int, validation: int, *, skipped: int) -> None:
-    """Raise ``CorpusError`` if there are too few documents: each is compared with another one."""
+    """Check that there are enough documents: each is compared with another one.
+
+    Raises:
+        CorpusError: There are fewer than two for training or for validation.
+    """
     if train < 2 or validation < 2:
         raise CorpusError(
             f"{', '.join(map(str, corpora))}: training needs two or more documents with sentences and readable images "
@@ -365,13 +393,17 @@ def write_documents(
     *,
     note: Callable[[Document, Sequence[int | str], bool], None],
 ) -> dict[str, Any]:
-    """Write documents as arrays; returns what ``Prepared.meta`` says about features.
+    """Write documents as arrays, and return the entries of ``Prepared.meta`` about features.
 
     Args:
-        chunks: Number of a corpus, and some of its documents.
+        chunks: Pairs of the number of a corpus and a list of its documents.
         documents: Gets the documents with at least one sentence and one usable image.
+        images: Writes the images.
+        sentences: Writes the sentences.
+        posteriors: Writes the posteriors.
         stack: Closes all open files at the end.
-        note: Called for each document with the rows of its images (or why one is unusable), and whether it is kept.
+        note: Called for each document with the rows of its images (or the reason why one is unusable), and whether the
+            document is used.
     """
     rows, lacking = ImageRows(images, stack), 0
     for number, chunk in chunks:
@@ -398,7 +430,7 @@ def write_documents(
 
 
 def chunked(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
-    """Lists of ``size`` documents; the last one may be shorter."""
+    """Yield lists of ``size`` documents; the last one may be shorter."""
     rest = iter(documents)
     while chunk := list(islice(rest, size)):
         yield chunk

@@ -1,4 +1,8 @@
-"""Writes the sentences of a corpus, and their posteriors by other evidence, to arrays on disk."""
+"""Writes the inputs of training to arrays on disk: sentences, images, and posteriors by other evidence.
+
+``sentence_writer`` and ``image_writer`` make the writer that a recipe needs; ``image_source`` loads the source of the
+images' features. ``ImageRows`` stores each different image once.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +41,13 @@ if TYPE_CHECKING:
     from iconotext.types import Evidence
 
 AT_ONCE = 4096
-"""Documents whose words are counted at a time."""
+"""Documents whose words are counted at a time; bounds memory."""
 
 
 def sentence_writer(
     recipe: Recipe, work: Path, vocabulary: Numbers | None, stack: ExitStack, backbone: TextBackbone | None
 ) -> SentenceWriter:
-    """The writer for sentences as the recipe reads them: as words, as a dual encoder's tokens, or as vectors."""
+    """Make the writer for sentences in the recipe's form: words, a dual encoder's tokens, or vectors."""
     if recipe.words is not None and vocabulary is not None:
         longest = recipe.words.max_tokens
         return WordWriter("words", lambda texts: [vocabulary.ids(t, max_tokens=longest) for t in texts], work, stack)
@@ -58,10 +62,10 @@ def sentence_writer(
 
 
 class OwnWords:
-    """Numbers words in order of appearance, until the training documents, and so the vocabulary, are known.
+    """Numbers words in order of appearance; the vocabulary is known only when the training documents are.
 
     Attributes:
-        numbers: Word to number, for all words so far.
+        numbers: Number of each word so far.
     """
 
     def __init__(self) -> None:
@@ -73,9 +77,11 @@ class OwnWords:
 
 
 def count_words(prepared: Prepared, documents: NDArray[np.int64], own: Sequence[str]) -> Counter[str]:
-    """How often each word occurs in some documents, counting only what the recipe reads of a sentence.
+    """Count the words in documents, without those beyond the recipe's longest sentence.
 
     Args:
+        prepared: The arrays.
+        documents: Numbers of the documents.
         own: The words, by their numbers in the arrays.
     """
     assert prepared.words is not None
@@ -90,7 +96,7 @@ def count_words(prepared: Prepared, documents: NDArray[np.int64], own: Sequence[
 
 
 Numbers = Vocabulary | OwnWords
-"""Maps words to numbers."""
+"""An object that turns words into numbers."""
 
 
 class WordWriter:
@@ -99,7 +105,7 @@ class WordWriter:
     Attributes:
         arrays: Names of the arrays that it writes.
         dim: Length of a vector; 0 for words.
-        name: Of the text backbone, or ``words``.
+        name: Name of the text backbone, or ``words``.
     """
 
     arrays: tuple[str, ...] = ("words", "word_offsets")
@@ -121,7 +127,7 @@ class WordWriter:
 
 
 def caption_backbone(recipe: Recipe) -> TextBackbone | None:
-    """The text backbone for sentences, or for captions (posterior objective); None if neither is needed.
+    """Load the text backbone for sentences, or for captions (posterior objective); None if neither is needed.
 
     Raises:
         FeatureError: The backbone cannot be loaded.
@@ -154,11 +160,11 @@ class SentenceVectorWriter:
 SentenceWriter = WordWriter | SentenceVectorWriter
 
 TEACHERS: tuple[Evidence, ...] = ("caption", "layout", "reference")
-"""The evidence from which the picture learns; never itself."""
+"""The kinds of evidence from which the picture evidence learns."""
 
 
 class PosteriorWriter:
-    """Writes the probability of each sentence and image, for the posterior objective; nothing without it.
+    """Writes the probability of each sentence and image, for the posterior objective; without it, nothing is written.
 
     Attributes:
         arrays: Names of the arrays that it writes.
@@ -174,6 +180,7 @@ class PosteriorWriter:
         """Write a document.
 
         Args:
+            document: The document.
             rows: (images,) row of each image, -1 if it is left out.
         """
         if self.arrays and self._text is not None:
@@ -190,12 +197,12 @@ VIEWS_AT_ONCE = 64
 
 
 class ImageWriter(ABC):
-    """Writes images.
+    """Writes images; its subclasses do so for each kind of input.
 
     Attributes:
         arrays: Names of the arrays that it writes.
         dim: Length of a row; 0 for pixels.
-        name: Of the image backbone or the source of regions; ``pixels``; or the fingerprint of a table.
+        name: Name of the image backbone or the source of regions; ``pixels``; or the fingerprint of a table.
     """
 
     arrays: tuple[str, ...]
@@ -203,21 +210,25 @@ class ImageWriter(ABC):
     name: str
 
     def key(self, corpus: int, image: Image) -> str:
-        """Equal for images that are stored once: of the same file, bytes, or else address."""
+        """Return a key that is equal for images that are stored once: of the same file, bytes, or else address."""
         if isinstance(image.file, bytes):
             return hashlib.sha256(image.file).hexdigest()
         return f"{corpus}\n{image.source}" if image.file is None else str(image.file.absolute())
 
     @abstractmethod
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
-        """Write images by their keys; returns for each None if it got the next row, else why it is unusable."""
+        """Write images by their keys.
+
+        Returns:
+            For each image None if it got the next row, else the reason why it is unusable.
+        """
 
 
 class ImageSource(NamedTuple):
-    """Where the features of images come from; empty for networks that read pixels.
+    """The source of the features of images; empty for networks that read pixels.
 
     Attributes:
-        backbone: One for all corpora.
+        backbone: The backbone for all corpora.
         regions: For each corpus the source of its images' regions; may be the same one.
         tables: For each corpus a table of features.
     """
@@ -231,10 +242,11 @@ def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
     """Load the source of the recipe's image features.
 
     Args:
+        recipe: The recipe.
         corpora: Corpus files, which may have tables of features beside them.
 
     Raises:
-        FeatureError: It cannot be loaded, or the sources of several corpora differ in kind or size.
+        FeatureError: The source cannot be loaded, or the sources of several corpora differ in kind or size.
     """
     from iconotext.features import FeatureCache, cached_image, load_dual_encoder, load_image_backbone
 
@@ -250,7 +262,7 @@ def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
 
 
 def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSource) -> ImageWriter:
-    """The writer for images as the recipe reads them."""
+    """Make the writer for images in the recipe's form: features, regions, or files of pixels."""
     if source.backbone is not None:
         return BackboneWriter(source.backbone, recipe.features.views, work, stack)
     if source.regions:
@@ -262,7 +274,7 @@ def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSour
 
 
 class ImageRows:
-    """Assigns a row to each different image when it is first seen.
+    """Assigns a row to each different image when it first occurs.
 
     The rows are in a database on disk, so that memory does not grow with the number of images.
     """
@@ -274,7 +286,7 @@ class ImageRows:
         self._count = 0
 
     def of(self, corpus: int, documents: Sequence[Document]) -> list[list[int | str]]:
-        """For each document of a corpus the rows of its images, or why an image is unusable."""
+        """Return for each document of a corpus the rows of its images, or the reason why an image is unusable."""
         keys = [[self._writer.key(corpus, image) for image in document.images] for document in documents]
         new: dict[str, Image] = {}
         for document, own in zip(documents, keys, strict=True):
@@ -396,7 +408,7 @@ class BackboneWriter(ImageWriter):
         return [found.get(key, image.problem or "no file") for key, image in images.items()]
 
     def _encoded_views(self, files: Sequence[Path | bytes]) -> NDArray[np.float32]:
-        """(files, views, features) of pictures that can be read."""
+        """Encode the views of pictures that can be read: (files, views, features)."""
         from iconotext.train.views import view
 
         encoded = np.zeros((len(files), self._count, self.dim), np.float32)
@@ -408,7 +420,7 @@ class BackboneWriter(ImageWriter):
 
 
 def _unreadable(file: Path | bytes | None) -> str | None:
-    """Why a picture cannot be decoded in training; None if it can."""
+    """Return the reason why a picture cannot be decoded in training; None if it can."""
     from iconotext.images import decode
 
     if not isinstance(file, Path):
@@ -421,7 +433,7 @@ def _unreadable(file: Path | bytes | None) -> str | None:
 
 
 def _region_sources(image: str, corpora: Sequence[Path]) -> list[RegionSource]:
-    """For each corpus the source of its regions; may be the same one.
+    """Load for each corpus the source of its regions; may be the same one.
 
     Raises:
         FeatureError: A source cannot be loaded, or they differ in the length of features or in concepts.
@@ -437,7 +449,7 @@ def _region_sources(image: str, corpora: Sequence[Path]) -> list[RegionSource]:
 
 
 def _tables(name: str, corpora: Sequence[Path]) -> list[FeatureTable]:
-    """The table of each corpus; ``FeatureError`` if one is missing, or they differ in the length of rows."""
+    """Load the table of each corpus; ``FeatureError`` if one is missing, or they differ in the length of rows."""
     from iconotext.features.feature_table import load_feature_table
 
     paths = [table_path(name, corpus) for corpus in corpora]

@@ -1,7 +1,9 @@
-"""A corpus ready for training: features of every sentence and image in flat arrays on disk, memory-mapped.
+"""A corpus ready for training (``Prepared``): features of sentences and images in flat arrays, memory-mapped.
 
-Documents follow each other; ``*_offsets`` say where each begins. The structure of documents is in memory, a few bytes
-each; a batch reads only its own rows of the features, so that memory does not grow with them.
+``open_prepared`` opens the arrays, ``joined`` and ``extracted`` make a corpus of several or of a part. ``ArrayWriter``
+writes an array, and the ``span_...`` functions compute positions in one. Documents follow each other; ``*_offsets`` are
+the positions where each begins. The structure of documents is in memory, a few bytes each; a batch reads only its own
+rows of the features, so that memory does not grow with them.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 class ArrayWriter(AbstractContextManager["ArrayWriter"]):
     """Appends rows to an array on disk; only one piece at a time is in memory.
 
-    The numbers go to ``NAME.bin``; dtype and shape go to ``NAME.json`` when the writer is closed.
+    The numbers are written to ``NAME.bin``; dtype and shape are written to ``NAME.json`` when the writer is closed.
     """
 
     def __init__(self, path: Path, dtype: str, row: tuple[int, ...] = ()) -> None:
@@ -49,7 +51,11 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
         self._file = path.with_suffix(".bin").open("wb")
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Append rows, (n, *row); ``FeatureError`` for NaN, or a number that is too large for the type."""
+        """Append rows, (n, *row).
+
+        Raises:
+            FeatureError: A number is NaN, or too large for the type.
+        """
         if rows.shape[1:] != self.row:
             raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
         with np.errstate(over="ignore"):
@@ -73,11 +79,11 @@ class Files(Protocol):
     """Access to the files of a prepared corpus, in a folder or in one archive."""
 
     def __call__(self, name: str) -> NDArray[np.uint8]:
-        """The bytes of a file, memory-mapped."""
+        """Return the bytes of a file, memory-mapped."""
 
 
 def files_in(path: Path) -> Files:
-    """The files in a folder, or in a tar from ``pack``; a tar is mapped only once."""
+    """Open the files in a folder, or in a tar written by ``pack``; a tar is mapped only once."""
     if path.is_dir():
         return lambda name: _mapped(path / name)
     with tarfile.open(path, "r:") as tar:
@@ -102,7 +108,7 @@ def pack(folder: Path, path: Path) -> None:
 
 
 def open_array(files: Files, name: str) -> NDArray[Any]:
-    """Map an array from ``ArrayWriter``; ``ValueError`` or a similar error if it is missing or cut short."""
+    """Map an array written by ``ArrayWriter``; ``ValueError`` or a similar error if it is missing or cut short."""
     head = parse_json(files(f"{name}.json").tobytes())
     found: NDArray[Any] = files(f"{name}.bin").view(head["dtype"]).reshape(head["shape"])
     return found
@@ -127,7 +133,7 @@ class Stacked:
 
 @contextmanager
 def damaged(path: Path) -> Iterator[None]:
-    """Turn errors of reading arrays into ``CorpusError``, which says what to do.
+    """Turn errors of reading arrays into ``CorpusError``, with advice for the user.
 
     Raises:
         CorpusError: The arrays cannot be read.
@@ -140,24 +146,28 @@ def damaged(path: Path) -> Iterator[None]:
 
 
 def offsets_of(counts: Iterable[int]) -> Rows:
-    """(n + 1,) offsets of n spans of these lengths."""
+    """Return (n + 1,) offsets of n spans of these lengths."""
     return np.cumsum([0, *counts], dtype=np.int64)
 
 
 def span_counts(offsets: Rows, spans: Rows) -> Rows:
-    """(n,) lengths of the given spans."""
+    """Return (n,) lengths of the given spans."""
     return np.asarray(offsets[spans + 1]) - np.asarray(offsets[spans])
 
 
 def span_places(offsets: Rows, spans: Rows) -> Rows:
-    """The positions of all items in the given spans, one span after the other."""
+    """Return the positions of all items in the given spans, one span after the other."""
     counts = span_counts(offsets, spans)
     ends = np.cumsum(counts)
     return np.repeat(np.asarray(offsets[spans]) - (ends - counts), counts) + np.arange(ends[-1] if len(ends) else 0)
 
 
 def drawn_places(offsets: Rows, spans: Rows, limit: int | None, rng: np.random.Generator) -> tuple[Rows, list[int]]:
-    """Random positions from the given spans, sorted, at most ``limit`` (None: all) from each; and how many of each."""
+    """Draw random positions from the given spans, sorted, at most ``limit`` (None: all) from each.
+
+    Returns:
+        The positions, and their number in each span.
+    """
     counts = span_counts(offsets, spans)
     if limit is None or counts.max(initial=0) <= limit:
         return span_places(offsets, spans), counts.tolist()
@@ -171,7 +181,7 @@ def drawn_places(offsets: Rows, spans: Rows, limit: int | None, rng: np.random.G
 SPLITS = ("train", "validation", "test")
 UNDIVIDED, NOT_HERE = 3, 4
 """Further values of ``Prepared.splits``: in a shard, documents that get a split only in a run; in a window of the
-training documents, those that are in another window."""
+training documents, documents that are in another window."""
 
 META, IDS, DOCUMENTS, FILES = "prepared.json", "ids.json", "documents.npz", "images.json"
 
@@ -202,8 +212,9 @@ class Prepared:
     """Documents in arrays: D documents, N sentences, M image places, U different images, L gold links.
 
     Attributes:
-        meta: What the arrays were made from; see ``prepare``.
-        ids: (D,) of the documents.
+        folder: The folder or file of the arrays.
+        meta: Facts about the arrays and their sources; see ``prepare``.
+        ids: (D,) ids of the documents.
         splits: (D,) 0 train, 1 validation, 2 test; see also ``NOT_HERE``.
         corpora: (D,) number of each document's corpus.
         sentence_offsets: (D + 1,) first sentence of each document.
@@ -215,10 +226,10 @@ class Prepared:
         relation_offsets: (D + 1,) first relation label of each document.
         relations: (A, 2) number of the relation in ``meta``, and whether it holds, 1 or 0.
         sentences: (N, features) float16; None if sentences are words.
-        words: None if sentences are vectors.
+        words: Words of the sentences; None if sentences are vectors.
         images: (U, features) float16; None if images are pixels or regions.
         views: (U, views, features) float16, further views of the images; None without any.
-        regions: None if images are not regions.
+        regions: Regions of the images; None if images are not regions.
         posteriors: float16, each document's (S, V) probabilities by captions, layout and references, row by row, one
             document after the other; None if no objective uses them.
         image_keys: (U,) equal for images with equal features, to recognise them in other shards; None without shards.
@@ -246,27 +257,28 @@ class Prepared:
     image_keys: NDArray[np.uint64] | None = None
 
     def documents(self, split: str) -> NDArray[np.int64]:
-        """The numbers of the documents of a split, ascending."""
+        """Return the numbers of the documents of a split, ascending."""
         return np.flatnonzero(self.splits == SPLITS.index(split))
 
     def linked_documents(self, split: str) -> NDArray[np.int64]:
-        """The numbers of a split's documents whose gold links are known."""
+        """Return the numbers of a split's documents whose gold links are known."""
         documents = self.documents(split)
         return documents[self.linked[documents]]
 
     def all_single(self, split: str) -> bool:
-        """Whether every document of a split has one sentence and one image."""
+        """Tell whether every document of a split has one sentence and one image."""
         return bool(self._single(self.documents(split)).all())
 
     def links_of(self, document: int) -> tuple[tuple[int, int], ...]:
-        """The gold links of a document as (sentence, image); images are numbered without those left out."""
+        """Return the gold links of a document as (sentence, image); images are numbered without those left out."""
         found = self.links[self.link_offsets[document] : self.link_offsets[document + 1]]
         return tuple((sentence, image) for sentence, image in found.tolist())
 
     def labels(self, documents: NDArray[np.int64], relations: Sequence[str]) -> NDArray[np.float32]:
-        """Whether relations hold between the text and the image of documents.
+        """Return the labels of relations between the text and the image of documents.
 
         Args:
+            documents: Numbers of the documents.
             relations: R names.
 
         Returns:
@@ -283,7 +295,7 @@ class Prepared:
         return found
 
     def posterior_of(self, document: int) -> NDArray[np.float16]:
-        """(S, V) probability that a sentence belongs to an image, by evidence other than the picture.
+        """Return the (S, V) probability that a sentence belongs to an image, by evidence other than the picture.
 
         Raises:
             CorpusError: No posteriors were prepared.
@@ -300,13 +312,13 @@ class Prepared:
 
     @cached_property
     def labelled_relations(self) -> list[str]:
-        """Names of the relations labelled in training documents; those of the papers first, in their order."""
+        """Names of the relations labelled in training documents; the relations of the papers first, in their order."""
         known: list[str] = self.meta["relations"]
         judged = ~np.isnan(self.labels(self.documents("train"), known))
         return in_order(name for column, name in enumerate(known) if judged[:, column].any())
 
     def relation_weights(self, relations: Sequence[str]) -> Tensor:
-        """(R,) weight of each relation in the coherence objective, from its rate among the training documents."""
+        """Return the (R,) weight of each relation in the coherence objective, from its rate in training documents."""
         key = tuple(relations)
         if key not in self._weights:
             import torch
@@ -323,7 +335,7 @@ class Prepared:
 
     @cached_property
     def image_files(self) -> tuple[str, ...]:
-        """The file of each different image; for networks that read pixels."""
+        """The file of each different image, for networks that read pixels."""
         with damaged(self.folder):
             return tuple(map(str, parse_json((self.folder / FILES).read_bytes())))
 
@@ -349,12 +361,16 @@ class TrainingSentences:
 
 
 def learned_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
-    """Names of the relations that a model of the recipe predicts, in order; none without the coherence objective."""
+    """Return the names of the relations that a model of the recipe predicts; none without the coherence objective."""
     return (recipe.objective.relations or prepared.labelled_relations) if recipe.objective.coherence else []
 
 
 def open_prepared(path: Path) -> Prepared:
-    """Map the arrays of ``prepare``, or of a shard of features; ``CorpusError`` if they are damaged."""
+    """Map the arrays written by ``prepare``, or of a shard of features.
+
+    Raises:
+        CorpusError: The arrays are damaged.
+    """
     with damaged(path):
         files = files_in(path)
         meta = parse_json(files(META).tobytes())
@@ -376,7 +392,7 @@ def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], co
     are left out.
 
     Args:
-        parts: At least one.
+        parts: The corpora, at least one.
         splits: ``Prepared.splits`` to use, for each part.
         corpora: ``Prepared.corpora`` to use, for each part.
     """
@@ -417,7 +433,7 @@ def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], co
 
 
 def _image_rows(parts: Sequence[Prepared]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """The rows of all images, with equal images at the row of the first one; and their keys."""
+    """Return the rows of all images, with equal images at the row of the first one; and their keys."""
     own = [part.image_keys for part in parts if part.image_keys is not None]
     begins = np.cumsum([0, *map(len, own)])
     rows = np.concatenate([part.image_rows + begin for part, begin in zip(parts, begins, strict=False)])
@@ -438,7 +454,7 @@ def _stacked(arrays: Sequence[NDArray[np.float16] | None]) -> NDArray[np.float16
 
 
 def extracted(part: Prepared, documents: NDArray[np.int64]) -> Prepared:
-    """Some documents of a corpus, with copies of their features; relations are left out."""
+    """Copy documents of a corpus, with their features; relations are left out."""
     sentences = span_places(part.sentence_offsets, documents)
     places = span_places(part.image_offsets, documents)
     images, rows = np.unique(part.image_rows[places], return_inverse=True)
@@ -492,7 +508,7 @@ class LabelledPairs:
 
 
 def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> NDArray[np.int64]:
-    """The documents of a split with gold links; for training, only the recipe's share of them.
+    """Return the documents of a split with gold links; for training, only the recipe's share of them.
 
     Raises:
         CorpusError: There are fewer than two, so that a pair has no negatives in another document.
@@ -514,7 +530,7 @@ def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> NDArra
 
 
 def labelled_pairs(prepared: Prepared, documents: NDArray[np.int64], strangers: NDArray[np.bool_]) -> LabelledPairs:
-    """All gold links of (D,) documents; ``strangers``: (D, D) bool, whether two documents share no image."""
+    """Return all gold links of (D,) documents; ``strangers``: (D, D) bool, whether two documents share no image."""
     links = [prepared.links_of(document) for document in documents.tolist()]
     place = np.repeat(np.arange(len(documents)), [len(own) for own in links])
     pairs = np.array([link for own in links for link in own], np.int64).reshape(-1, 2)

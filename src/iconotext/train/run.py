@@ -1,4 +1,4 @@
-"""Trains from recipe and corpora to a model folder; a killed run is continued by the same call."""
+"""Trains a model from recipe and corpora with ``train``; a killed run is continued by the same call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from iconotext.train.start import check_start, with_init
 from iconotext.train.summary import raise_if_dead
 
 CORPUS = "corpus"
-"""Folder in the model's folder for the prepared corpus, during training."""
+"""Name of the prepared corpus's folder in the model's folder, during training."""
 
 
 def train(
@@ -37,14 +37,19 @@ def train(
 ) -> Path:
     """Train a model, continue an interrupted training, or do nothing if it has ended; returns the folder.
 
-    The folder then has the model (see ``embed.folder``), ``log.csv`` and ``metrics.json``. A run that is interrupted,
-    and called again with the same recipe and corpora, ends with the same weights and figures as an uninterrupted one.
-    It repeats only the steps since the last checkpoint, written after every epoch and every ten minutes.
+    The folder then has the model (see ``encoders.folder``), ``log.csv`` and ``metrics.json``. A run that is
+    interrupted, and called again with the same recipe and corpora, ends with the same weights and figures as an
+    uninterrupted one. It repeats only the steps since the last checkpoint, written after every epoch and every ten
+    minutes.
 
     Args:
+        recipe: The recipe.
         corpora: Corpus files, or folders of feature shards, also in a store; several are trained on together.
+        folder: Folder of the model.
         prepared: Folder for the prepared corpus, to share it among models; by default in ``folder``, and removed at the
             end.
+        report: Called while the corpora are prepared.
+        watcher: Shows the progress of training.
 
     Raises:
         SettingError: The folder has a model of another recipe, or word vectors are missing.
@@ -80,7 +85,6 @@ def train(
 
 
 def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, report: Report | None) -> Prepared:
-    """The prepared corpora, of either kind."""
     sharded = [is_feature_folder(corpus) for corpus in corpora]
     if all(sharded):
         return prepare_shards(recipe, [str(corpus) for corpus in corpora], folder, report=report)
@@ -90,10 +94,10 @@ def _prepared(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, repor
 
 
 def _compare_links(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, arrays: Path) -> None:
-    """Compare the links with those of the model that training started from: a page, and counts in the figures.
+    """Compare the links with those of the model that training started from: write a page, and counts in the metrics.
 
     Nothing is compared for a model that reads images from a file, or that is trained only on single pairs; features
-    have no texts that could be linked (null in the figures).
+    have no texts that could be linked (null in the metrics).
     """
     metrics = read_metrics(folder)
     looks_up = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
@@ -111,16 +115,16 @@ def _compare_links(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, 
 
 
 def _held_out(prepared: Prepared) -> frozenset[tuple[int, str]]:
-    """Number of the corpus and id of each document that was not trained on."""
+    """Return number of the corpus and id of each document that was not trained on."""
     documents = [*prepared.documents("validation"), *prepared.documents("test")]
     return frozenset((int(prepared.corpora[number]), prepared.ids[number]) for number in documents)
 
 
 def finished(folder: Path) -> bool:
-    """Whether the folder has a model whose training has ended."""
+    """Tell whether the folder has a model whose training has ended."""
     return is_model_folder(folder) and (folder / METRICS).is_file()
 
 
 def interrupted(folder: Path) -> bool:
-    """Whether the folder has a training that can be continued."""
+    """Tell whether the folder has a training that can be continued."""
     return (folder / CHECKPOINT).is_file() and not finished(folder)

@@ -17,9 +17,9 @@ class Plateau:
 
     Attributes:
         best: Lowest validation loss so far.
-        waited: Epochs since then, or since the last division.
+        waited: Number of epochs since the lowest loss, or since the last division.
         divided: Number of divisions.
-        begun: Whether any loss was better than knowing nothing; epochs before are not counted.
+        begun: Whether any loss was better than that of equal similarities; earlier epochs are not counted.
     """
 
     best: float = math.inf
@@ -28,7 +28,7 @@ class Plateau:
     begun: bool = False
 
     def see(self, loss: float, settings: TrainingSettings, *, steps: int, informed: bool) -> None:
-        """Record an epoch's validation loss; ``informed``: whether it is below that of knowing nothing."""
+        """Record an epoch's validation loss; ``informed`` is whether it is below that of equal similarities."""
         if steps < settings.warmup_steps:  # the loss depends on the warm-up, not on learning
             return
         self.begun = self.begun or informed
@@ -41,10 +41,13 @@ class Plateau:
 
 
 def learning_rate(settings: TrainingSettings, epoch: int, step: int, *, steps: int, plateau: Plateau) -> float:
-    """The rate of a step.
+    """Compute the rate of a step.
 
     Args:
-        step: Within the epoch, counted from 0.
+        settings: The settings of training.
+        epoch: Number of the epoch, from 0.
+        step: Number of the step within the epoch, from 0.
+        steps: Number of steps of an epoch.
         plateau: State after the previous epochs.
     """
     done = epoch + (step + 1) / steps  # in epochs

@@ -1,4 +1,7 @@
-"""Checks before a run begins: what would stop it late, or keep it from learning."""
+"""The start of a run: checks (``check_start``, ``check_run``), and the model that training starts from (``with_init``).
+
+The checks find problems that would stop a run late, or prevent it from learning.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ if TYPE_CHECKING:
 
 
 def check_start(recipe: Recipe) -> None:
-    """Check what would otherwise stop a run only after its corpus is encoded.
+    """Check for problems that would otherwise stop a run only after its corpus is encoded.
 
     Raises:
         SettingError: The file of word vectors does not exist.
         FeatureError: There is no such backbone.
-        MissingPackageError: What trains is not installed.
+        MissingPackageError: A package for training is not installed.
     """
     require("train", "torch", "scipy", "lap", purpose="training")
     check_backbones(recipe.features.text, recipe.features.image)
@@ -39,11 +42,11 @@ def check_start(recipe: Recipe) -> None:
 
 
 def check_run(recipe: Recipe, prepared: Prepared) -> None:
-    """Check what would otherwise end a run after its first epoch, or keep it from learning.
+    """Check for problems that would otherwise end a run after its first epoch, or prevent it from learning.
 
     Raises:
-        CorpusError: Labelled pairs are wanted, and there are none for training or for validation; or relations, and
-            none are labelled; or a median rank, and documents are not single pairs.
+        CorpusError: The recipe uses labelled pairs, and there are none for training or for validation; or relations,
+            and none are labelled; or a median rank, and documents are not single pairs.
         FeatureError: The recipe reads concepts, and no region has one.
     """
     if recipe.similarity.kind == "labelled-pairs":
@@ -64,7 +67,11 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
 
 
 def check_warmup(recipe: Recipe, steps: int) -> None:
-    """Raise ``SettingError`` if, with ``steps`` steps per epoch, the learning rate would rise until the end."""
+    """Check that the learning rate does not rise until the end of a run with ``steps`` steps per epoch.
+
+    Raises:
+        SettingError: The warm-up is as long as the run.
+    """
     warmup, steps = recipe.training.warmup_steps, recipe.training.epochs * steps
     if warmup >= max(steps, 1):
         raise SettingError(
@@ -87,7 +94,11 @@ def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
 
 
 def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
-    """Raise ``FeatureError`` if an encoder reads concepts and the source of regions does not name any."""
+    """Check that the source of regions names concepts if an encoder reads them.
+
+    Raises:
+        FeatureError: It names none.
+    """
     if recipe.reads_concepts and not names:
         raise FeatureError(
             f"{recipe.features.image}: does not say what is seen in its regions: put the names of concepts beside it "
@@ -97,7 +108,7 @@ def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
 
 
 def with_init(recipe: Recipe) -> Recipe:
-    """The recipe with the encoders of the model that it starts from; unchanged if it names none.
+    """Give a recipe the encoders of the model that it starts from; unchanged if it names none.
 
     Raises:
         SettingError: The recipe has settings that these encoders do not use.
@@ -123,21 +134,21 @@ def with_init(recipe: Recipe) -> Recipe:
 
 
 def _of_another_corpus(new: str, old: str) -> bool:
-    """Whether both are files of features; such a file belongs to one corpus, so it may differ."""
+    """Tell whether both are files of features; such a file belongs to one corpus, so it may differ."""
     tables = new.endswith(".npy") and old.endswith(".npy")
     return tables or (is_region_file(Path(new)) and (is_region_file(Path(old)) or Path(old).suffix in REGION_FILES))
 
 
 def start_vocabulary(recipe: Recipe) -> Vocabulary | None:
-    """The words of the model that the recipe starts from, to which its weights belong; None if it names none."""
+    """Return the words to which the weights of the model to start from belong; None if the recipe names no model."""
     return None if recipe.init is None else load_model(init_folder(recipe.init)).vocabulary
 
 
 def take_over(model: JointModel, old: StoredModel, prepared: Prepared, recipe: Recipe) -> None:
-    """Copy the encoders, and the weights of relations that both models predict.
+    """Copy the encoders of a model, and the weights of relations that both models predict.
 
-    Scale and bias are not copied: they belong to the objective, which may differ. A file of features does not say which
-    network made it; of two files only the dimensions, and the concepts of their regions, are compared.
+    Scale and bias are not copied: they belong to the objective, which may differ. A file of features does not name the
+    network that made it; of two files only the dimensions, and the concepts of their regions, are compared.
     """
     if not recipe.towers:
         _take_encoders(model, old, prepared, recipe)  # a dual encoder's weights came with its folder
@@ -163,7 +174,7 @@ def _take_encoders(model: JointModel, old: StoredModel, prepared: Prepared, reci
 
 
 def _continue_relations(new: nn.Linear, learned: Sequence[str], old: nn.Linear, known: Sequence[str]) -> None:
-    """Copy the weights of the relations that both predict; the others start anew."""
+    """Copy the weights of the relations that both predict; the others start with random weights."""
     import torch
 
     with torch.no_grad():

@@ -1,4 +1,7 @@
-"""Summarises the figures of a trained model in a few lines, and what concepts could contribute (Li 2021)."""
+"""Summaries of a trained model's metrics in a few lines, and the detection of runs that learned nothing.
+
+``model_summary`` and ``relation_summary`` describe a model. ``informed``, ``died`` and ``collapse_of`` judge a run.
+"""
 
 from __future__ import annotations
 
@@ -22,20 +25,23 @@ if TYPE_CHECKING:
     from iconotext.train.prepared import Prepared
 
 SAME = 1e-5
-"""Two losses that differ by at most this share count as equal."""
+"""Largest share by which two losses may differ and still count as equal."""
 
 LEAST_GAIN = 0.01
 """Share by which a loss must be below that of equal similarities; smaller gains may be chance."""
 
 
 def informed(row: Row) -> bool:
-    """Whether the validation loss of an epoch is below that of a model to which everything is equally similar."""
+    """Tell whether the validation loss of an epoch is below that of a model to which everything is equally similar."""
     loss, nothing = row["validation_loss"], row["no_information"]
     return loss is None or nothing is None or loss < nothing * (1 - SAME)
 
 
 def died(row: Row) -> bool:
-    """Whether an epoch shows both signs; no run is known to have recovered."""
+    """Tell whether an epoch shows both signs of a collapse; no run is known to have recovered.
+
+    The signs are a validation loss equal to that of equal similarities, and no gradient in most steps.
+    """
     loss, nothing = row["validation_loss"], row["no_information"]
     if loss is None or nothing is None:
         return False
@@ -43,18 +49,18 @@ def died(row: Row) -> bool:
 
 
 def has_ended(progress: Progress, epochs: int) -> bool:
-    """Whether training has ended."""
+    """Tell whether training has ended."""
     return progress.epoch >= epochs or (bool(progress.history) and died(progress.history[-1]))
 
 
 def wants_remedy(progress: Progress, recipe: Recipe) -> bool:
-    """Whether a finished run has learned nothing, and its recipe has a remedy that was not tried."""
+    """Tell whether a finished run has learned nothing, and its recipe has a remedy that was not tried."""
     tried = progress.collapsed is not None or not recipe.objective.remedy_epochs
     return not tried and has_ended(progress, recipe.training.epochs) and not _learned(progress.history)
 
 
 def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:
-    """The entry in ``metrics.json`` for a run that collapsed: ``epoch``, ``learned``, ``why``; None if it did not."""
+    """Return the entry in ``metrics.json`` for a run that collapsed: ``epoch``, ``learned``, ``why``; else None."""
     history = progress.history
     if not history or history[-1]["no_information"] is None:
         return None
@@ -66,17 +72,17 @@ def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:
 
 
 def raise_if_dead(folder: Path, metrics: dict[str, Any]) -> None:
-    """Raise ``CollapseError`` for a model that collapsed before anything was learned."""
+    """Raise ``CollapseError`` for a model that collapsed before it had learned anything."""
     found = metrics.get("collapse")
     if found is not None and found["epoch"] is not None and not found["learned"]:
         raise CollapseError(f"{folder}: {found['why']}")
 
 
 def _learned(history: Sequence[Row]) -> bool:
-    """Whether in any epoch the training loss or the validation loss was better than knowing nothing.
+    """Tell whether in any epoch the training loss or the validation loss was better than that of equal similarities.
 
-    If only the training loss was, that is no success, but no collapse either: it learned by heart, or learned against
-    the mean of the negatives while validation uses the hardest ones.
+    If only the training loss was better, this is no success, but no collapse either: the model learned by heart, or
+    learned against the mean of the negatives while validation uses the hardest ones.
     """
     return any(
         loss is None or nothing is None or loss < nothing * (1 - LEAST_GAIN)
@@ -98,7 +104,7 @@ def _why(last: Row, epoch: int | None, learned: bool) -> str:
 
 
 def _advice(recipe: Recipe, epoch: int | None) -> str:
-    """What may help, leaving out what the recipe has already tried."""
+    """Return advice on settings, without those that the recipe already has."""
     objective, similarity = recipe.objective, recipe.similarity
     advice = []
     if epoch is not None and similarity.kind == "assignment" and similarity.links == "at-most":
@@ -109,14 +115,14 @@ def _advice(recipe: Recipe, epoch: int | None) -> str:
 
 
 FEW = 20
-"""With fewer validation images than this, differences between epochs are chance."""
+"""Number of validation images below which differences between epochs are chance."""
 
 LITTLE = 0.01
-"""Differences in the validation loss below this share may be chance."""
+"""Share of the validation loss below which differences may be chance."""
 
 
 def model_summary(folder: Path) -> Iterator[str]:
-    """Lines about a linking model: its best epoch, then its figures on each split that it was not trained on."""
+    """Yield lines about a linking model: its best epoch, then its metrics on each split that it was not trained on."""
     metrics = read_metrics(folder)
     chosen_by = metrics.get("validation_median_rank")
     yield (
@@ -143,7 +149,7 @@ def model_summary(folder: Path) -> Iterator[str]:
 
 
 def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
-    """Remarks from ``metrics.json``: links that changed, learning that failed, or too little data to tell."""
+    """Yield remarks from ``metrics.json``: links that changed, learning that failed, or too little data to judge."""
     if left := metrics.get("left_out"):
         pictures, documents = counted(left["images_left_out"], "picture"), counted(left["skipped"], "document")
         yield (
@@ -169,7 +175,7 @@ def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
-    """What a model has learned beyond the model that it started from."""
+    """Yield the differences between a model and the model that it started from."""
     before, loss = metrics["before"], metrics["validation_loss"]
     auc = before["validation_auc"]
     known = "" if auc is None else f", AUC {100 * auc:.1f}"
@@ -203,7 +209,7 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
 
 
 def relation_summary(folder: Path) -> Iterator[str]:
-    """Lines about a relation model: how well it predicts each relation, and its training data."""
+    """Yield lines about a relation model: how well it predicts each relation, and its training data."""
     metrics = read_metrics(folder)
     for name, found in metrics["relations"].items():
         yield (

@@ -1,4 +1,9 @@
-"""Validation: the loss by which the model is chosen, and the AUC, on documents that it is not trained on."""
+"""Validation during training, on documents that the model is not trained on.
+
+``validate`` computes the loss and the AUC after each epoch, ``evaluate_split`` all metrics at the end.
+``validation_median_rank`` and ``pair_figures`` are for documents of one sentence and one image. ``sampling`` counts
+gold links among the links that training chooses.
+"""
 
 from __future__ import annotations
 
@@ -58,22 +63,24 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
 
 
 def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> float:
-    """The median rank of the right image over the validation documents, measured as for test documents.
+    """Compute the median rank of the right image over the validation documents, in the same way as for test documents.
 
     Args:
-        model: In evaluation mode.
+        model: The model, in evaluation mode.
         prepared: A corpus whose validation documents have one sentence and one image each.
+        recipe: The recipe of the model.
+        device: The device of the model.
     """
     return found_images(split_pairs(model, prepared, recipe, "validation", device)).median_rank.mean
 
 
 def found_images(pairs: PairVectors) -> Retrieval:
-    """Median rank and R@K in pools of 500 images, or in one pool of all if there are fewer."""
+    """Compute median rank and R@K in pools of 500 images, or in one pool of all if there are fewer."""
     return retrieval(rank_pools(similarities(pairs), pairs.image_of, pool=min(POOL, len(pairs.images))))
 
 
 def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]) -> dict[str, Any]:
-    """``found_images``, and the average precision of the relations that the model predicts, in its order."""
+    """Compute ``found_images``, and the average precision of the relations that the model predicts, in its order."""
     pool = min(POOL, len(pairs.images))
     figures: dict[str, Any] = {"pairs": len(pairs.ids), "pool": pool, **found_images(pairs).as_dict()}
     if model.coherence is not None:
@@ -88,7 +95,7 @@ def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]
 
 
 SAMPLE = 200
-"""Number of training documents that are measured after each epoch; always the same ones."""
+"""Number of training documents that are measured after each epoch, always the same ones."""
 
 _STREAM = 5
 """Number of the random stream from which these documents are drawn."""
@@ -98,9 +105,9 @@ class Sampling(NamedTuple):
     """Shares of gold links, 0 to 1, mean over documents; None if no document has gold links.
 
     Attributes:
-        likely_gold: Among the links chosen as likely (TK): their precision.
-        unlikely_gold: Among the links chosen as unlikely (NegTK).
-        gold: Among all pairs: the share by chance.
+        likely_gold: Share among the links chosen as likely (TK): their precision.
+        unlikely_gold: Share among the links chosen as unlikely (NegTK).
+        gold: Share among all pairs: the share by chance.
     """
 
     likely_gold: float | None
@@ -112,11 +119,13 @@ NOTHING = Sampling(None, None, None)
 
 
 def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Sampling:
-    """Count gold links among those that a model would choose in some training documents.
+    """Count gold links among those that a model would choose in a sample of training documents.
 
     Args:
-        model: In evaluation mode.
-        recipe: Of the model; recipes with random or labelled pairs choose no links, and give ``NOTHING``.
+        model: The model, in evaluation mode.
+        prepared: The corpus.
+        recipe: The recipe of the model; recipes with random or labelled pairs choose no links, and give ``NOTHING``.
+        device: The device of the model.
     """
     documents = prepared.linked_documents("train")
     if not len(documents) or recipe.similarity.kind in ("single-pair", "labelled-pairs"):
@@ -145,7 +154,7 @@ def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Samp
 
 
 def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray, np.ndarray]:
-    """The weight of each pair among the likely and the unlikely ones: the gradients of the two similarities."""
+    """Return the weight of each pair among the likely and the unlikely ones: the gradients of the two similarities."""
     with torch.inference_mode(False), torch.enable_grad():
         matrix = cosines.clone().requires_grad_()
         counts = [[len(matrix)], [matrix.shape[1]]]
@@ -157,13 +166,13 @@ def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray
 
 
 Losses = Callable[[Tensor, Batch], Tensor]
-"""(cosines of pairs, their batch) to the losses of the recipe."""
+"""A function from cosines of pairs, and their batch, to the losses of the recipe."""
 
 AT_ONCE = 1024
-"""Sentences, and images, that are encoded together if there is no loss, unless one document has more."""
+"""Sentences, or images, that are encoded together where no loss is computed, unless one document has more."""
 
 REGIONAL_AT_ONCE = 64
-"""The same for images that are read as regions, each some seventy tokens of a Transformer."""
+"""The same number for images that are read as regions, each some seventy tokens of a Transformer."""
 
 SINGLE_PAIRS = 6_000
 """Smallest number of pairs whose mean is the validation loss of NoStruct. With one pair from each of a few hundred
@@ -171,12 +180,12 @@ documents, chance in drawing would hide what the model learns, and the learning 
 
 
 class Validation(NamedTuple):
-    """Figures on the validation documents.
+    """Metrics on the validation documents.
 
     Attributes:
         loss: Mean loss.
-        auc: Of their links; None if no gold links are known.
-        no_information: Loss of a model to which everything is equally similar; None if nothing is compared.
+        auc: AUC of their links; None if no gold links are known.
+        no_information: Loss of a model to which everything is equally similar; None if no documents are compared.
         positive: Share of cosines above 0.
     """
 
@@ -240,11 +249,14 @@ def validate(
 def encode_pairs(
     model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
 ) -> tuple[FloatMatrix, FloatMatrix]:
-    """(documents, dim) vectors of the text and of the image of documents with one of each.
+    """Encode the text and the image of documents with one of each: (documents, dim) vectors of both.
 
     Args:
-        model: In evaluation mode.
+        model: The model, in evaluation mode.
+        prepared: The corpus.
+        recipe: The recipe of the model.
         documents: Numbers of documents, ascending.
+        device: The device of the model.
     """
     parts = [(texts, images) for _, texts, images in _encoded(model, prepared, recipe, documents, device)]
     texts, images = (np.concatenate([each.numpy() for each in side]) for side in zip(*parts, strict=True))
@@ -254,7 +266,7 @@ def encode_pairs(
 def _encoded(
     model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
 ) -> Iterator[tuple[Batch, Tensor, Tensor]]:
-    """Whole documents in batches, with the vectors of their sentences and images."""
+    """Yield whole documents in batches, with the vectors of their sentences and images."""
     planned = [(part, len(part)) for part in _portions(prepared, documents)]
     with torch.inference_mode():
         for batch in read_ahead(planned_reads(prepared, _whole(recipe), planned, training=False, epoch=0)):
@@ -299,11 +311,11 @@ def _crossed(cosines: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def _scored(batch: Batch, cosines: Tensor, prepared: Prepared) -> Iterator[Scored]:
-    """The matrices of the positives whose links are known."""
+    """Yield the matrices of the positives whose links are known."""
     rows, columns = np.cumsum([0, *batch.sentence_counts]), np.cumsum([0, *batch.image_counts])
     for number, document in enumerate(batch.documents[: batch.positives].tolist()):
         single = batch.sentence_counts[number] == batch.image_counts[number] == 1
-        if prepared.linked[document] and not single:  # else there is no choice
+        if prepared.linked[document] and not single:  # in a single pair there is no choice
             block = cosines[rows[number] : rows[number + 1], columns[number] : columns[number + 1]]
             # A copy: a view would keep the matrix of the whole batch.
             yield Scored(prepared.ids[document], block.cpu().numpy().copy(), prepared.links_of(document))
@@ -327,7 +339,7 @@ def scored_documents(
 def evaluate_split(
     model: JointModel, prepared: Prepared, recipe: Recipe, split: str, device: torch.device
 ) -> Evaluation | None:
-    """AUC and the other metrics on a split; None if no links are known there."""
+    """Compute AUC and the other metrics on a split; None if no links are known there."""
     documents = prepared.linked_documents(split)
     if not len(documents):
         return None
@@ -335,7 +347,7 @@ def evaluate_split(
 
 
 def _portions(prepared: Prepared, documents: NDArray[np.int64]) -> Sequence[NDArray[np.int64]]:
-    """The documents in order, in parts of about ``at_once`` sentences and images at most."""
+    """Divide documents, in order, into parts of about ``AT_ONCE`` sentences and images at most."""
     if not len(documents):
         return []
     sizes = [span_counts(offsets, documents) for offsets in (prepared.sentence_offsets, prepared.image_offsets)]

@@ -1,4 +1,4 @@
-"""Pictures for training: random views, so that a small corpus is not learned by heart, and pixels for a network."""
+"""Pictures for training: random views (``view``) of a small corpus, and pixels for a network (``load_pixels``)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ SIDE = 256
 
 
 def view(file: Picture, number: int) -> bytes:
-    """A random part of a picture, mirrored for every second number, as a file; depends only on picture and number.
+    """Cut a random part out of a picture, mirrored for every second number; depends only on picture and number.
 
     Args:
         file: A picture that can be decoded.
         number: Number of the view, from 0.
+
+    Returns:
+        An encoded picture.
 
     Raises:
         ImageError: The picture cannot be decoded.
@@ -53,18 +56,19 @@ def view(file: Picture, number: int) -> bytes:
 
 
 def _part(image: Image, rng: np.random.Generator) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of a random part of a picture."""
+    """Return left, top, right and bottom of a random part of a picture."""
     across, down = (max(1, round(side * rng.uniform(SMALLEST, 1))) for side in image.size)
     left, top = int(rng.integers(image.width - across + 1)), int(rng.integers(image.height - down + 1))
     return left, top, left + across, top + down
 
 
 def load_pixels(files: Sequence[str], rng: np.random.Generator | None, *, tower: str | None = None) -> Tensor:
-    """Pictures, decoded on all cores: (n, 224, 224, 3) uint8, or (n, 3, h, w) float32 for a dual encoder.
+    """Decode pictures on all cores: (n, 224, 224, 3) uint8, or (n, 3, h, w) float32 for a dual encoder.
 
     Args:
-        rng: For random variations in training; None for pictures as in linking.
-        tower: The dual encoder whose image processor is used.
+        files: The pictures.
+        rng: Random numbers for variations in training; None for pictures as in linking.
+        tower: The dual encoder whose image processor is used; None for an image network.
 
     Raises:
         ImageError: A picture cannot be decoded any more.
@@ -86,6 +90,5 @@ def load_pixels(files: Sequence[str], rng: np.random.Generator | None, *, tower:
 
 
 def _varied(image: Image, rng: np.random.Generator) -> Image:
-    """A random part, mirrored or not."""
     part = image.crop(_part(image, rng))
     return part.transpose(Transpose.FLIP_LEFT_RIGHT) if rng.random() < 0.5 else part

@@ -1,8 +1,9 @@
-"""How different the negatives of training and of evaluation are: the sampling bias of Li 2021 (Fig. 2b).
+"""The sampling bias of Li 2021 (Fig. 2b): the difference between the negatives of training and of evaluation.
 
-Training compares a sentence's linked image with images of *other* documents, evaluation with other images of the *same*
-document. The distances between the frozen features of both images show how hard that is. Both kinds of distances are
-computed for the same sentences and linked images, so that only the negatives differ.
+``corpus_bias`` measures it in a corpus; ``bias_grid``, ``in_words`` and ``write_distances`` show the result. Training
+compares a sentence's linked image with images of *other* documents, evaluation with other images of the *same*
+document. The distances between the frozen features of both images show how hard the comparison is. Both kinds of
+distances are computed for the same sentences and linked images, so that only the negatives differ.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Distances:
 
 
 def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> list[Document]:
-    """A random sample of the documents with gold links and images, in order; all if there are few.
+    """Draw a random sample of the documents with gold links and images, in order; all if there are few.
 
     Only the sample is in memory (reservoir sampling).
 
@@ -156,7 +157,7 @@ def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH,
 
 
 def _name(document: Document, number: int) -> str:
-    """Equal for images of the same file."""
+    """Return a name that is equal for images of the same file."""
     image = document.images[number]
     return str(image.file) if image.file and not isinstance(image.file, bytes) else image.source
 
@@ -177,7 +178,7 @@ def _check(documents: Sequence[ImageVectors]) -> None:
 def _of_batch(
     documents: Sequence[ImageVectors],
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]], list[int]]:
-    """For each document of a batch its distances to other documents, to its own images, and number of gold pairs."""
+    """Return for each document its distances to other documents, to its own images, and its number of gold pairs."""
     from scipy.spatial.distance import cdist
 
     counts = [len(each.names) for each in documents]
@@ -222,7 +223,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """How the distances of training and evaluation differ.
+    """The difference between the distances of training and of evaluation.
 
     Attributes:
         documents: Number of documents with both kinds of distances.
@@ -239,7 +240,7 @@ class Bias:
         difference: Mean over the documents of (mean distance in training - mean distance in evaluation).
         interval: Its 95 % bootstrap interval over documents.
         p_documents: Two-sided p value of the paired permutation test on the documents' differences.
-        histogram: ``training`` and ``evaluation`` to the number of distances in each bin.
+        histogram: Number of distances in each bin, under ``training`` and ``evaluation``.
     """
 
     documents: int
@@ -318,7 +319,7 @@ def measure(distances: Distances, *, resamplings: int = RESAMPLINGS, seed: int =
 
 
 def bias_grid(bias: Bias) -> Grid:
-    """The figures of the distances, as a table."""
+    """Make a table of the distances."""
     rows = [
         [name, f"{each.count:,}", f"{each.mean:.2f}", f"{each.deviation:.2f}", *(f"{q:.2f}" for q in each.quartiles)]
         for name, each in (("training", bias.training), ("evaluation", bias.evaluation))
@@ -328,7 +329,7 @@ def bias_grid(bias: Bias) -> Grid:
 
 
 def in_words(bias: Bias) -> list[str]:
-    """The result in words, in about three sentences."""
+    """Describe the result in about three sentences."""
     effect = "–" if bias.cohen_d is None else f"{bias.cohen_d:.2f}"
     said = [
         f"Two-sample Kolmogorov–Smirnov test: D = {bias.ks:.3f}, {_p(bias.p)} (published: p < 0.01). It takes all "

@@ -1,8 +1,9 @@
-"""What training logged, by epoch: objective and AUC on the validation documents (Hessel 2019, Fig. 3, S1), and samples.
+"""Curves from the log of training runs: objective and AUC on the validation documents, and shares of gold links.
 
-Li 2021 trust that NegTK "will have a high probability to choose those image-sentence pairs without an edge", and that
-TK chooses pairs that have one, and measure neither. ``iconotext.train.validate`` counts how often the links that
-training takes for likely, or for unlikely, are gold links.
+``read_curve`` and ``write_curves`` reproduce Hessel 2019, Fig. 3 and S1. ``read_sampling`` and ``write_sampling`` show
+a quantity that Li 2021 assume and do not measure: they trust that NegTK "will have a high probability to choose those
+image-sentence pairs without an edge", and that TK chooses pairs that have one. ``iconotext.train.validate`` counts how
+often the links that training treats as likely, or as unlikely, are gold links.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _ACROSS = 4  # panels side by side, as in the supplement
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """What a training run logged: a number for each of the ascending epochs, NaN where none was."""
+    """Numbers from the log of a training run: one for each of the ascending epochs, NaN where there is none."""
 
     name: str
     epochs: tuple[int, ...]
@@ -44,19 +45,19 @@ class Curve:
 
 
 def read_curve(folder: Path) -> Curve:
-    """The ``objective`` of a run, minus its loss, and the ``auc`` on the validation documents; see ``read_log``."""
+    """Read the ``objective`` of a run, minus its loss, and the ``auc`` on validation documents; see ``read_log``."""
     log = read_log(folder, ("validation_loss", "validation_auc"))
     objective = tuple(-loss for loss in log.values["validation_loss"])
     return replace(log, values={"objective": objective, "auc": log.values["validation_auc"]})
 
 
 def read_log(folder: Path, columns: Sequence[str]) -> Curve:
-    """Columns of the ``log.csv`` in the folder of a model.
+    """Read columns of the ``log.csv`` in the folder of a model.
 
-    An epoch that stands there twice, because the run was stopped and resumed, counts as it was logged last.
+    If an epoch was logged twice, because the run was stopped and resumed, its last row counts.
 
     Raises:
-        CorpusError: The file is missing, lacks a column, or has something that is not a number; names line and column.
+        CorpusError: The file is missing, lacks a column, or has a value that is not a number; names line and column.
     """
     path = folder / LOG if folder.is_dir() else folder
     name = (folder if folder.is_dir() else folder.parent).resolve().name
@@ -178,7 +179,7 @@ def read_sampling(folder: Path) -> Curve:
 
 
 def sampling_grid(found: Sequence[Curve]) -> Grid:
-    """The first and the last epoch of each run, for people."""
+    """Make a table of the first and the last epoch of each run."""
     from iconotext.train.validate import SAMPLE, Sampling
 
     rows = [

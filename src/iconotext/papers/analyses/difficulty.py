@@ -1,4 +1,7 @@
-"""What makes a document hard: its content, or the similarity of its parts (Hessel 2019, section 4.1).
+"""Explains why documents are hard: by their content, or by the similarity of their parts (Hessel 2019, section 4.1).
+
+``corpus_difficulty`` explains the AUC of a corpus's documents, ``correlations`` compares models by document, and
+``explained_by_spread`` compares two models' regressions.
 
 The *spread* of a set of vectors is the mean squared distance of the unit vectors to their centroid. The *content* of a
 document is the mean of its image vectors and the mean of its sentence vectors, each reduced to 20 dimensions with a PCA
@@ -101,7 +104,7 @@ def as_dict(found: list[Correlation]) -> dict[str, Any]:
 
 
 def correlation_grid(found: list[Correlation]) -> Grid:
-    """For people; the lowest of several is bold."""
+    """Make a table of the correlations; the lowest of several is bold."""
     least = lowest(found) if len(found) > 1 else None
     rows = []
     for each in found:
@@ -128,18 +131,20 @@ def _correlation(first: str, second: str, evaluations: Mapping[str, Evaluation])
 
 
 FEWEST = 5
-"""Smallest number of documents: features, constant, and some more."""
+"""Smallest number of documents: the features, a constant, and a few more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """R² of the regression of the AUC on image and text spread.
+    """R² of the regression of the AUC on image and text spread, for two models.
 
     Attributes:
-        before: Of the first model, 0 to 1.
+        before: R² of the first model, 0 to 1.
         before_interval: 95 % interval over resampled documents and seeds.
-        after_interval: Likewise.
-        interval: Of the difference, with the same resamplings for both models.
+        after: R² of the second model.
+        after_interval: The same interval for the second model.
+        difference: R² of the second model minus that of the first.
+        interval: Interval of the difference, with the same resamplings for both models.
     """
 
     before: float
@@ -229,7 +234,7 @@ class Spread:
 
     @property
     def both(self) -> float:
-        """Their sum, by which documents are sorted."""
+        """The sum of both, by which documents are sorted."""
         return self.image + self.text
 
 
@@ -261,7 +266,11 @@ def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
 
 
 def detected(documents: Iterable[Document], encoder: Encoder, k: int) -> Iterator[Scored]:
-    """Object detection's scores for documents, with k class names per image; ``FeatureError`` without a classifier."""
+    """Yield object detection's scores of documents, with k class names an image.
+
+    Raises:
+        FeatureError: The encoder has no classifier.
+    """
     classes = encoded_classes(encoder)
     for document in documents:
         yield Scored(document.id, detected_in(document, encoder, classes, k)[0][k - 1], document.links)
@@ -287,12 +296,13 @@ class Regression:
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """What explains the AUC of the documents.
+    """The regressions that explain the AUC of the documents.
 
     Attributes:
-        spread: By image and text spread.
-        coefficients: Of image and text spread in ``spread``, in AUC per unit of spread; 0 for a constant one.
-        content: By spread and content.
+        spread: Regression on image and text spread.
+        coefficients: Coefficients of image and text spread in ``spread``, in AUC per unit of spread; 0 for a constant
+            one.
+        content: Regression on spread and content.
         added_f: F statistic of adding content to spread; None if not defined.
     """
 
@@ -382,11 +392,11 @@ def check_enough(documents: int, dimensions: int = DIMENSIONS) -> None:
 
 
 def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:
-    """(documents, dimensions) principal components of some vectors.
+    """Reduce vectors to their (documents, dimensions) principal components.
 
     Args:
         means: (documents, dim).
-        dimensions: How many components, 1 to the smaller of documents and dim.
+        dimensions: Number of components, 1 to the smaller of documents and dim.
 
     Raises:
         SettingError: There are fewer components.
@@ -400,7 +410,7 @@ def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:
 
 
 def difficulty_grid(found: Difficulty) -> Grid:
-    """For people."""
+    """Make a table of the regressions."""
     rows = [
         [name, percent(each.r2, 1), percent(each.adjusted_r2, 1), _number(each.f, ".2f"), _number(each.p, ".2g"),
          f"{each.features}"]

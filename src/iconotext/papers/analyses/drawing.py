@@ -1,4 +1,4 @@
-"""Writes figures: equal numbers give equal SVG files, without windows and global state."""
+"""Writes figures with ``write_figure``: equal numbers give equal SVG files, without windows and global state."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ FORMATS = ("svg", "png", "pdf")
 BLUE, ORANGE = "#255f9e", "#b4470f"
 
 LINE, LETTER = 0.7, 0.07
-"""Inches that the line of an entry of a legend takes, and each letter after it at most."""
+"""Width in inches of the line in an entry of a legend, and largest width of each letter after it."""
 
 
 def check_figure(path: Path, *, force: bool = False) -> None:
-    """Raise what ``write_figure`` would raise for this path, before the work that makes its content.
+    """Check a path for ``write_figure``, before the work that makes its content.
 
     Raises:
         OutputError: The suffix is not that of a figure, or the file exists and ``force`` is not set.
@@ -39,7 +39,7 @@ def check_figure(path: Path, *, force: bool = False) -> None:
 
 
 def legend_above(figure: Figure) -> None:
-    """Draw one legend for all panels above them, where it covers no curve; equal labels stand there once."""
+    """Draw one legend for all panels above them, where it covers no curve; equal labels occur once."""
     lines: dict[str, Any] = {}
     for axes in figure.axes:
         for line, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -102,7 +102,7 @@ TICKS = 8
 """Approximate number of ticks below a panel."""
 
 FEW = 7
-"""Smallest number of bars for which a panel has room."""
+"""Number of bars that always fit into a panel."""
 
 
 def write_sizes(corpora: Mapping[str, CorpusStats], path: Path, *, force: bool = False) -> None:

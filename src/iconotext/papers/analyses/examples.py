@@ -69,7 +69,6 @@ def word_weights(stored: StoredModel, sentence: str) -> list[WordWeight]:
 
 
 def _attending(stored: StoredModel) -> WordLSTM | None:
-    """The text side of a model if it has attention over words."""
     from iconotext.networks.recurrent import WordLSTM
 
     text = stored.model.text
@@ -117,7 +116,7 @@ class Example:
 
 
 def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
-    """The documents whose AUC is nearest to the mean, nearest first; ties by id.
+    """Select the documents whose AUC is nearest to the mean, nearest first; ties are broken by id.
 
     Raises:
         CorpusError: No document has a defined AUC.
@@ -131,7 +130,7 @@ def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
 
 
 def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> list[Document]:
-    """The documents of these ids, in order; ``CorpusError`` if one is missing."""
+    """Find the documents with these ids, in order; ``CorpusError`` if one is missing."""
     kept = {each.id: each for each in documents if each.id in set(wanted)}
     missing = [identifier for identifier in wanted if identifier not in kept]
     if missing:
@@ -142,7 +141,7 @@ def shown_documents(wanted: Sequence[str], documents: Iterable[Document]) -> lis
 def examples_of(
     documents: Sequence[Document], scored: Iterable[Scored], source: RegionSource | None = None
 ) -> list[Example]:
-    """Documents with a model's scores, in the same order, and the concepts that it reads, if any."""
+    """Combine documents with a model's scores, in the same order, and the concepts that it reads, if any."""
     return [
         Example(document, each.scores, score_document(*each).auc, main_concepts(source, document.images))
         for document, each in zip(documents, scored, strict=True)
@@ -282,14 +281,13 @@ def _part(example: Example) -> dict[str, Any]:
 
 
 def _pieces(text: str, words: Container[str]) -> list[tuple[str, bool]]:
-    """A sentence in pieces, each with whether it is one of ``words``."""
+    """Divide a sentence into pieces, each with whether it is one of ``words``."""
     return [
         (piece, piece.lower().replace("’", "'") in words) for piece in re.split(r"((?:[^\W_]|['’])+)", text) if piece
     ]
 
 
 def _unseen(pictures: Iterable[dict[str, Any]]) -> str | None:
-    """The page's remark about missing pictures; None if there are none."""
     seen = [picture["embedded"].uri is not None for picture in pictures]
     if all(seen):
         return None
@@ -309,7 +307,7 @@ def _shown(document: Document, edges: Sequence[Edge]) -> tuple[list[int], list[i
 
 
 def _line(edge: Edge, strongest: float, sentences: Sequence[int], images: Sequence[int]) -> dict[str, Any]:
-    """A curve from the middle of a sentence to the middle of its image; both columns have rows of equal height."""
+    """Draw a curve from the middle of a sentence to the middle of its image; rows of both columns have equal height."""
     left = 100 * (sentences.index(edge.sentence) + 0.5) / len(sentences)
     right = 100 * (images.index(edge.image) + 0.5) / len(images)
     return {

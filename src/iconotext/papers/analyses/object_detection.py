@@ -1,8 +1,9 @@
 """The object detection baseline (Hessel 2019, section 3.3): no training, only class names and word vectors.
 
-An image is the unweighted mean of the word vectors of its K most probable class names, a sentence the mean of its
-words' vectors, and their score the cosine. The paper reports the K of 1 to 20 that is best on the test data. Since
-nobody knows that K beforehand, we also give the figures of the K that is best on the validation data.
+``evaluate_object_detection`` measures it on a corpus. An image is the unweighted mean of the word vectors of its K most
+probable class names, a sentence the mean of its words' vectors, and their score the cosine. The paper reports the K of
+1 to 20 that is best on the test data. Since this K is not known beforehand, we also give the figures of the K that is
+best on the validation data.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ LARGEST_K = 20
 
 @dataclass(frozen=True)
 class ObjectDetection:
-    """Both choices of K on the documents that were evaluated.
+    """The baseline on the evaluated documents, with both choices of K.
 
     Attributes:
         k: The K with the highest mean AUC on these documents, as the paper reports it.
-        validation_k: The K with the highest mean AUC on the validation documents; None without those.
-        chosen: Scores of that one on the documents that were evaluated.
+        validation_k: The K with the highest mean AUC on the validation documents; None without validation documents.
+        chosen: Scores of ``validation_k`` on the evaluated documents.
     """
 
     k: int
@@ -83,15 +84,15 @@ def evaluate_object_detection(
     resamplings: int = RESAMPLINGS,
     seed: int = 0,
 ) -> ObjectDetection:
-    """The whole baseline on a corpus.
+    """Evaluate the baseline on a corpus.
 
     Args:
-        validation: On which K is chosen; empty where there are none.
+        validation: Documents on which K is chosen; may be empty.
         encoder: Its image backbone has a classifier; its text backbone reads sentences and class names. See
             ``load_bridge``.
 
     Raises:
-        FeatureError: The image backbone has no classifier, or there is no picture in all the documents to be seen.
+        FeatureError: The image backbone has no classifier, or no picture in all the documents can be encoded.
     """
     class_vectors = encoded_classes(encoder)
 
@@ -129,7 +130,7 @@ def encoded_classes(encoder: Encoder) -> FloatMatrix:
 def detected_in(
     document: Document, encoder: Encoder, class_vectors: FloatMatrix, largest: int
 ) -> tuple[FloatMatrix, int]:
-    """The scores of a document for every K, see ``object_detection_scores``, and how many of its images can be seen."""
+    """Compute a document's scores for every K, see ``object_detection_scores``, and count its readable images."""
     images = encoder.image_source.look(document.images)
     probabilities = np.zeros((len(document.images), len(class_vectors)), np.float32)
     if images.features.probabilities is not None:

@@ -1,4 +1,7 @@
-"""What came of trying λ and T of the refinement: tables, a file and the drawing (Alikhani 2021, Fig. 3)."""
+"""Tunes the refinement of Alikhani 2021: its λ and T on validation pairs, with tables, a file and Fig. 3.
+
+``tune_pairs`` tries every λ with every T, ``tuning_sections`` and ``write_tuning`` show the results.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +34,16 @@ if TYPE_CHECKING:
     from iconotext.papers.analyses.settings import RefinementSettings
 
 STRENGTHS = (0.02, 0.05, 0.08, 0.1, 0.12, 0.13, 0.15, 0.2, 0.3, 0.5, 1.0)
-"""λ that are tried; the paper settled on 0.12 and 0.13."""
+"""The values of λ to try; the paper chose 0.12 and 0.13."""
 
 THRESHOLDS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 2.0)
-"""T that are tried; the paper settled on 0.1. Cosines never differ by more than 2, so the last refines all queries but
-those of opposite images."""
+"""The values of T to try; the paper chose 0.1. Cosines never differ by more than 2, so the last value refines all
+queries except those of opposite images."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What one λ and T reach.
+    """The result of one λ and T.
 
     Attributes:
         strength: λ.
@@ -60,12 +63,12 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tuning:
-    """All that was tried.
+    """The results of all λ and T.
 
     Attributes:
-        settings: The first is without refinement; then by λ and T.
-        differences: (Q,) of the queries of all pools, by how much the best image is ahead of the second.
-        ranks: (Q,) without refinement, of the right image.
+        settings: The first is without refinement; the others are ordered by λ and T.
+        differences: (Q,) differences between the best and the second image of the queries of all pools.
+        ranks: (Q,) ranks of the right image without refinement.
     """
 
     settings: tuple[Setting, ...]
@@ -99,11 +102,11 @@ def tune_refinement(
     """Try every λ with every T on the same pools.
 
     Args:
-        similarities: Of some queries with some images, by number, (Q, N).
-        probabilities: Of relations, of the same, (Q, N, R).
+        similarities: A function of the numbers of Q queries and N images to their (Q, N) similarities.
+        probabilities: A function of the same numbers to the (Q, N, R) probabilities of relations.
         image_of: (P,) number of each pair's image.
-        strengths: λ.
-        thresholds: T.
+        strengths: The values of λ.
+        thresholds: The values of T.
 
     Raises:
         CorpusError: There are fewer images than a pool has.
@@ -155,7 +158,7 @@ def tune_pairs(coherence: Coherence, pairs: PairVectors, settings: RefinementSet
 def _setting(
     refinement: Refinement, differences: NDArray[np.float64], plain: Sequence[Draw], refined: Sequence[Draw]
 ) -> Setting:
-    """What comes of it where only the queries are refined whose two best images differ by less than T."""
+    """Measure a refinement of only the queries whose two best images differ by less than T."""
     hard = differences < refinement.threshold
     ends = np.cumsum([len(draw.queries) for draw in plain])[:-1]
     metrics = retrieval(
@@ -168,7 +171,7 @@ def _setting(
 
 
 def _goodness(setting: Setting) -> tuple[float, float, float, float]:
-    """The smaller the better; figures that differ by rounding are equal."""
+    """Return a number to sort by, smaller for better settings; figures that differ by rounding are equal."""
     metrics = setting.metrics
     return (round(metrics.median_rank.mean, 9), round(metrics.mean_rank.mean, 9), setting.threshold, setting.strength)
 
@@ -177,7 +180,7 @@ FIGURE_FILE = "refinement.svg"
 
 
 def tuning_sections(tuning: Tuning) -> list[Section]:
-    """The median rank for each λ and T, and the best beside no refinement, for people."""
+    """Make a table of the median rank for each λ and T, and one of the best settings and no refinement."""
     plain, tried = tuning.settings[0], tuning.settings[1:]
     thresholds = list(dict.fromkeys(setting.threshold for setting in tried))
     by_both = {(setting.strength, setting.threshold): setting for setting in tried}
@@ -222,8 +225,8 @@ def write_tuning(tuning: Tuning, folder: Path, about: dict[str, Any], *, force: 
     The figure has the confidence in a relation by its probability, a line for each λ (Fig. 3a), and ranks (Fig. 3b).
 
     Args:
-        folder: Made if need be. In a model's folder, ``evaluate`` finds the settings by itself.
-        about: What it was tried with, such as model and corpus; stands first in the file.
+        folder: Created if necessary. In a model's folder, ``evaluate`` finds the settings by itself.
+        about: The model, corpus and so on of the trials; the first entry of the file.
 
     Raises:
         OutputError: A file exists and ``force`` is not set, or cannot be written.
@@ -240,7 +243,7 @@ def write_tuning(tuning: Tuning, folder: Path, about: dict[str, Any], *, force: 
 
 
 def _confidences(axes: Axes, strengths: list[float], chosen: float) -> None:
-    """Fig. 3a: exp(λ |x − ½|) for every λ that was tried."""
+    """Draw Fig. 3a: exp(λ |x − ½|) for every λ."""
     x = np.linspace(0, 1, 101)
     for number, strength in enumerate(strengths):
         shade = 0.25 + 0.75 * (number + 1) / len(strengths)
@@ -254,7 +257,7 @@ def _confidences(axes: Axes, strengths: list[float], chosen: float) -> None:
 
 
 def _ranks(axes: Axes, tuning: Tuning) -> None:
-    """Fig. 3b: the rank of the right image against the difference of the two best ones, without refinement."""
+    """Draw Fig. 3b: the rank of the right image against the difference of the two best ones, without refinement."""
     finite = np.isfinite(tuning.differences)
     points = tuning.differences[finite], tuning.ranks[finite]
     axes.scatter(*points, s=6, alpha=0.3, color=BLUE, linewidths=0, rasterized=True)  # may be many thousands

@@ -1,4 +1,7 @@
-"""Several training runs that differ only in their seed: mean, spread, and paired differences."""
+"""Several training runs that differ only in their seed: mean, spread, and paired differences.
+
+``over_seeds`` averages runs, ``differences`` compares two models with the same seeds.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,12 @@ _SEEDS_STREAM = 1
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of two models, trained with the same seeds, for one metric.
+    """The difference of two models, trained with the same seeds, in one metric.
 
     Attributes:
-        difference: Of the means over documents and seeds, -1 to 1.
+        difference: Difference of the means over documents and seeds, -1 to 1.
         interval: 95 % interval over resampled documents and seeds.
-        interval_documents: Over resampled documents only, each with its mean over the seeds.
+        interval_documents: Interval over resampled documents only, each with its mean over the seeds.
         same_sign: Number of seeds whose difference has the sign of the total; 0 if that is 0.
     """
 
@@ -65,7 +68,7 @@ def over_seeds(evaluations: Sequence[Evaluation]) -> Evaluation:
 
 
 def spread_over_seeds(evaluations: Sequence[Evaluation]) -> dict[str, float | None]:
-    """Metric to the sample standard deviation of its values over the seeds; None for a single seed."""
+    """Return the sample standard deviation of each metric over the seeds; None for a single seed."""
     if len(evaluations) < 2:
         return dict.fromkeys(METRICS)
     values = {metric: [each.means[metric] for each in evaluations] for metric in METRICS}
@@ -118,7 +121,7 @@ def differences(
 
 
 def resampled_seeds(seeds: int, resamplings: int, seed: int) -> NDArray[np.float64]:
-    """(resamplings, seeds) share of each seed in resamplings with replacement; each row sums to 1."""
+    """Return (resamplings, seeds) shares of each seed in resamplings with replacement; each row sums to 1."""
     random = np.random.default_rng([seed, _SEEDS_STREAM])
     return random.multinomial(seeds, np.full(seeds, 1 / seeds), resamplings) / seeds
 
@@ -160,11 +163,11 @@ def drawn_anew(
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values whose difference from 0 is only rounding become 0."""
+    """Set values to 0 whose difference from 0 is only rounding."""
     return np.where(np.abs(values) < 1e-12, 0.0, values)
 
 
 def _aligned(evaluations: Sequence[Evaluation]) -> list[Any]:
-    """The documents with a defined AUC of each evaluation, in the order of the first."""
+    """Return the documents with a defined AUC of each evaluation, in the order of the first."""
     first = matched(evaluations[0], evaluations[0])[0]
     return [first, *(matched(evaluations[0], each)[1] for each in evaluations[1:])]

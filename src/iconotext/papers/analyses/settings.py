@@ -1,4 +1,4 @@
-"""Settings of the analyses. Nothing heavy is imported here: the program shows them in its help."""
+"""Settings of the analyses. This module imports no large library, since the program shows the settings in its help."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 BATCH = 11
-"""Documents in a batch, as both papers have it."""
+"""Documents in a batch, as in both papers."""
 
 DIMENSIONS = 20
-"""Of the content of each side of a document (Hessel 2019)."""
+"""Dimensions of the content of each side of a document (Hessel 2019)."""
 
 
 class AnalysisSettings(BaseModel):

@@ -1,8 +1,8 @@
-"""A page with the images that models find best for some texts, side by side (Alikhani 2021, Fig. 1, 6, 7, 9 and 10).
+"""A page with the best images of several models for the same texts (Alikhani 2021, Fig. 1, 6, 7, 9 and 10).
 
-With each text stand its own image and the labels of their relations; with each model the place of that
-image, what the model tells of the relations, and where it has attention, how much each word counts. The page is one
-file that asks the network for nothing.
+``ask`` lets the models search, ``top_images_page`` makes the page. It shows with each text its own image and the
+labels of their relations and, for each model, the rank of that image, the predicted relations and, if the model has
+attention, the weight of each word. The page is one file that makes no network requests.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 class Search(NamedTuple):
-    """A model that looks for images.
+    """A model that searches images.
 
     Attributes:
-        score: Similarities of some texts with some images, by number, refined as the model's folder says.
-        refinement: What that is; None where nothing is refined.
+        score: Similarities of texts with images, by number, refined with the settings in the model's folder.
+        refinement: The settings of the refinement; None without refinement.
     """
 
     model: str
@@ -46,7 +46,11 @@ class Search(NamedTuple):
 
 
 def check_same_pairs(searches: Sequence[Search]) -> None:
-    """Raise ``CorpusError`` where one model could not read what another could: all must search the same images."""
+    """Check that all models search the same images.
+
+    Raises:
+        CorpusError: One model could not read a picture that another could.
+    """
     first = searches[0].pairs
     for search in searches[1:]:
         other = search.pairs
@@ -80,11 +84,11 @@ def best_images(
 def chosen_queries(
     pairs: PairVectors, *, relations: Sequence[str] = (), count: int | None = None, seed: int = 0
 ) -> dict[int, tuple[str, ...]]:
-    """Draw texts of a corpus: the number of each pair to the relations for which it was drawn, ascending.
+    """Draw texts of a corpus: for each number of a pair, ascending, the relations for which it was drawn.
 
     Args:
         relations: Names, or what people type for them; for each, texts that have it are drawn. () draws from all texts.
-        count: How many to draw, for each relation; None takes all.
+        count: Number of texts for each relation; None for all.
 
     Raises:
         CorpusError: No pair of the corpus has a relation.
@@ -113,7 +117,7 @@ def held_relations(pairs: PairVectors) -> list[str]:
 
 
 def named_queries(pairs: PairVectors, names: Sequence[str]) -> dict[int, tuple[str, ...]]:
-    """The texts with these names, as ``chosen_queries`` gives them; ``CorpusError`` where one is not there."""
+    """Find the texts with these names, in the form of ``chosen_queries``; ``CorpusError`` if one is missing."""
     missing = [name for name in names if name not in pairs.ids]
     if missing:
         raise CorpusError(f"there is no text {missing[0]!r} in the corpus, or in this split")
@@ -130,15 +134,15 @@ Attention = Callable[[str], "Sequence[WordWeight]"]
 
 
 class Found(NamedTuple):
-    """What a model found for a text.
+    """The result of a model's search for a text.
 
     Attributes:
         images: Numbers of the best images, best first.
-        similarities: Of those, refined or not.
-        rank: Place of the text's own image among all, from 1; of equal ones the mean.
-        relations: Relation to its probability for the text and its own image; empty where the model tells none.
-        words: How much each word counts; empty where the model has no attention over words.
-        refinement: Of the similarities; None where they are cosines.
+        similarities: Similarities of these images, refined or not.
+        rank: Rank of the text's own image among all, from 1; the mean rank among equal ones.
+        relations: Probabilities of the relations of the text and its own image; empty if the model predicts none.
+        words: Weight of each word; empty if the model has no attention over words.
+        refinement: The refinement of the similarities; None if they are cosines.
     """
 
     model: str
@@ -165,11 +169,11 @@ def ask(
     *,
     count: int = 5,
 ) -> list[Asked]:
-    """Let models look for the images of some texts among all images of a corpus.
+    """Let models search the images of a corpus for texts.
 
     Args:
-        chosen: Number of each text to the relations for which it was drawn.
-        attention: Name of each model that has it to its attention.
+        chosen: For each number of a text the relations for which it was drawn.
+        attention: Attention of the models that have it, by name.
     """
     numbers = np.array(list(chosen), np.intp)
     by_model = [_found(search, numbers, attention.get(search.model), count) for search in searches]
@@ -219,7 +223,6 @@ def top_images_page(asked: Sequence[Asked], pairs: PairVectors, *, corpus: str, 
 
 
 def _part(asked: Asked, pairs: PairVectors) -> dict[str, Any]:
-    """What the template shows of a text."""
     number, own = asked.number, int(pairs.image_of[asked.number])
     labels = pairs.labels[number]
     return {
@@ -247,7 +250,7 @@ def _model(found: Found, own: int) -> dict[str, Any]:
 
 
 def _words(found: Sequence[Found]) -> list[dict[str, Any]]:
-    """The attention of each model that has it, its highest weight in the darkest shade (Fig. 7)."""
+    """Show the attention of each model that has it, with the highest weight in the darkest shade (Fig. 7)."""
     rows = []
     for each in found:
         highest = max((word.weight for word in each.words), default=0.0)

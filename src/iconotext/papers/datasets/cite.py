@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
 
 SCHEME = "recipeqa:"
-"""What the name of a picture begins with that is not at hand: it is no path."""
+"""Prefix of the name of a picture without a file, so that the name is not taken for a path."""
 
 MISREAD = {"\\t": " ", "\\u0019": "’", "†": " ", "∞": "°"}
-"""Characters that were lost before the table was publisheds: a tabulator and an apostrophe that were written as
-escapes, and a no-break space and a degree sign whose Mac Roman bytes were read as if they were others."""
+"""Characters that were lost before the table was published: a tabulator and an apostrophe that were written as escapes,
+and a no-break space and a degree sign whose Mac Roman bytes were read in another encoding."""
 
 OTHERS = ("q1_resp", "q9_resp", "q10_resp")
-"""Questions that are no relations."""
+"""Questions that are not relations."""
 
 
 class Settings(LabelledSettings):
@@ -73,7 +73,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
-    """The pair of a row; ``ValueError`` where it has no text or names no picture."""
+    """Make the pair of a row; ``ValueError`` if it has no text or names no picture."""
     values = row.values
     text = clean_text(values["stim_txt"], MISREAD)
     image = values["qimg"].strip()
@@ -104,4 +104,4 @@ CITE = DataSet(
     pair=_pair,
     scheme=SCHEME,
 )
-"""How CITE is read."""
+"""Description of CITE's tables."""

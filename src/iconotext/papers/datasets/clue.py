@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 ADDRESS = re.compile("https?://", re.IGNORECASE)
 
 SCHEME = "clue:"
-"""What the name of a picture begins with that is neither an address nor at hand: it is no path."""
+"""Prefix of the name of a picture that is neither an address nor a file, so that the name is not taken for a path."""
 
 OTHERS = ("Other", "When", "Where", "How")
-"""Labels that are no relations: none of the six; and what Meta says."""
+"""Labels that are not relations: none of the six, and the remarks of Meta."""
 
 
 class Settings(FetchSettings, LabelledSettings):
@@ -75,7 +75,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _pair(row: TableRow, relations: dict[str, bool | None]) -> Pair:
-    """The pair of a row; ``ValueError`` where it has no caption or no address."""
+    """Make the pair of a row; ``ValueError`` if it has no caption or no address."""
     values = row.values
     text = clean_text(values["caption"])
     address = values["url"].strip()
@@ -102,4 +102,4 @@ CLUE = DataSet(
     pair=_pair,
     scheme=SCHEME,
 )
-"""How Clue is read."""
+"""Description of Clue's tables."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from iconotext.system.spool import Spool
 
 TRIES = 20
-"""For each caption that is wanted; nearly always enough, and never slow however many there are to draw from."""
+"""Number of tries for each caption; nearly always enough, and never slow, however large the pool is."""
 
 
 class Settings(StorySettings):
@@ -68,7 +68,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _captions(story: Story) -> list[tuple[str, str]]:
-    """The captions of a story, each with its photograph."""
     return [(part.text, part.photo) for part in story.parts]
 
 

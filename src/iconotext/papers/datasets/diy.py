@@ -49,13 +49,13 @@ IMAGE = re.compile(
 IDENTIFIER = re.compile(r"[A-Za-z0-9]+")
 
 MOVING = frozenset(("gif", "gifv", "mp4", "webm"))
-"""Suffixes of addresses of what moves; imgur shows a GIF as a film."""
+"""Suffixes of addresses of films and GIFs; imgur shows a GIF as a film."""
 
 CONTAINER = "post-image-container"
 DESCRIPTION = "post-image-description"
 
 PLACEHOLDER = (503, "d835884373f4d6c8f24742ceabe74946")
-"""Bytes and MD5 of the picture that imgur sends for one that was deleted."""
+"""Size in bytes and MD5 of the picture that imgur sends in place of a deleted one."""
 
 MISSING = "picture missing"
 FILM = "GIF or film"
@@ -65,8 +65,8 @@ class AlbumImage(NamedTuple):
     """A picture of an album.
 
     Attributes:
-        id: Imgur's name for it; capitals and small letters differ.
-        caption: None where its author gave none.
+        id: Its name on imgur; case matters.
+        caption: The author's caption; None without one.
         moving: Whether the page shows a GIF or a film.
     """
 
@@ -80,8 +80,8 @@ class Album:
     """An album whose page shows pictures.
 
     Attributes:
-        post: What pushshift says of the post.
-        images: In the order of the page.
+        post: The fields of the post in pushshift's file.
+        images: Its pictures, in the order of the page.
         first: Number of its first picture among those of all albums.
     """
 
@@ -91,21 +91,21 @@ class Album:
 
     @property
     def id(self) -> str:
-        """Imgur's name of the album."""
+        """Name of the album on imgur."""
         return str(self.post["album"])
 
     @property
     def captions(self) -> list[tuple[int, str]]:
-        """Number of the picture and caption of those that have one, also where the picture cannot be used."""
+        """Captions by the number of their picture, also of pictures that cannot be used."""
         return [(self.first + i, caption) for i, (_, caption, _) in enumerate(self.images) if caption]
 
     @property
     def numbers(self) -> range:
-        """Of its pictures."""
+        """Numbers of its pictures among those of all albums."""
         return range(self.first, self.first + len(self.images))
 
     def name(self, number: int) -> str:
-        """Imgur's name of one of its pictures."""
+        """Return the name of one of its pictures on imgur."""
         return self.images[number - self.first][0]
 
 
@@ -122,7 +122,7 @@ def album_id(address: str) -> str | None:
 
 
 def read_album(path: Path) -> list[AlbumImage]:
-    """The pictures of a saved page in its order, each once; ``DocumentError`` where it cannot be read."""
+    """Read the pictures of a saved page in its order, each once; ``DocumentError`` if it cannot be read."""
     try:
         tree = parse_html(decode_text(path, html=True))
     except OSError as error:
@@ -149,7 +149,7 @@ def _image(element: Element) -> AlbumImage | None:
 
 
 def _addresses(element: Element) -> Iterator[str]:
-    """Where its picture is, the likeliest address first."""
+    """Yield the possible addresses of the picture, the most likely one first."""
     for part in element.iter("meta", "img", "a", "source"):
         if part.tag == "a" and _inside_description(part, element):
             continue  # a link that the author put into the caption
@@ -176,7 +176,7 @@ def _classes(element: Element) -> list[str]:
 
 
 def _text(part: Element) -> str:
-    """Its text on one line; where a line ends there is a space."""
+    """Return the text on one line, with a space for each line break."""
     pieces: list[str] = []
     for piece in part.iter():
         if isinstance(piece.tag, str):
@@ -189,7 +189,7 @@ def _text(part: Element) -> str:
 
 
 def saved_albums(folder: Path) -> dict[str, str]:
-    """Pages in a folder and the folders in it, by the album's name: ``Ab3dE.html``, or ``albums/Ab3dE``."""
+    """Find pages in a folder and the folders in it, by the album's name: ``Ab3dE.html``, or ``albums/Ab3dE``."""
     found: dict[str, str] = {}
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -202,7 +202,7 @@ def saved_albums(folder: Path) -> dict[str, str]:
 
 
 def album_page(path: str | None) -> list[AlbumImage] | str | None:
-    """The pictures of a saved page, if there is one; or why it cannot be read."""
+    """Read the pictures of a saved page, if there is one; or the reason why it cannot be read."""
     if path is None:
         return None
     try:
@@ -232,10 +232,10 @@ def image_hash(path: str | None) -> dict[str, str]:
 MONTH = r"^\d{4}-(0[1-9]|1[0-2])$"
 
 HELD_OUT = 1000 / 8800
-"""Share of validation, and of test: 6.8K, 1K and 1K documents."""
+"""Share of documents for validation, and for test: 6.8K, 1K and 1K documents in the paper."""
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".img", ".JPG", ".JPEG", ".PNG", "")
-"""Of files that may be pictures; ``.img`` has what was fetched and is of no known kind."""
+"""Suffixes of files that may be pictures; a fetched file of unknown kind has the suffix ``.img``."""
 
 
 class Settings(FetchSettings, DataSetSettings):
@@ -292,10 +292,10 @@ class Settings(FetchSettings, DataSetSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """The documents, in the order of the posts.
+    """Make the documents, in the order of the posts.
 
-    Of several posts that link one album the first counts, whose pictures would else be duplicates of each other; the
-    paper does not say. A caption stays where its picture cannot be used.
+    If several posts link one album, only the first counts, since its pictures would otherwise be duplicates of each
+    other; the paper does not treat this case. A caption stays even if its picture cannot be used.
 
     Raises:
         CorpusError: A source is missing or damaged.
@@ -314,7 +314,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _posts(build: Build, settings: Settings) -> Iterator[dict[str, Any]]:
-    """The posts that count, with ``album``: popular ones that link an album of imgur which no earlier one links."""
+    """Yield popular posts, with ``album``, that link an album of imgur which no earlier post links."""
     report = build.report
     seen: set[str] = set()
     linked: set[str] = set()
@@ -347,7 +347,7 @@ def _posts(build: Build, settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def _posts_in_time(build: Build, settings: Settings) -> Iterator[tuple[dict[str, Any], str]]:
-    """The posts of the months that are asked for, each with the name of its file."""
+    """Yield the posts of the requested months, each with the name of its file."""
     files = submission_files(settings.source, settings.first, settings.last)
     work = partial(subreddit_posts, subreddit=settings.subreddit)
     results = build.mapped(map(str, files), work, total=len(files), label="Reading submissions", chunk=1)
@@ -362,12 +362,12 @@ def _posts_in_time(build: Build, settings: Settings) -> Iterator[tuple[dict[str,
 
 @dataclass(slots=True)
 class Albums:
-    """The albums, on disk; memory holds some bytes for each picture.
+    """The albums, on disk; memory holds a few bytes for each picture.
 
     Attributes:
-        albums: Those whose page was saved and shows pictures.
-        hashes: By picture; 0 where it cannot be used.
-        usable: By picture, whether it can be.
+        albums: The albums whose page was saved and shows pictures.
+        hashes: Hash of each picture; 0 if it cannot be used.
+        usable: Whether each picture can be used.
     """
 
     albums: Spool[Album]
@@ -383,7 +383,7 @@ class Albums:
 
 
 def _albums(build: Build, settings: Settings, posts: Spool[dict[str, Any]]) -> Iterator[Album]:
-    """The albums whose page was saved and shows pictures."""
+    """Yield the albums whose page was saved and shows pictures."""
     report = build.report
     pages = saved_albums(settings.source)
     total = sum(post["album"] in pages for post in posts)
@@ -415,18 +415,15 @@ def _albums(build: Build, settings: Settings, posts: Spool[dict[str, Any]]) -> I
 
 
 def _folders(settings: Settings) -> ImageFolders:
-    """Where the files of pictures are."""
     folders = dict.fromkeys((settings.image_folder, _target(settings)))
     return ImageFolders(*(folder for folder in folders if folder.is_dir()))
 
 
 def _file(folders: ImageFolders, name: str) -> Path | None:
-    """The file of a picture, by imgur's name or by that of what was fetched for it."""
     return folders.find(f"{stem}{suffix}" for stem in (name, name_of(_address(name))) for suffix in SUFFIXES)
 
 
 def _target(settings: Settings) -> Path:
-    """The folder that pictures are fetched into."""
     return settings.images or settings.source / "images"
 
 
@@ -435,14 +432,14 @@ def _address(name: str) -> str:
 
 
 def _fetch_missing(build: Build, albums: Albums, settings: Settings) -> dict[str, str]:
-    """Fetch the pictures that are not in the folders; by address, why one cannot be had."""
+    """Fetch the pictures that are not in the folders; returns by address the reason why a picture cannot be fetched."""
     folders = _folders(settings)
     missing = [_address(name) for _, name, moving in albums.pictures() if not (moving or _file(folders, name))]
     return build.fetched(missing, _target(settings), settings.interval)
 
 
 def _look_at_images(build: Build, albums: Albums, folders: ImageFolders, problems: Mapping[str, str]) -> None:
-    """Fill in hashes, and report which pictures cannot be used."""
+    """Compute the hashes of the pictures, and report the pictures that cannot be used."""
     paths = (None if moving else _file(folders, name) for _, name, moving in albums.pictures())
     total = sum(len(album.images) for album in albums)
     results = build.looked_at(paths, image_hash, total=total, label="Looking at pictures")
@@ -502,7 +499,7 @@ def _documents(build: Build, albums: Albums, folders: ImageFolders, settings: Se
 
 
 def _twins(albums: Albums, alike: NDArray[np.int64]) -> dict[int, str]:
-    """Name and album of the pictures that the first such picture of an album looks like."""
+    """Return for each such picture name and album of the first picture of an album that looks like it."""
     firsts = (next((int(alike[i]) for i in album.numbers if alike[i] >= 0), None) for album in albums)
     wanted = {number for number in firsts if number is not None}
     return {i: f"{album.name(i)} of {album.id}" for album in albums for i in album.numbers if i in wanted}

@@ -1,7 +1,7 @@
-"""Documents of one text and one image with coherence relations, out of tables of annotations.
+"""Documents of one text and one image with coherence relations, made of tables of annotations.
 
-Splits depend on what pairs share, so the pairs wait on disk until the last row was read; memory holds some numbers for
-each.
+``labelled_documents`` makes them, for a ``DataSet`` that describes the tables. Splits depend on the texts and images
+that pairs share, so the pairs wait on disk until the last row was read; memory holds a few numbers for each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
 
 PUBLISHED = {"CITE++": {"train": 3439, "test": 860}, "Clue": {"train": 6047, "test": 1512}}
-"""Pairs of training (of which a tenth is validation) and of test in Alikhani 2021."""
+"""Number of pairs for training (of which a tenth is validation) and for test in Alikhani 2021."""
 
 TEST = 0.2
 """Share of the pairs for test, as published."""
@@ -40,7 +40,7 @@ VALIDATION = 0.1
 HELD_OUT: tuple[Split, ...] = ("test", "validation")
 
 Keys = tuple[bytes, bytes]
-"""What a pair may have in common with others: digests of its picture and of its text."""
+"""Digests of a pair's picture and of its text, by which pairs that share one are found."""
 
 
 def sizes(pairs: int) -> dict[Split, int]:
@@ -57,12 +57,12 @@ def sizes(pairs: int) -> dict[Split, int]:
 def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> list[Split]:
     """Choose a split for each pair, at random.
 
-    The published splits are random by pair, so the same picture or the same text can be in training and in test.
-    With ``group``, pairs that share one go together, and those that hang together through others; splits may then be
-    a little smaller than asked for.
+    The published splits are random by pair, so the same picture or the same text can be in training and in test. With
+    ``group``, pairs that share one get the same split, and so do pairs that are connected through others; splits may
+    then be a little smaller than requested.
 
     Raises:
-        CorpusError: So many hang together that a split would be empty.
+        CorpusError: So many pairs are connected that a split would be empty.
     """
     # Another side is another key: a picture and a text may have the same digest.
     groups = grouped(connected(enumerate(key) for key in keys) if group else range(len(keys)))
@@ -72,7 +72,7 @@ def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> 
 
 
 def leaks(keys: Sequence[Keys], splits: Sequence[Split]) -> dict[str, int]:
-    """How many pairs of validation and test share something with a pair of training."""
+    """Count the pairs of validation and test that share their text or image with a pair of training."""
     trained = [{key[side] for key, split in zip(keys, splits, strict=True) if split == "train"} for side in (0, 1)]
     others = [key for key, split in zip(keys, splits, strict=True) if split != "train"]
     return {
@@ -85,10 +85,10 @@ def leaks(keys: Sequence[Keys], splits: Sequence[Split]) -> dict[str, int]:
 SEPARATORS = ("|", "\t", ",", ";")
 
 SAMPLE = 2**18
-"""Bytes from lines that are not UTF-8, by which their encoding is recognised."""
+"""Bytes of lines that are not UTF-8 from which their encoding is recognised."""
 
 MAX_LINES = 200
-"""Lines that one quoted text may go over."""
+"""Largest number of lines in a quoted text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ class Table:
     """A file of annotations that was read.
 
     Attributes:
-        columns: Names in its header, in small letters.
-        fallback: Encoding of the lines that are not in it; None where there are none.
-        odd_lines: How many these are.
+        columns: Names in its header, in lower case.
+        fallback: Encoding of lines that are not in the table's encoding; None if there are none.
+        odd_lines: Number of such lines.
     """
 
     path: Path
@@ -117,9 +117,9 @@ class TableRow:
     Attributes:
         file: Name of the table.
         line: Number of the line on which it begins, from 1.
-        values: By the name of the column in small letters; {} where the row cannot be read.
-        problem: Why it cannot be.
-        note: What was done to read it nevertheless.
+        values: Values by the name of the column in lower case; {} if the row cannot be read.
+        problem: The reason why it cannot be read.
+        note: The repair with which it could be read.
     """
 
     file: str
@@ -130,14 +130,15 @@ class TableRow:
 
 
 def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
-    """Find out how a table is written.
+    """Find out the layout and encoding of a table.
 
     Args:
-        needed: Columns that it must have, in small letters.
-        about: What the file is and where it comes from, for the error.
+        needed: Columns that it must have, in lower case.
+        about: Contents and origin of the file, for the error.
 
     Raises:
-        CorpusError: It cannot be read, is a folder, or is not such a table; says what was expected.
+        CorpusError: The file cannot be read, is a folder, or is not such a table; the message describes the expected
+            one.
     """
     if path.is_dir():
         raise CorpusError(f"{path}: a folder; name the file in it that is {about}")
@@ -154,7 +155,7 @@ def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
 
 
 def table_rows(table: Table) -> Iterator[TableRow]:
-    """Every row of a table; blank lines are none."""
+    """Yield every row of a table; blank lines are not rows."""
     name, number, header = table.path.name, 0, True
     while number < len(table.lines):
         line, number = table.lines[number], number + 1
@@ -176,11 +177,14 @@ def table_rows(table: Table) -> Iterator[TableRow]:
 
 
 def _fields(line: str, end: int, table: Table) -> tuple[list[str] | None, str | None, int]:
-    """The fields of a row, which may go on over the lines from ``end`` on, what was done to read them, and its end.
+    """Split a row, which may continue on the lines from ``end`` on.
 
-    A quoted text that is never closed, or that something other than a separator follows, is no quoted text: then the
-    row is split at its separators and the quotes stay. A line that is a whole row by itself is never part of the text
-    of the row before it.
+    A quoted text that is never closed, or that is not followed by a separator, is not a quoted text: then the row is
+    split at its separators and the quotes stay. A line that is a whole row by itself is never part of the text of the
+    row before it.
+
+    Returns:
+        The fields, the repair with which they could be read, and the end of the row.
     """
     width, separator = len(table.columns), table.separator
     plain = line.split(separator)
@@ -201,7 +205,7 @@ def _fields(line: str, end: int, table: Table) -> tuple[list[str] | None, str | 
 
 
 def _quoted(text: str, separator: str) -> list[str] | None:
-    """The fields of one row with quoted texts, None where its quotes are broken."""
+    """Return the fields of one row with quoted texts; None if its quotes are broken."""
     try:
         (fields,) = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     except (csv.Error, ValueError):
@@ -210,16 +214,16 @@ def _quoted(text: str, separator: str) -> list[str] | None:
 
 
 def _whole(line: str, width: int, separator: str) -> bool:
-    """Whether a line has all the columns, each without a quote in it or quoted from its beginning to its end."""
+    """Tell whether a line has all the columns, each without a quote in it or quoted from its beginning to its end."""
     field = f'(?:[^"{separator}]*|"(?:[^"]|"")*")'
     return re.fullmatch(rf"{field}(?:\{separator}{field}){{{width - 1}}}", line) is not None
 
 
 def _decoded(path: Path) -> tuple[list[str], str, str | None, int]:
-    """The lines of a file, its encoding, that of lines which are not in it, and how many those are.
+    """Return the lines of a file, its encoding, the encoding of lines that are not in it, and their number.
 
     Raises:
-        CorpusError: It cannot be read, or is no text.
+        CorpusError: The file cannot be read, or is not a text.
     """
     try:
         data = path.read_bytes()
@@ -278,12 +282,12 @@ class LabelledSettings(BuilderSettings):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A row of a table that can be used.
+    """A usable row of a table.
 
     Attributes:
-        name: What the document is called, if nothing before it is.
-        image: What the document calls its image where there is no file; no path.
-        relations: By name; None where there is no answer.
+        name: Name of the document, unless an earlier document has it.
+        image: The document's name for its image if there is no file; not a path.
+        relations: Answers by relation; None without an answer.
     """
 
     name: str
@@ -295,15 +299,15 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """How the tables of a data set are read.
+    """Describes the tables of a data set.
 
     Attributes:
-        about: What a table is and where it comes from.
-        relations: Names of the relations, each with the column of its answers, in small letters.
+        about: Contents and origin of a table, for error messages.
+        relations: Names of the relations, each with the column of its answers, in lower case.
         needed: Other columns that a table must have.
         published: Number of its pairs in the paper.
-        pair: From a row and its relations to a pair; raises ``ValueError`` with the reason where there is none.
-        scheme: What the name of an image begins with that is neither an address nor at hand.
+        pair: Makes a pair of a row and its relations; raises ``ValueError`` with the reason if the row has none.
+        scheme: Prefix of the name of an image that is neither an address nor a file.
     """
 
     about: str
@@ -316,13 +320,13 @@ class DataSet:
 
 @dataclass(slots=True)
 class Seen:
-    """What the usable rows have in common.
+    """Facts about the usable rows.
 
     Attributes:
         numbers: The different images, each with its number.
-        keys: Of each pair: digests of its image and of its text.
-        first: By these digests, the first row that has them.
-        counts: What the report counts.
+        keys: Digests of image and text of each pair.
+        first: The first row with each pair of digests.
+        counts: The counts for the report.
     """
 
     numbers: dict[str, int] = field(default_factory=dict)
@@ -334,14 +338,14 @@ class Seen:
 def labelled_documents(
     build: Build, settings: LabelledSettings, data_set: DataSet, *, fetch_interval: float | None = None
 ) -> Iterator[Values]:
-    """A document for each row of the tables that can be used.
+    """Make a document of each usable row of the tables.
 
     Args:
-        fetch_interval: Seconds between two requests to one server; None: images that are missing are not fetched.
+        fetch_interval: Seconds between two requests to one server; None: missing images are not fetched.
 
     Raises:
-        CorpusError: A file cannot be read, is no such table, or is named twice; no row can be used; or the groups are
-            too large for a split.
+        CorpusError: A file cannot be read, is not such a table, or is named twice; no row can be used; or the groups
+            are too large for a split.
         SettingError: Images are to be fetched and no folder is named.
     """
     report = build.report
@@ -379,7 +383,7 @@ def labelled_documents(
 
 
 def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Seen) -> Iterator[Pair]:
-    """The pairs of all tables that can be used; what cannot be is reported."""
+    """Yield the usable pairs of all tables; other rows are reported."""
     drop = build.report.drop
     for path in settings.source:
         table = open_table(path, (*data_set.needed, *data_set.relations.values()), data_set.about)
@@ -408,7 +412,7 @@ def _pairs(build: Build, settings: LabelledSettings, data_set: DataSet, seen: Se
 
 
 def _pair(build: Build, data_set: DataSet, row: TableRow, place: str) -> Pair:
-    """The pair of a row; ``ValueError``, which says why, where there is none."""
+    """Make the pair of a row; ``ValueError``, with the reason, if the row has none."""
     if row.problem is not None:
         raise ValueError(row.problem)
     relations: dict[str, bool | None] = {}
@@ -428,7 +432,7 @@ def _pair(build: Build, data_set: DataSet, row: TableRow, place: str) -> Pair:
 
 
 def parse_answer(text: str) -> bool | None:
-    """Yes, no, or None where there is no answer; ``ValueError`` for anything else."""
+    """Parse yes, no, or None without an answer; ``ValueError`` for anything else."""
     word = text.strip().casefold()
     if word in YES:
         return True
@@ -440,7 +444,7 @@ def parse_answer(text: str) -> bool | None:
 
 
 def kept_answer(text: str) -> bool | str | None:
-    """An answer to a question that is no relation, for ``meta``: as it stands where it is neither yes nor no."""
+    """Parse an answer to a question that is not a relation, for ``meta``; text that is neither yes nor no stays."""
     try:
         return parse_answer(text)
     except ValueError:
@@ -450,7 +454,7 @@ def kept_answer(text: str) -> bool | str | None:
 def _files(
     build: Build, settings: LabelledSettings, data_set: DataSet, names: list[str], fetch_interval: float | None
 ) -> dict[str, Path]:
-    """Files of the images that are in the folder or could be fetched into it; the others are reported."""
+    """Return files of the images that are in the folder or could be fetched into it; the others are reported."""
     report, images = build.report, settings.images
     report.count("different pictures", len(names))
     if images is None:
@@ -471,14 +475,14 @@ def _files(
 
 
 def _found(data_set: DataSet, folder: Path, names: Collection[str]) -> dict[str, Path]:
-    """The files in a folder, by the names of their images."""
+    """Return the files in a folder, by the names of their images."""
     images, alone = FoundImages(folder), distinct_names(names)
     found = {name: images.find(name.removeprefix(data_set.scheme), by_name=name in alone) for name in names}
     return {name: file for name, file in found.items() if file is not None}
 
 
 def _report_shared(build: Build, keys: Sequence[Keys], splits: Sequence[Any]) -> None:
-    """Report what validation and test share with training."""
+    """Report the texts and images that validation and test share with training."""
     shared = leaks(keys, splits)
     held_out = sum(split != "train" for split in splits)
     for what in ("picture", "text"):
@@ -491,6 +495,6 @@ def _report_shared(build: Build, keys: Sequence[Keys], splits: Sequence[Any]) ->
 
 
 def _digest(text: str) -> bytes:
-    """Equal for texts that have the same letters and digits, whatever stands between them."""
+    """Return a digest that is equal for texts with the same letters and digits, whatever other characters they have."""
     words = "".join(character for character in text.casefold() if character.isalnum()) or text
     return hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 TRAIN_2014 = "captions_train2014.json"
 
 FILES = (TRAIN_2014, "captions_train2017.json", "captions_val2014.json", "captions_val2017.json")
-"""Annotations that count, in the order in which they are read; the editions divide the same photographs differently."""
+"""Files of annotations, in the order in which they are read; the editions divide the same photographs differently."""
 
 IMAGES_2014 = 82_783
-"""Images that the published captions_train2014.json lists."""
+"""Number of images in the published captions_train2014.json."""
 
 SIZES: dict[Split, int] = {"train": 4_968, "validation": 1_655, "test": 1_655}
-"""Documents of each split, a training document in all its versions counted once."""
+"""Number of documents of each split; a training document in several versions counts once."""
 
 
 class Settings(DocumentShape, DataSetSettings):
@@ -96,10 +96,10 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def annotation_files(source: Path) -> list[Path]:
-    """The files of captions of a folder, in it or in ``annotations`` in it, in the order of ``FILES``.
+    """Return the files of captions of a folder, in it or in its folder ``annotations``, in the order of ``FILES``.
 
     Raises:
-        CorpusError: There are none, or it is no folder.
+        CorpusError: There are none, or it is not a folder.
     """
     if source.is_file():
         raise CorpusError(
@@ -120,10 +120,10 @@ def annotation_files(source: Path) -> list[Path]:
 
 
 def _only(build: Build, settings: Settings, files: Sequence[Path], annotations: Annotations) -> int | None:
-    """The number of the file whose images are used, None for all; and a note that says why.
+    """Return the number of the file whose images are used, None for all; and a note with the reason.
 
     Raises:
-        CorpusError: The file is asked for and not there.
+        CorpusError: The settings ask for a file that is missing.
     """
     note = build.report.note
     there = files[0].name == TRAIN_2014
@@ -161,7 +161,7 @@ def _none_there(settings: Settings, listed: int) -> CorpusError:
 
 
 def _documents(build: Build, photos: Sequence[Photo], settings: Settings) -> Iterator[Values]:
-    """Draw true and fake images, put them into groups, and those into splits; and report the numbers."""
+    """Draw true and fake images, divide them into groups, and those into splits; and report the numbers."""
     report = build.report
     order = array("q", range(len(photos)))
     random.Random(f"mscoco {settings.seed}").shuffle(order)
@@ -190,7 +190,7 @@ def _documents(build: Build, photos: Sequence[Photo], settings: Settings) -> Ite
 
 
 def _groups(order: Sequence[int], half: int, sizes: Mapping[Split, int], settings: Settings) -> Iterator[Group]:
-    """Pairs of a group of true images, which come first in the order, and one of fake images."""
+    """Pair each group of true images, which come first in the order, with one of fake images."""
     true, fake = settings.pairs, settings.distractor_images
     group = 0
     for split, size in sizes.items():

@@ -1,7 +1,7 @@
-"""Reddit submissions as pushshift.io gives them: a file of JSON lines for each month, packed.
+"""Reads Reddit submissions from the files of pushshift.io: a compressed file of JSON lines for each month.
 
-A month has up to twenty million lines, of which few are of one subreddit. Lines are therefore looked for as bytes; only
-those in which the subreddit's name stands in quotation marks are parsed.
+``subreddit_posts`` reads one file. A month has up to twenty million lines, of which few belong to one subreddit.
+Therefore lines are searched as bytes; only lines with the subreddit's name in quotation marks are parsed.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ OPENERS: Mapping[str, Callable[[IO[bytes]], Any]] = {".bz2": bz2.open, ".xz": lz
 PACKED = frozenset((".zst", *OPENERS))
 
 MONTHLY = re.compile(r"RS_(?:v2_)?(\d{4}-\d{2})(?!\d)")
-"""Names of the monthly files; those before June 2011 have ``v2`` in them."""
+"""Names of the monthly files; before June 2011 they contain ``v2``."""
 
 ONE_SUBREDDIT = re.compile(r"_submissions(?![a-z])")
-"""Files of one subreddit that others cut out of the monthly ones: ``DIY_submissions.zst``."""
+"""Names of files with one subreddit, which were extracted from the monthly ones: ``DIY_submissions.zst``."""
 
 WINDOW = 1 << 31
-"""Bytes that a packed line may refer back to: the monthly files were packed with ``zstd --long=31``."""
+"""Largest window of the decompressor in bytes: the monthly files were compressed with ``zstd --long=31``."""
 
 PIECE = 1 << 14
-"""Packed bytes of zstd that are unpacked at once; even those of a file made for it come to less than 1 GB."""
+"""Compressed bytes of zstd that are decompressed at once; even a malicious file yields less than 1 GB from them."""
 
 BLOCK = 1 << 22
-"""Unpacked bytes that are searched at once."""
+"""Decompressed bytes that are searched at once."""
 
 MAX_LINE = 1 << 26
-"""Bytes of the longest line; a submission has at most some hundred thousand."""
+"""Largest length of a line in bytes; a submission has at most a few hundred thousand."""
 
 
 def submission_files(folder: Path, first: str, last: str) -> list[Path]:
-    """Files of submissions in a folder and the folders in it, in the order of their names.
+    """Find files of submissions in a folder and the folders in it, in the order of their names.
 
     Args:
-        folder: Hidden files and folders are skipped.
-        first: The first month, ``2013-01``; files of earlier months are not for us.
+        folder: The folder; hidden files and folders in it are skipped.
+        first: The first month, ``2013-01``; files of earlier months are skipped.
 
     Raises:
         CorpusError: There is none.
@@ -76,15 +76,15 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
 
 
 def subreddit_posts(path: str, *, subreddit: str) -> dict[str, Any]:
-    """All submissions to one subreddit in a file, in its order.
+    """Read all submissions to one subreddit in a file, in its order.
 
     Args:
-        path: Of the file; a text, since it may go to another process.
-        subreddit: As Reddit writes it.
+        path: The file; a text, since it may be sent to another process.
+        subreddit: Name of the subreddit, as Reddit writes it.
 
     Returns:
-        ``posts``: id, title, score, url and created (seconds since 1970) of each, None where it has none that can be
-        used. ``broken``: number and problem of each line that should be one and is not.
+        ``posts``: id, title, score, url and created (seconds since 1970) of each, None for a missing or invalid value.
+        ``broken``: number and problem of each line that cannot be parsed.
 
     Raises:
         CorpusError: The file cannot be read to its end.
@@ -124,12 +124,12 @@ def _post(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: object) -> str | None:
-    """A text that UTF-8 can hold: half of a surrogate pair becomes a question mark."""
+    """Return a text that can be encoded as UTF-8: half of a surrogate pair becomes a question mark."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
 def _number(value: object) -> int | None:
-    """A number; some years write it as text."""
+    """Return a number, which is a text in the files of some years."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -140,7 +140,7 @@ def _number(value: object) -> int | None:
 
 
 def _lines_with(blocks: Iterator[bytes], needle: bytes, path: str) -> Iterator[tuple[int, bytes]]:
-    """Number (from 1) and bytes of each line with something in it."""
+    """Yield number (from 1) and bytes of each line that contains the given bytes."""
     before, rest = 0, b""
     for block in blocks:
         text = rest + block
@@ -167,7 +167,7 @@ def _found(text: bytes, end: int, needle: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _unpacked(path: Path) -> Iterator[bytes]:
-    """The file, unpacked, some megabytes at a time."""
+    """Yield the decompressed file, some megabytes at a time."""
     suffix = path.suffix.lower()
     with _read_errors(path), path.open("rb") as file:
         if suffix == ".zst":
@@ -179,7 +179,7 @@ def _unpacked(path: Path) -> Iterator[bytes]:
 
 
 def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
-    """All frames of a file, to the end of the last one, which ``zstandard``'s own reader does not insist on."""
+    """Yield all frames of a file, and check that the last one is complete, unlike ``zstandard``'s own reader."""
     require("papers", "zstandard", purpose="reading .zst files")
     import zstandard
 
@@ -199,7 +199,7 @@ def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same bytes in blocks of at least ``BLOCK``, but the last."""
+    """Yield the same bytes in blocks of at least ``BLOCK``, except the last one."""
     some: list[bytes] = []
     size = 0
     for piece in pieces:

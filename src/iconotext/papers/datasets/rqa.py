@@ -37,22 +37,22 @@ if TYPE_CHECKING:
 WEB = "https://hucvl.github.io/recipeqa/"
 
 FILES = {"training": ("train.json", "recipeqa36k_train.json"), "validation": ("val.json", "recipeqa36k_val.json")}
-"""Part of RecipeQA to the names of its file; the validation part becomes our test."""
+"""Names of the file of each part of RecipeQA; the validation part becomes our test split."""
 
 ABOUT = f"the questions of RecipeQA, from {WEB}"
 
 NAMESPACE = "recipeqa:"
-"""Before the names of images that were not looked for."""
+"""Prefix of the names of images if no folder of images was given."""
 
 REFUSED = re.compile(r'[<>:"|?*]')
-"""Characters that some file systems refuse in a name; some files have ``_`` in their place."""
+"""Characters that some file systems refuse in a name; some files have ``_`` instead."""
 
 LEAST = 2
-"""Images, and sentences, of a document."""
+"""Smallest number of images, and of sentences, of a document."""
 
 QUESTIONS = {"training": 29_600, "validation": 3_500}
 RECIPES = {"training": (8_100, 100), "validation": (983, 1)}
-"""How many there are, and to what that is rounded."""
+"""Number of recipes, and the rounded number in the paper."""
 
 
 class Settings(DataSetSettings):
@@ -88,12 +88,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What the context of a question says of a recipe.
+    """A recipe in the context of a question.
 
     Attributes:
-        steps: Those that have text, in order.
-        empty: How many others there are.
-        content: Another one where any step is another.
+        steps: The steps that have text, in order.
+        empty: Number of other steps.
+        content: A value that differs if any step differs.
     """
 
     id: str
@@ -108,7 +108,7 @@ class Recipe:
 
     @property
     def richness(self) -> tuple[int, int, int]:
-        """The recipe with the greatest counts: images of steps with text, such steps, characters."""
+        """Counts by which the richest context is chosen: images of steps with text, such steps, characters."""
         return len(self.images), len(self.steps), sum(len(step.text) for step in self.steps)
 
 
@@ -144,7 +144,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def _recipes(build: Build, part: str, path: Path) -> Iterator[Recipe]:
-    """The recipes of a part of RecipeQA, each as its richest context has it, in the order of these."""
+    """Yield the recipes of a part of RecipeQA, each from its richest context, in the order of these contexts."""
     best: dict[str, tuple[tuple[int, int, int], int]] = {}
     first: dict[str, int] = {}  # what the first context of a recipe holds
     differing: set[str] = set()
@@ -174,7 +174,7 @@ def _recipes(build: Build, part: str, path: Path) -> Iterator[Recipe]:
 
 
 def _images(build: Build, recipes: Iterable[Recipe], settings: Settings) -> NamedImages:
-    """The images of the steps with text, each looked at; ``CorpusError`` where there is none at all."""
+    """Check the images of the steps with text; ``CorpusError`` if there is none at all."""
     folder = settings.image_folder
     names = dict.fromkeys(name for recipe in recipes for name in recipe.images)
     images = NamedImages(build, folder, names, _spellings, verify=settings.verify)
@@ -193,7 +193,7 @@ def _images(build: Build, recipes: Iterable[Recipe], settings: Settings) -> Name
 def _large_enough(
     build: Build, part: str, file: str, recipes: Sequence[Recipe], images: NamedImages | None
 ) -> Iterator[Recipe]:
-    """The recipes that have two images and two steps."""
+    """Yield the recipes that have two images and two steps."""
     drop, count = build.report.drop, build.report.count
     empty = imageless = kept = 0
     for recipe in recipes:
@@ -215,7 +215,6 @@ def _large_enough(
 
 
 def _columns(recipe: Recipe, images: NamedImages | None) -> Values:
-    """Sentences, images and links of a recipe."""
     usable = [name for name in recipe.images if images is None or name not in images.problems]
     number = {name: i for i, name in enumerate(usable)}
     return {
@@ -227,7 +226,7 @@ def _columns(recipe: Recipe, images: NamedImages | None) -> Values:
 
 
 def _recipe(value: object) -> Recipe:
-    """The recipe in the context of a question; ``ValueError``, which says why, where it has none."""
+    """Read the recipe in the context of a question; ``ValueError``, with the reason, if there is none."""
     if not isinstance(value, dict):
         raise ValueError("not an object")
     identifier = value.get("recipe_id")
@@ -244,7 +243,7 @@ def _recipe(value: object) -> Recipe:
 
 
 def _step(value: object, number: int) -> Step:
-    """A step of a context; ``ValueError`` for what is none."""
+    """Read a step of a context; ``ValueError`` if it is not a step."""
     if not isinstance(value, dict):
         raise ValueError(f"step {number} is not an object")
     images = value.get("images") or []
@@ -262,5 +261,5 @@ def _words(step: dict[str, Any], field: str, number: int) -> str:
 
 
 def _spellings(name: str) -> tuple[str, ...]:
-    """Names that the file of an image may have."""
+    """Return the possible names of an image's file."""
     return name, REFUSED.sub("_", name)

@@ -45,10 +45,10 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def joined(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterator[Joined]:
-    """Captions put together, see ``Tier.joined``.
+    """Assemble captions to stories, see ``Tier.joined``.
 
-    Each goes to the story of its album's caption before it, if that lacks its place, else to the earliest one that
-    does, else it begins another.
+    A caption goes to the story of the preceding caption of its album if its place is free there, else to the earliest
+    story with the place free, else it begins another story.
     """
     begun = Counter[str]()
     for split, some in parts.items():

@@ -37,7 +37,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def joined(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterator[Joined]:
-    """Sentences put together that have the same story id, see ``Tier.joined``."""
+    """Assemble sentences with the same story id to stories, see ``Tier.joined``."""
     whole: set[str] = set()
     for split, some in parts.items():
         waiting: dict[str, list[Part]] = {}

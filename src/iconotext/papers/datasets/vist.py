@@ -34,10 +34,10 @@ WEB = "http://visionandlanguage.net/VIST/dataset.html"
 SPLIT_NAMES: dict[Split, str] = {"train": "train", "validation": "val", "test": "test"}
 
 PHOTOGRAPHS = 5
-"""Of a story, each with a sentence."""
+"""Number of photographs in a story, each with a sentence."""
 
 SUFFIXES = (".jpg", ".png", ".gif", ".jpeg", ".JPG", ".PNG", ".webp", ".bmp", ".tif", ".tiff")
-"""Of the file of a photograph, the likeliest first."""
+"""Suffixes of the file of a photograph, the most likely one first."""
 
 
 class StorySettings(DataSetSettings):
@@ -58,9 +58,9 @@ class Part:
     Attributes:
         album: Id of the Flickr album.
         photo: Id of the photograph, its file name without suffix.
-        text: What somebody wrote; empty where that is nothing.
-        place: In the story, from 0.
-        story: Id of the story; empty where there is none.
+        text: The sentence; may be empty.
+        place: Place in the story, from 0.
+        story: Id of the story; empty if there is none.
     """
 
     album: str
@@ -79,12 +79,12 @@ class Tier:
     """A kind of annotation.
 
     Attributes:
-        kind: In the names of its files.
-        archive: What is downloaded.
+        kind: The word for it in the names of its files.
+        archive: Name of the archive to download.
         place: Field with the place of a sentence in its story, from 0.
-        story: Field with the id of the story; None where there is none.
-        joined: Puts the sentences of each split together into stories, one split after the other: gives each as soon as
-            it is whole, and drops those that never are.
+        story: Field with the id of the story; None if there is none.
+        joined: Assembles the sentences of each split to stories, one split after the other: yields each as soon as it
+            is complete, and drops stories that never are.
     """
 
     kind: str
@@ -94,7 +94,7 @@ class Tier:
     joined: Callable[[Mapping[Split, Iterable[Part]], Drop], Iterator[Joined]]
 
     def about(self) -> str:
-        """What its files are and where they come from."""
+        """Contents and origin of its files, for error messages."""
         return f"a file of {self.archive} of the Visual Storytelling Dataset, from {WEB}"
 
 
@@ -109,13 +109,13 @@ class Story:
     meta: dict[str, Any]
 
     def values(self, sentences: list[str], links: list[tuple[int, int]]) -> Values:
-        """The columns of its document."""
+        """Return the columns of its document."""
         columns = {"sentences": sentences, "images": self.images, "links": links}
         return {"id": self.id, "split": self.split, **columns, "meta": self.meta}
 
 
 def read_stories(build: Build, settings: StorySettings, tier: Tier) -> Sequence[Story]:
-    """The stories of one tier that can be used, on disk; what is left out, and how much there was, is reported.
+    """Return the usable stories of one tier, on disk; stories that are left out, and the totals, are reported.
 
     Raises:
         CorpusError: A file is missing or breaks its format, or there is no photograph at all.
@@ -165,7 +165,7 @@ def _usable(
 
 
 def _fault(parts: tuple[Part, ...], problems: Mapping[str, str]) -> tuple[str, str] | None:
-    """Rule and reason why a story cannot be used; None where it can."""
+    """Return rule and reason why a story cannot be used; None if it can."""
     bad = {part.photo: problems[part.photo] for part in parts if part.photo in problems}
     if bad:
         what = "missing photograph" if MISSING in bad.values() else "photograph that cannot be read"
@@ -175,7 +175,7 @@ def _fault(parts: tuple[Part, ...], problems: Mapping[str, str]) -> tuple[str, s
 
 
 def _parts(build: Build, settings: StorySettings, tier: Tier, path: Path, titles: dict[str, str]) -> Iterator[Part]:
-    """The sentences of a file, of annotations that are lists of one as published; its titles of albums are noted."""
+    """Yield the sentences of a file, whose annotations are lists of one object; the titles of albums are noted."""
     for key, index, value in source_entries(path, ("annotations", "albums"), tier.about()):
         if key == "albums":
             if isinstance(value, dict) and isinstance(value.get("title"), str):
@@ -195,7 +195,7 @@ def _parts(build: Build, settings: StorySettings, tier: Tier, path: Path, titles
 
 
 def _part(entry: object, settings: StorySettings, tier: Tier) -> Part:
-    """The sentence of an entry; ``ValueError``, which says why, where it has none."""
+    """Make the sentence of an entry; ``ValueError``, with the reason, if there is none."""
     if not isinstance(entry, dict):
         raise ValueError("no object")
     place = entry.get(tier.place)
@@ -211,7 +211,7 @@ def _part(entry: object, settings: StorySettings, tier: Tier) -> Part:
 
 
 def story_documents(build: Build, settings: StorySettings, tier: Tier) -> Iterator[Values]:
-    """Each story as a document: sentence i belongs to image i."""
+    """Make each story a document: sentence i belongs to image i."""
     twice = 0
     for story in read_stories(build, settings, tier):
         twice += len(set(story.images)) < len(story.images)
@@ -220,12 +220,12 @@ def story_documents(build: Build, settings: StorySettings, tier: Tier) -> Iterat
 
 
 def _spellings(photo: str) -> Iterator[str]:
-    """Names that the file of a photograph may have."""
+    """Yield the possible names of a photograph's file."""
     return (f"{photo}{suffix}" for suffix in SUFFIXES)
 
 
 def _id(entry: dict[str, Any], field: str) -> str:
-    """An id, which may be written as a number; ``ValueError`` where there is none."""
+    """Return an id, which may be written as a number; ``ValueError`` if there is none."""
     value = entry.get(field)
     text = clean_text(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not text:

@@ -1,6 +1,6 @@
 """WIKI: English articles of Wikipedia with their pictures, from ImageCLEF 2010/2011 (Hessel 2019, §6; supplement §1).
 
-Nobody knows which sentences belong to which picture, so the documents have no links. Captions are no sentences.
+It is not known which sentences belong to which picture, so the documents have no links. Captions are not sentences.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 
 
 def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:
-    """A text whose HTML entities are characters, with white space collapsed and control characters gone.
+    """Replace HTML entities by characters, collapse white space, and remove control characters.
 
     Args:
-        misread: What was lost before the table was published, and what it was; mended after the entities.
+        text: The text.
+        misread: Replacements of characters that were lost before the table was published; applied after the entities.
     """
     text = html.unescape(text)
     for wrong, right in (misread or {}).items():
@@ -50,23 +51,23 @@ def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:
 
 WHERE = "https://www.imageclef.org/wikidata"
 DEPTH = 4
-"""Folders between the source and what is looked for: people unpack each archive into one of its own."""
+"""Largest number of folders between the source and a part: people unpack each archive into a separate folder."""
 
 LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 XML = re.compile(
     rb"\s*<(?:\?xml|!DOCTYPE|/?(?:article|page|mediawiki|document|doc|text|wikipedia|add)\b)", re.IGNORECASE
 )
-"""How a file of XML begins; one that begins otherwise, even with ``<ref>``, is markup of Wikipedia."""
+"""Beginning of an XML file; a file with another beginning, even ``<ref>``, is markup of Wikipedia."""
 
 
 def part_of(source: Path, name: str, archive: str) -> Path:
-    """The folder of a part of the collection: ``metadata``, ``text/en`` or ``images``, somewhere in the source.
+    """Find the folder of a part of the collection: ``metadata``, ``text/en`` or ``images``, anywhere in the source.
 
     Args:
-        archive: Where it comes from; for the error.
+        archive: Name of the archive with the part, for the error.
 
     Raises:
-        CorpusError: It is not there.
+        CorpusError: The folder is missing.
     """
     wanted = PurePosixPath(name).parts
     level = [source]
@@ -106,11 +107,11 @@ def _natural(name: str) -> tuple[int, str]:
 
 
 def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
-    """What is known of a picture, by the path from the folder to its file.
+    """Read the metadata of a picture, by the path from the folder to its file.
 
     Returns:
-        ``file`` (``9/82531.jpg``), ``name`` (as ``image_name`` gives it) and ``articles``, the English ones
-        that have it (``1/1234``); or why it cannot be read.
+        ``file`` (``9/82531.jpg``), ``name`` (in the form of ``image_name``) and ``articles``, the English ones
+        that have it (``1/1234``); or the reason why it cannot be read.
     """
     try:
         root = parse_xml(Path(folder, path).read_bytes(), path)
@@ -130,17 +131,17 @@ def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
 
 
 def image_place(file: str, folder: Path) -> str | None:
-    """The path from the folder of the pictures to one; None where it is not there.
+    """Return the path from the folder of the pictures to a picture; None if the picture is missing.
 
     Args:
-        file: As the metadata have it below ``images``: ``9/82531.jpg``.
-        folder: Some unpack the archives so that it has no folders in it.
+        file: The path in the metadata, below ``images``: ``9/82531.jpg``.
+        folder: The folder of the pictures; some people unpack the archives without the folders in them.
     """
     return next((place for place in (file, PurePosixPath(file).name) if (folder / place).is_file()), None)
 
 
 def article_key(path: str) -> str:
-    """How articles are known: the path of one without its suffix, ``1/1234``."""
+    """Return the key of an article: its path without the suffix, ``1/1234``."""
     return path.removesuffix(".xml").removesuffix(".txt")
 
 
@@ -153,7 +154,7 @@ def article_images(path: str, *, folder: str) -> list[str] | str:
 
 
 def article_markup(path: Path) -> tuple[str | None, str]:
-    """Title, if any, and text of an article in Wikipedia's markup; ``DocumentError`` for one that is broken."""
+    """Read title, if any, and text of an article in Wikipedia's markup; ``DocumentError`` for a damaged one."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -195,7 +196,7 @@ def _one_line(error: Exception) -> str:
 
 
 COLLECTION = 237_434
-"""Pictures in the collection, as its makers say."""
+"""Number of pictures in the collection, as published."""
 
 
 class Settings(DataSetSettings):
@@ -231,10 +232,10 @@ class Settings(DataSetSettings):
 
 @dataclass(slots=True)
 class Pictures:
-    """What the metadata say of the pictures of the collection, which are numbered.
+    """The metadata of the collection's pictures, which are numbered.
 
     Attributes:
-        files: Of each: ``9/82531.jpg``.
+        files: File of each picture: ``9/82531.jpg``.
         by_name: The first picture of each name in Wikipedia.
         by_article: The pictures that name an article.
     """
@@ -244,7 +245,7 @@ class Pictures:
     by_article: defaultdict[str, array[int]] = field(default_factory=lambda: defaultdict(lambda: array("i")))
 
     def add(self, image: dict[str, Any]) -> None:
-        """One more, as ``read_image`` gives it."""
+        """Add a picture in the form of ``read_image``."""
         number = len(self.files)
         self.files.append(image["file"])
         if image["name"]:
@@ -253,7 +254,7 @@ class Pictures:
             self.by_article[article].append(number)
 
     def of(self, article: str, names: Sequence[str]) -> array[int]:
-        """Those of an article: first those that it names, in its order, then those that name it."""
+        """Return the pictures of an article: first those that it names, in its order, then those that name it."""
         named = (self.by_name[name] for name in names if name in self.by_name)
         return array("i", dict.fromkeys(chain(named, self.by_article.get(article, ()))))
 
@@ -301,7 +302,7 @@ def _read_metadata(build: Build, folder: Path) -> Pictures:
 
 
 def _articles_with_images(build: Build, folder: Path, pictures: Pictures, settings: Settings) -> dict[str, array[int]]:
-    """Path of each article with enough pictures in the collection to the numbers of these pictures."""
+    """Return the numbers of the pictures of each article with enough pictures in the collection, by its path."""
     paths = list(files_in(folder))
     if not paths:
         raise CorpusError(f"{folder}: no articles in it, which are 1/1.xml and so on; unpack all_text.zip ({WHERE})")
@@ -325,7 +326,7 @@ def _articles_with_images(build: Build, folder: Path, pictures: Pictures, settin
 def _keep_good_images(
     build: Build, folder: Path, pictures: Pictures, articles: dict[str, array[int]], settings: Settings
 ) -> None:
-    """Look at the pictures of the articles; leave out those that cannot be used, then articles that have too few."""
+    """Check the pictures of the articles; drop those that cannot be used, then articles that have too few."""
     report = build.report
     wanted = sorted({number for found in articles.values() for number in found})
     places = (image_place(pictures.files[number], folder) for number in wanted)
@@ -372,7 +373,7 @@ def _documents(
 
 
 def article_sentences(path: str, *, folder: str, most: int) -> dict[str, Any]:
-    """Title and first sentences of an article; or ``{"problem": why it cannot be read}``."""
+    """Return title and first sentences of an article; or ``problem`` with the reason why it cannot be read."""
     try:
         title, markup = article_markup(Path(folder, path))
         blocks = paragraphs(markup)

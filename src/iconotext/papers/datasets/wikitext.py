@@ -1,8 +1,9 @@
-"""MediaWiki markup → the running text of an article, paragraph by paragraph.
+"""Converts MediaWiki markup to the running text of an article, paragraph by paragraph: ``paragraphs``.
 
-The markup is taken apart by mwparserfromhell; what of it is text is decided here. Left out with all that is in them are
-templates, tables, references, galleries, formulas and the like, pictures with their captions, categories, links to
-other languages, headings, comments and magic words. What the parser leaves of markup that is never closed is removed.
+``named_images`` finds the pictures of an article. The markup is parsed by mwparserfromhell; this module decides which
+parts are text. Left out with their contents are templates, tables, references, galleries, formulas and the like,
+pictures with their captions, categories, links to other languages, headings, comments and magic words. Rests of
+unclosed markup in the parser's output are removed.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ HIDDEN = frozenset(
         "syntaxhighlight source code pre templatedata templatestyles script style includeonly noinclude"
     ).split()
 )
-"""Elements of which nothing is running text."""
+"""Elements that contain no running text."""
 
 BLOCKS = frozenset("p div br hr li ul ol dl dt dd blockquote center h1 h2 h3 h4 h5 h6 tr td th caption".split())
-"""Elements before and behind which a paragraph ends."""
+"""Elements that end a paragraph before and after them."""
 
 NO_TEXT = frozenset(("image", "file", "media", "category"))
 LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z-]+)?|simple", re.ASCII)
-"""Prefixes of a link to another language, which stands in the margin; CSI: Miami is an article."""
+"""Prefixes of a link to another language, which is shown in the margin; CSI: Miami, in contrast, is an article."""
 
 REDIRECT = re.compile(r"\s*#redirect\b", re.IGNORECASE)
 MAGIC = re.compile(r"__[A-Z]+__")
@@ -44,14 +45,14 @@ ADDRESS = re.compile(r"\[?\b(?:https?|ftp)://[^\s<>\[\]]+\]?")
 EMPTY = re.compile(r"\(\s*[,;:]*\s*\)|\[\s*\]")
 BEFORE_MARK = re.compile(r"\s+([,.;:!?)])(?=\s|$)")
 RESIDUE = re.compile(r"[|!{}]|[*#:;=-]+$")
-"""How a line begins that is a rest of a table or a template, or is a rule."""
+"""Beginning of a line that is the rest of a table or a template, or a rule."""
 
 OPENINGS = (("{{", "}}"), ("[[", "]]"))
 MAX_UNCLOSED = 50
-"""Templates or links in an article that are never closed; with each the parser goes through the rest once more."""
+"""Largest number of unclosed templates or links in an article; for each of them the parser reads the rest once more."""
 
 GONE = "\x00"
-"""Stands where something was left out, so that the line it stood on does not become an empty one."""
+"""Placeholder for removed markup, so that its line does not become an empty one."""
 
 NAMED = re.compile(
     r"""(?:\b(?:image|file)\s*:|[=|\n])\s*  # [[Image:a.jpg|...]], {{Infobox | picture = a.jpg}}, a line of a gallery
@@ -61,10 +62,10 @@ NAMED = re.compile(
 
 
 def paragraphs(markup: str) -> list[str]:
-    """The paragraphs and list items of an article, each on one line; none of a page that redirects to another.
+    """Return the paragraphs and list items of an article, each on one line; none of a page that redirects to another.
 
     Raises:
-        ValueError: It cannot be taken apart.
+        ValueError: The markup cannot be parsed.
     """
     require("papers", "mwparserfromhell", purpose="reading the markup of Wikipedia")
     import mwparserfromhell
@@ -118,7 +119,7 @@ def image_name(name: str) -> str:
 
 
 def _pieces(code: Wikicode) -> Iterator[str]:
-    """The text of some code, with empty lines between paragraphs."""
+    """Yield the text of a part of the markup, with empty lines between paragraphs."""
     from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Tag, Text, Wikilink
 
     for node in code.nodes:

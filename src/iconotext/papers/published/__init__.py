@@ -1,4 +1,7 @@
-"""The tables of the three papers: rows, settings and published figures, a TOML file for each paper."""
+"""The tables of the three papers: rows, settings and published figures, in one TOML file for each paper.
+
+``published_tables`` reads the tables, ``published_cells`` the figures of one.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +17,24 @@ from iconotext.corpus.stats import TABLE_1
 PAPERS = ("hessel2019", "li2021", "alikhani2021")
 
 Figures = tuple[float, ...]
-"""What stands in a cell; ``PublishedTable.figures`` names them."""
+"""The figures of a cell; ``PublishedTable.figures`` names them."""
 
 Cells = Mapping[str, Mapping[str, Figures]]
-"""Name of the row to name of the column, mostly a data set, to figures; cells without figures are left out."""
+"""Figures by name of the row and name of the column, mostly a data set; cells without figures are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """How the model of a row is made.
+    """Describes the training of a row's model.
 
     Attributes:
-        name: As published; ``{relation}`` in it makes a row for each relation of the corpus.
-        key: For files and the command line.
-        recipe: Name of the recipe; None where nothing is trained.
-        settings: Keys of the recipe to other values.
-        transferred: Data set of the corpus that the model is trained on, where that is not the table's own; else "".
+        name: Name as published; ``{relation}`` in it makes a row for each relation of the corpus.
+        key: Name in files and on the command line.
+        recipe: Name of the recipe; None for a row without training.
+        settings: Values of the recipe's keys that differ in this row.
+        transferred: Data set of the training corpus if it is not the table's own; else "".
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
-        extra: Whether the paper does not have it, and it is trained only where it is named.
+        extra: Whether the paper lacks it; then it is trained only if it is named.
     """
 
     name: str
@@ -45,26 +48,30 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """A table as its paper has it.
+    """A table as published in its paper.
 
     Attributes:
         name: ``2``, ``li2021/3``, ...
-        figures: What the figures of a cell are.
-        datasets: Whose figures there are.
-        rows: How each row is made; empty where the table cannot be made anew.
-        kind: What is measured of a row: links of documents, or retrieval of images by texts.
-        state: What the folder of the table is made for: the table's name, or the paper's where tables share models.
-        reference: Key of the row that the others are compared with.
-        compares: Whether rows are compared with each other even when there is one seed.
-        own: What the rows differ in, so that it cannot be set for all of them.
-        mixed: Whether a setting for all rows is only for those whose encoders have it.
-        sections: What stands beside the table: ``shares``, ``bias``, ``agreement``; ``sweeps`` in its place.
-        notes: What a reader must know of the published table.
-        stated: Keys of recipes to what the paper says of all rows; ``none``: that it has no such thing.
-        by_dataset: Data set to keys, or ``row:key``, that have other values on it.
-        inputs: ``features.image``, ``regions``, ``text.word_vectors`` to what the paper has: its ``name``, parts of
-            names that are ``like`` it, the ``width`` of its vectors.
-        documents: Data set to its documents for training, validation and test, as round as they are told.
+        title: Title of the table.
+        paper: Name of the paper.
+        figures: Names of the figures in a cell.
+        columns: Names of the columns.
+        datasets: Names of the data sets with figures.
+        published: The published figures.
+        rows: The training of each row; empty if the table cannot be reproduced.
+        kind: The measurement of a row: links of documents, or retrieval of images by texts.
+        state: Name of the table in the state of its folder: the table's name, or the paper's if tables share models.
+        reference: Key of the row with which the others are compared.
+        compares: Whether rows are compared with each other even if there is one seed.
+        own: Settings in which the rows differ, so that they cannot be set for all of them.
+        mixed: Whether a setting for all rows applies only to those whose encoders have it.
+        sections: Sections beside the table: ``shares``, ``bias``, ``agreement``; or ``sweeps`` in place of the table.
+        notes: Remarks on the published table for a reader.
+        stated: The paper's statements about all rows by keys of recipes; ``none`` states that there is no such setting.
+        by_dataset: Keys, or ``row:key``, with other values on a data set, by data set.
+        inputs: The paper's ``features.image``, ``regions`` and ``text.word_vectors``: the ``name``, parts of names that
+            are ``like`` it, the ``width`` of its vectors.
+        documents: Number of documents for training, validation and test of each data set, as rounded in the paper.
     """
 
     name: str
@@ -96,7 +103,7 @@ class PublishedTable:
 
 @cache
 def published_tables() -> dict[str, PublishedTable]:
-    """Name of each table of the three papers to the table."""
+    """Return the tables of the three papers by name."""
     found = {}
     for paper in PAPERS:
         content = _content(paper)
@@ -111,13 +118,13 @@ def published_cells(table: str) -> Cells:
 
 
 def published_rates() -> dict[str, float]:
-    """Relation to the share of pairs that have it, in percent (Alikhani 2021, Tables 1 and 2)."""
+    """Return the share of pairs with each relation, in percent (Alikhani 2021, Tables 1 and 2)."""
     tables = (published_cells("alikhani2021/1"), published_cells("alikhani2021/2"))
     return {relation: figures[0] for cells in tables for relation, each in cells.items() for figures in each.values()}
 
 
 def published_facts(paper: str) -> dict[str, Any]:
-    """Figures that a paper tells outside of its tables; the TOML file says what they are."""
+    """Return figures that a paper gives outside its tables; the TOML file describes them."""
     facts: dict[str, Any] = _content(paper)["facts"]
     return facts
 

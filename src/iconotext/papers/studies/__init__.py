@@ -1,8 +1,7 @@
-"""What people prefer: the best images of models and of the one they are compared with (Alikhani 2021, Table 6).
+"""Studies of human preference between the best images of models (Alikhani 2021, Table 6).
 
-``study`` makes a study, one SQLite file; ``voting`` hands its pairs to raters and takes their answers, from as many
-processes at once as there are; ``results`` counts majorities and writes the raw votes; ``preference`` says whether the
-difference could be chance, and how small a difference the study could have seen.
+``study`` makes a study, one SQLite file, and takes the answers of raters, from any number of processes; ``results``
+counts majorities, tests whether the difference could be chance, and writes the raw votes.
 """
 
 from iconotext.papers.studies.results import StudyResults, export_votes, study_results

@@ -1,4 +1,7 @@
-"""What the votes of a study say: majorities, the table of Alikhani 2021 (Table 6), and the raw votes as CSV."""
+"""The results of a study: majorities, the table of Alikhani 2021 (Table 6), and the raw votes as CSV.
+
+``study_results`` counts the votes, ``preference`` tests the preference, ``export_votes`` writes the votes.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +31,16 @@ SIGNIFICANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """The first model against the second.
+    """The preference for the first model over the second.
 
     Attributes:
-        pairs: That were judged.
-        difference: Share that is better less share that is worse, -1 to 1.
-        t: Of the t-test; None with fewer than two pairs, or where all pairs say the same.
+        pairs: Number of judged pairs.
+        difference: Share of pairs in which the first is better minus share in which it is worse, -1 to 1.
+        t: Statistic of the t-test; None with fewer than two pairs, or if all pairs have the same outcome.
         p: Its p value; None with t.
         effect: Cohen's d; None with t.
-        p_sign: Of the exact sign test; 1 where no pair has a preference.
-        smallest_effect: the smallest |d| that a t-test of this number of pairs detects with the wanted power and
+        p_sign: p value of the exact sign test; 1 if no pair has a preference.
+        smallest_effect: The smallest |d| that a t-test of this number of pairs detects with the wanted power and
             significance; None with fewer than two pairs.
     """
 
@@ -51,7 +54,7 @@ class Preference:
 
 
 def preference(scores: Sequence[int], *, power: float = POWER, significance: float = SIGNIFICANCE) -> Preference | None:
-    """Test whether the first model is preferred; None where there are no pairs.
+    """Test whether the first model is preferred; None without pairs.
 
     Args:
         scores: For each pair 1 (the first is better), -1 (worse) or 0.
@@ -124,8 +127,8 @@ def pairs_needed(effect: float) -> int:
 BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY = "better", "worse", "both good", "both bad", "no majority"
 
 OUTCOMES = (BETTER, WORSE, BOTH_GOOD, BOTH_BAD, NO_MAJORITY)
-"""Of a pair, as seen from the first model. The paper tells of no pair without a majority; with four answers and three
-raters there are some, and counting them for any side would invent a vote."""
+"""Outcomes of a pair, for the first model. The paper does not mention pairs without a majority; with four answers and
+three raters there are some, and counting them for either side would invent a vote."""
 
 ALL = "all"
 """Name of the row over all pairs."""
@@ -134,7 +137,7 @@ COLUMNS = (
     *("pair", "model", "query", "text", "relations", "first", "second", "a", "identical"),
     *("rater", "answer", "outcome", "shown_at", "answered_at"),
 )
-"""Of the CSV file; ``a`` is the model whose image was shown as A: first or second."""
+"""Columns of the CSV file; ``a`` is the model whose image was shown as A: first or second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +146,11 @@ class Row:
 
     Attributes:
         relation: Its name, or ``all``.
-        counts: Outcome to number of pairs with all their votes.
-        open: Pairs that lack votes, and are not counted.
-        identical: Of the counted pairs, those with the same picture twice.
-        preference: Of the counted pairs; a pair without a majority prefers neither. None where there are none.
-        alpha: Krippendorff's, of the raters on the counted pairs; see ``krippendorff_alpha`` for where it is None.
+        counts: Number of pairs with all their votes, by outcome.
+        open: Number of pairs that lack votes, and are not counted.
+        identical: Number of counted pairs with the same picture twice.
+        preference: Preference in the counted pairs; a pair without a majority prefers neither. None without pairs.
+        alpha: Krippendorff's alpha of the raters on the counted pairs; None as in ``krippendorff_alpha``.
     """
 
     model: str
@@ -206,14 +209,14 @@ class StudyResults:
 
 
 def outcome_of(answer: str, *, swapped: bool) -> str:
-    """What an answer, one of ``ANSWERS``, says of the first model; swapped: A was the image of the second."""
+    """Translate an answer, one of ``ANSWERS``, to the first model; ``swapped``: A was the image of the second model."""
     if answer in ("a", "b"):
         return WORSE if (answer == "a") == swapped else BETTER
     return BOTH_GOOD if answer == "same" else BOTH_BAD
 
 
 def majority(outcomes: Sequence[str]) -> str:
-    """What more than half of the votes say, else ``no majority``."""
+    """Return the outcome of more than half of the votes, else ``no majority``."""
     if not outcomes:
         return NO_MAJORITY
     name, count = Counter(outcomes).most_common(1)[0]
@@ -250,7 +253,7 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
 
 
 def study_grids(found: StudyResults) -> list[Grid]:
-    """For people: shares of the outcomes beside the published ones; tests of the preference, and how raters agree."""
+    """Make tables of the outcomes beside the published ones, of the tests, and of the agreement of raters."""
     columns: list[str] = ["Relation", "Pairs", *(outcome.capitalize() for outcome in OUTCOMES)]
     several = len(found.about.models) > 1
     names = [f"{row.model}: {row.relation}" if several else row.relation for row in found.rows]
@@ -283,7 +286,7 @@ def study_grids(found: StudyResults) -> list[Grid]:
 
 
 def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
-    """Write the raw votes as CSV, one line each, in the order of pairs and time; the number of votes.
+    """Write the raw votes as CSV, one line each, in the order of pairs and time; returns the number of votes.
 
     Raises:
         StudyError: There is no such study, or it is damaged.

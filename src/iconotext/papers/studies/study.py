@@ -1,9 +1,10 @@
 """A study: pairs of images for people to choose from, and their votes, in one SQLite file.
 
-Each pair is of one model that is asked about, of which a study may have several, and of the one they are compared with.
-The file is made whole or not at all. It holds the paths of images, not the images, and is never kept in memory: every
-call opens it, does one transaction and closes it. So a study survives any process that works on it, and may be
-continued at any time by any number of processes on one machine. What a transaction wrote is on the disk when it ends.
+``create_study`` writes a study, ``next_pair`` and ``vote`` serve a rater, and ``progress`` counts the votes. Each pair
+compares a model, of which a study may have several, with the study's reference model. The file is written whole or not
+at all. It has the paths of images, not the images, and is never in memory: every call opens it, does one transaction
+and closes it. So a study survives any process that works on it, and may be continued at any time by any number of
+processes on one machine. A finished transaction is on the disk.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ ANSWERS: Mapping[str, str] = MappingProxyType(
         "neither": "Neither of the images is a good match for this text",
     }
 )
-"""What a rater may answer, and how it is put. The paper's third answer is "The images are exactly the same", and its
-table counts it as "Both Good"; ours says both."""
+"""The possible answers of a rater, with their wording. The paper's third answer is "The images are exactly the same",
+and its table counts it as "Both Good"; ours mentions both."""
 
 RATERS = 3
-"""People who judge each pair."""
+"""Number of people who judge each pair."""
 
 PATIENCE = 30.0
 """Seconds to wait for another process that is writing."""
@@ -83,11 +84,11 @@ class Contenders:
     """A text, and the best image of each of two models.
 
     Attributes:
-        model: Name of the model that is asked about, such as a coherence-aware one.
+        model: Name of the compared model, such as a coherence-aware one.
         query: Name of the text, unique among those of this model.
-        text: What the images are to fit.
-        first: Picture file of that model.
-        second: Picture file of the one it is compared with.
+        text: The text that the images should fit.
+        first: Picture file of this model.
+        second: Picture file of the model with which it is compared.
         relations: Coherence relations for which the pair counts, none or several.
     """
 
@@ -101,13 +102,13 @@ class Contenders:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a study compares.
+    """The models that a study compares.
 
     Attributes:
-        models: Names of those that are asked about.
-        second: Name of the model they are compared with.
-        raters: People who judge each pair.
-        seed: Of the order of the pairs and of the two sides, which each rater has of his or her own.
+        models: Names of the compared models.
+        second: Name of the model with which they are compared.
+        raters: Number of people who judge each pair.
+        seed: Seed of the order of the pairs and of the two sides, which differ between raters.
     """
 
     models: tuple[str, ...]
@@ -119,20 +120,20 @@ class About:
 def create_study(
     path: Path, contenders: Sequence[Contenders], *, second: str, raters: int = RATERS, seed: int = 0
 ) -> int:
-    """Write a study; the number of identical pairs.
+    """Write a study; returns the number of identical pairs.
 
-    Where both models found the same picture (the same bytes, whatever its name), the pair stays, marked as
-    identical: leaving it out would make the models look more different than they are.
+    If both models found the same picture (the same bytes, whatever its name), the pair stays, marked as identical:
+    leaving it out would make the models look more different than they are.
 
     Args:
-        path: The file; one that is there is never replaced, since it may hold votes.
+        path: The file; an existing file is never replaced, since it may contain votes.
         contenders: At least one.
-        second: Name of the model that all others are compared with.
-        raters: People who judge each pair; an odd number makes majorities likely.
-        seed: Of the order and the sides in which raters see the pairs.
+        second: Name of the model with which all others are compared.
+        raters: Number of people who judge each pair; an odd number makes majorities likely.
+        seed: Seed of the order and the sides in which raters see the pairs.
 
     Raises:
-        StudyError: There are no contenders, two have the same name, or a picture is not there.
+        StudyError: There are no contenders, two have the same name, or a picture is missing.
         SettingError: ``raters`` is below 1.
         OutputError: The file exists, or it cannot be written.
     """
@@ -172,10 +173,10 @@ def create_study(
 
 @contextmanager
 def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
-    """One transaction on a study: what the block did stands if it ends without an error, else nothing of it.
+    """Run a block as one transaction on a study: its changes are stored only if it ends without an error.
 
     Args:
-        writing: Take the lock at once, so that nothing read in the block can be changed by others before it ends.
+        writing: Take the lock at once, so that data read in the block cannot be changed by others before it ends.
 
     Raises:
         StudyError: There is no such study, it is damaged, or it stayed locked for ``PATIENCE`` seconds.
@@ -205,7 +206,7 @@ def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connec
 
 
 def about_study(connection: sqlite3.Connection) -> About:
-    """What the study compares."""
+    """Return the models that the study compares."""
     values = dict(connection.execute("SELECT name, value FROM about"))
     try:
         models = tuple(map(str, parse_json(values["models"])))
@@ -216,13 +217,13 @@ def about_study(connection: sqlite3.Connection) -> About:
 
 
 def find_studies(places: Sequence[Path]) -> dict[str, Path]:
-    """The studies that are named, and those in folders that are, each by a short name that tells nothing of it.
+    """Find the named studies, and those in named folders, each by a short name that does not reveal its contents.
 
     Args:
-        places: Studies, and folders of studies; what else lies in these is left out.
+        places: Studies, and folders of studies; other files in these are ignored.
 
     Raises:
-        StudyError: There is none at a place, one is damaged, or a picture of one is not where the study says.
+        StudyError: There is none at a place, one is damaged, or a picture of one is missing.
     """
     found: dict[str, Path] = {}
     for place in places:
@@ -251,12 +252,12 @@ def _is_study(path: Path) -> bool:
 
 
 def image_of(relative_path: str, study: Path) -> Path:
-    """The file of a picture that a study names."""
+    """Return the file of a picture that a study names."""
     return Path(os.path.normpath(study.absolute().parent / relative_path))
 
 
 def _relative_path(image: Path, folder: Path) -> str:
-    """From the folder of the study to the picture, so that both may be moved together."""
+    """Return the path from the folder of the study to the picture, so that both may be moved together."""
     try:
         return Path(os.path.relpath(image.absolute().resolve(), folder.absolute().resolve())).as_posix()
     except ValueError:  # another drive of a Windows machine
@@ -264,15 +265,15 @@ def _relative_path(image: Path, folder: Path) -> str:
 
 
 def contenders(first: Search, second: Search, chosen: Mapping[int, tuple[str, ...]]) -> list[Contenders]:
-    """The best images of two models among all of a corpus.
+    """Select the best images of two models among all of a corpus.
 
     Args:
-        first: The model that is asked about.
-        second: The one it is compared with, on the same pairs.
-        chosen: Number of each text to the relations for which it counts.
+        first: The compared model.
+        second: The model with which it is compared, on the same pairs.
+        chosen: For each number of a text the relations for which it counts.
 
     Raises:
-        CorpusError: A picture is no file; a page could not show it.
+        CorpusError: A picture is not a file, so that a page could not show it.
     """
     pairs = first.pairs
     queries, images = np.array(list(chosen), np.intp), np.arange(len(pairs.pictures))
@@ -313,11 +314,11 @@ DELETE FROM votes WHERE pair = :pair AND answer IS NULL AND given <= :expired
 
 @dataclass(frozen=True, slots=True)
 class ShownPair:
-    """What a rater is to judge. Nothing in it tells which model found which image.
+    """A pair for a rater to judge. It does not reveal which model found which image.
 
     Attributes:
-        number: Of the pair, for ``vote``.
-        identical: Whether both are the same picture; to be said on the page.
+        number: Number of the pair, for ``vote``.
+        identical: Whether both are the same picture; the page must tell this.
     """
 
     number: int
@@ -329,14 +330,14 @@ class ShownPair:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a study is.
+    """The progress of a study.
 
     Attributes:
-        pairs: In all.
-        complete: Pairs with all their votes.
-        wanted: Votes in all.
-        votes: That are there.
-        of_rater: Name of each rater to their votes, by name.
+        pairs: Number of pairs.
+        complete: Number of pairs with all their votes.
+        wanted: Number of votes that the study needs.
+        votes: Number of votes so far.
+        of_rater: Number of votes of each rater, by name.
     """
 
     pairs: int
@@ -347,7 +348,7 @@ class Progress:
 
     @property
     def finished(self) -> bool:
-        """Whether all votes are in: none is taken back from then on, and the result may be seen."""
+        """Whether all votes are in: then no vote can be taken back, and the result may be read."""
         return self.complete == self.pairs
 
 
@@ -404,16 +405,16 @@ def shown_images(study: Path, number: int, rater: str) -> tuple[Path, Path]:
 
 
 def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None = None) -> None:
-    """Keep the answer of a rater. The same answer again, from a form that was sent twice, changes nothing.
+    """Store the answer of a rater. The same answer again, from a form that was sent twice, changes nothing.
 
     Args:
-        number: Of a pair that ``next_pair`` gave to this rater.
+        number: Number of a pair that ``next_pair`` gave to this rater.
         answer: One of ``ANSWERS``.
 
     Raises:
         StudyError: There is no such study, or it is damaged; the pair is not with this rater, or not any more; the
             rater has given another answer before.
-        SettingError: The answer or the name is none.
+        SettingError: The answer or the name is not valid.
     """
     rater = rater_name(rater)
     if answer not in ANSWERS:
@@ -433,11 +434,11 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
 
 
 def undo(study: Path, rater: str, *, now: float | None = None) -> bool:
-    """Take back the last vote of a rater, whose next pair is then this one again; False where there is none.
+    """Take back the last vote of a rater, whose next pair is then this one again; False without a vote.
 
     Raises:
         StudyError: There is no such study, it is damaged, or all its votes are in: the result may have been seen.
-        SettingError: The name is none.
+        SettingError: The name is not valid.
     """
     rater = rater_name(rater)
     with transaction(study, writing=True) as connection:
@@ -454,13 +455,13 @@ def undo(study: Path, rater: str, *, now: float | None = None) -> bool:
 
 
 def progress(study: Path) -> Progress:
-    """How far a study is; ``StudyError`` where there is none, or it is damaged."""
+    """Count the votes of a study; ``StudyError`` if there is none, or it is damaged."""
     with transaction(study) as connection:
         return progress_of(connection)
 
 
 def progress_of(connection: sqlite3.Connection) -> Progress:
-    """The same, within a transaction."""
+    """Count the votes of a study within a transaction."""
     raters, pairs = about_study(connection).raters, _pairs(connection)
     counts = dict(connection.execute("SELECT pair, COUNT(answer) FROM votes GROUP BY pair"))
     of_rater = dict(connection.execute("SELECT rater, COUNT(answer) FROM votes GROUP BY rater ORDER BY rater"))
@@ -473,13 +474,13 @@ def _pairs(connection: sqlite3.Connection) -> int:
 
 
 def _drawn(seed: int, rater: str, pairs: int) -> tuple[list[int], list[int]]:
-    """By the number of a pair its place in the order of a rater, and whether A is the image of the second model."""
+    """Return, by the number of a pair, its place in a rater's order, and whether A is the image of the second model."""
     random = np.random.default_rng([seed, *rater.encode()])
     return random.permutation(pairs).tolist(), random.permutation(np.arange(pairs) % 2).tolist()
 
 
 def _shown(connection: sqlite3.Connection, number: int, rater: str) -> tuple[str, str]:
-    """Images A and B of a pair as a rater sees them; ``StudyError`` where it is not with him or her."""
+    """Return images A and B of a pair in a rater's order; ``StudyError`` if the pair is not with this rater."""
     row = connection.execute(
         "SELECT first, second, swapped FROM votes JOIN pairs ON pair = number WHERE pair = ? AND rater = ?",
         (number if 0 <= number < 2**63 else -1, rater),  # SQLite knows no larger numbers
@@ -493,10 +494,12 @@ def _shown(connection: sqlite3.Connection, number: int, rater: str) -> tuple[str
 
 
 def rater_name(name: str) -> str:
-    """The name of a rater, as it is kept.
+    """Check the name of a rater, and return it in the stored form.
+
+    A name may come from anywhere, and is written to files that spreadsheets open.
 
     Raises:
-        SettingError: It is none. It may come from anywhere, and stands in files that spreadsheets open.
+        SettingError: The name is not valid.
     """
     name = " ".join(name.split())
     if not _NAME.fullmatch(name):

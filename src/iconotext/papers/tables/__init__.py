@@ -1,6 +1,6 @@
-"""The results tables of the papers, made anew: one runner, one renderer.
+"""Reproduces the results tables of the papers: ``runner.reproduce`` trains and measures the rows of a table.
 
-What the tables are stands in ``iconotext.papers.published``. ``rows`` makes the recipe of each row, ``runs`` one
-training for each seed, ``runner`` does it all: ``processes`` runs ``job`` for each, ``links`` and ``retrieval`` measure
-a model and say what is written, ``iconotext.papers.render`` writes it.
+The tables are described in ``iconotext.papers.published``. ``rows`` makes the recipe of each row, ``runs`` trains one
+model for each seed, ``links`` and ``retrieval`` measure a model and make the report, and ``iconotext.papers.render``
+writes it.
 """

@@ -1,4 +1,4 @@
-"""Sections 4.1 and 5 of Hessel 2019: do models fail on the same documents, and what makes a document hard?"""
+"""Sections 4.1 and 5 of Hessel 2019: whether models fail on the same documents, and why documents are hard."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def vectors_of(
     corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], wanted: Collection[str]
 ) -> Iterator[tuple[str, FloatMatrix, FloatMatrix]]:
-    """Id, (m, dim) images and (n, dim) sentences of test documents, in the order of the corpus.
+    """Yield id, (m, dim) images and (n, dim) sentences of test documents, in the order of the corpus.
 
     Args:
-        recipe: Says which word vectors or text backbone.
+        recipe: Names the word vectors or the text backbone.
     """
     from iconotext.corpus.store import read_corpus
 
@@ -44,12 +44,12 @@ def vectors_of(
 
 
 def rows_of(prepared: Prepared, document: int) -> NDArray[np.int64]:
-    """Where the images of a document lie."""
+    """Return the rows of a document's images."""
     return np.asarray(prepared.image_rows[prepared.image_offsets[document] : prepared.image_offsets[document + 1]])
 
 
 def seen_through(recipe: Recipe, prepared: Prepared) -> str:
-    """A sentence for people that says what the vectors are."""
+    """Describe the vectors in a sentence."""
     file = word_vector_file(recipe, prepared)
     text = recipe.features.text if recipe.features.text != "words" else "the text backbone that comes with the program"
     of_text = f"mean word vectors of {file.name}" if file else text
@@ -60,7 +60,7 @@ def seen_through(recipe: Recipe, prepared: Prepared) -> str:
 
 
 def _sentence_vectors(corpus: Path, recipe: Recipe, prepared: Prepared) -> Callable[[Sequence[str]], FloatMatrix]:
-    """Mean word vectors, as in the paper, where the recipe names a file of them; else a text backbone."""
+    """Use mean word vectors, as in the paper, if the recipe names a file of them; else a text backbone."""
     from iconotext.corpus.store import read_corpus
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
     from iconotext.features.word_vectors import mean_words
@@ -78,22 +78,18 @@ COMPARED = {"DC": "dense", "TK": "top-k", "AP": "assignment"}
 """The models of the paper's comparison, and the keys of their rows."""
 
 Measured = tuple[Comparison, Mapping[str, BySeed]]
-"""A comparison, and name of the row to its scores by seed."""
+"""A comparison, and the scores by seed of its rows, by name."""
 
 
 def agreement_sections(measured: Sequence[Measured]) -> tuple[list[Section], dict[str, Any]]:
-    """Rank correlations of the models' AUC, and what explains that of AP, for each corpus beside the published figures.
-
-    Returns:
-        What is shown, and what ``results.json`` says under ``correlation`` and ``difficulty``.
-    """
+    """Compute rank correlations of the models' AUC, and explain that of AP, for each corpus beside the paper's."""
     correlation, rho = _correlation(measured)
     difficulty, explained = _difficulty(measured)
     return [each for each in (correlation, difficulty) if each], {"correlation": rho, "difficulty": explained}
 
 
 def _named(comparison: Comparison, found: Mapping[str, BySeed]) -> dict[str, BySeed]:
-    """DC, TK and AP to their scores, as far as they were trained."""
+    """Return the scores of DC, TK and AP, as far as they were trained."""
     names = {row.key: row.name for row in comparison.rows}
     return {name: found[names[key]] for name, key in COMPARED.items() if names.get(key) in found}
 
@@ -164,7 +160,7 @@ def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, An
 
 
 def _explained(comparison: Comparison, scores: Sequence[Evaluation]) -> list[Difficulty]:
-    """What explains the AUC of each seed.
+    """Explain the AUC of each seed.
 
     Raises:
         CorpusError: There are too few documents, or no vectors of their images.

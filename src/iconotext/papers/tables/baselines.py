@@ -1,4 +1,4 @@
-"""The rows of a table that nothing is trained for: random scores and object detection (Hessel 2019, §3.3)."""
+"""The rows of a table without training: random scores and object detection (Hessel 2019, §3.3)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 def score_baselines(
     rows: Sequence[Row], prepared: Prepared, corpus: Path, recipe: Recipe, folder: Path, notify: Notify
 ) -> list[str]:
-    """Score the rows that nothing is trained for, unless that was done before; what a reader must know.
+    """Score the rows without training, unless their scores exist; returns remarks for the report.
 
     Args:
-        recipe: Of a trained row; says which features.
+        recipe: Recipe of a trained row, which names the features.
     """
     keys = {row.key for row in rows}
     if RANDOM in keys:
@@ -38,7 +38,7 @@ def score_baselines(
 
 
 def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
-    """Score random numbers on the test documents, if that was not done before."""
+    """Score random numbers on the test documents, unless these scores exist."""
     from iconotext.evaluate.scores import random_scores
 
     path = results_path(folder, RANDOM)
@@ -60,7 +60,7 @@ def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
 def score_object_detection(
     corpus: Path, recipe: Recipe, folder: Path, notify: Notify, vectors: Path | None = None
 ) -> str | None:
-    """Score object detection on the test documents, if that was not done before; why it could not be, if so."""
+    """Score object detection on the test documents, unless its scores exist; returns the reason if it cannot."""
     from iconotext.corpus.store import read_corpus
     from iconotext.encoders.encoder import load_bridge
     from iconotext.papers.analyses.object_detection import evaluate_object_detection
@@ -94,9 +94,9 @@ def score_object_detection(
 
 
 def word_vector_file(recipe: Recipe, prepared: Prepared) -> Path | None:
-    """The file that the word vectors of a recipe start from; None where it names none, or a text backbone.
+    """Return the file of a recipe's initial word vectors; None if it names none, or a text backbone.
 
-    Those that word2vec learns from the training sentences are written beside the prepared corpus.
+    Vectors that word2vec learns from the training sentences are written beside the prepared corpus.
     """
     vectors = recipe.words.word_vectors if recipe.words else None
     if recipe.words is None or vectors is None or str(vectors) == "minilm":

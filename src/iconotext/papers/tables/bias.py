@@ -27,20 +27,21 @@ if TYPE_CHECKING:
 FIGURE, FIGURE_PNG = "distances.svg", "distances.png"
 
 DOCUMENTS = 2000
-"""So many documents are drawn for the distances where there are more; they have some hundred thousand distances."""
+"""Largest number of documents for the distances; a larger corpus is sampled. They have some hundred thousand
+distances."""
 
 BEFORE, AFTER = "MulLink", "Ours"
 
 
 def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[list[Section], dict[str, Any]]:
-    """Measure the distances, draw them, and fit the regressions of the models that are there.
+    """Measure the distances, draw them, and fit the regressions of the trained models.
 
     Args:
         comparison: Its first row is MulLink, which reads the pooled features of its images.
-        found: Name of the row to its scores by seed.
+        found: Scores by seed of each row, by name.
 
     Returns:
-        What is shown, and what ``results.json`` says under ``bias`` and ``explained``.
+        The parts of the report, and the entries ``bias`` and ``explained`` of ``results.json``.
     """
     prepared = comparison.prepared
     if prepared.images is None or prepared.images.ndim != 2:
@@ -77,7 +78,7 @@ def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[
 
 
 def _linked(prepared: Prepared, images: NDArray[np.floating]) -> list[ImageVectors]:
-    """Documents with known links, a random part of them where there are many."""
+    """Draw documents with known links, a random part if they are many."""
     documents = np.flatnonzero(np.asarray(prepared.linked))
     if len(documents) > DOCUMENTS:
         documents = np.sort(np.random.default_rng(0).permutation(documents)[:DOCUMENTS])
@@ -92,7 +93,7 @@ def _linked(prepared: Prepared, images: NDArray[np.floating]) -> list[ImageVecto
 def _explained(
     corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], found: Mapping[str, BySeed]
 ) -> Explained:
-    """R² of both models on the documents that both have an AUC of."""
+    """Return R² of both models on the documents for which both have an AUC."""
     aucs = {
         name: {seed: {each.id: each.auc or 0.0 for each in scores.defined} for seed, scores in found[name].items()}
         for name in (BEFORE, AFTER)

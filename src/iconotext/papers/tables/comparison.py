@@ -1,4 +1,4 @@
-"""What is compared in a reproduced table, and the report of it."""
+"""The state of a reproduced table (``Comparison``), and its report (``TableReport``, ``write_report``)."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 
 
 Notify = Callable[[str], None]
-"""Called with what is being done, for people."""
+"""A function that is called with a description of the current task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was asked for, and how far it came.
+    """The request for a reproduced table, and its state.
 
     Attributes:
-        rows: All that lie in the folder.
-        prepared: The corpus, as the first row that is trained on it reads it.
+        rows: All rows in the folder.
+        prepared: The prepared corpus of the first row that is trained on it.
         overrides: ``key=value`` for all rows, or with the row before it.
         dataset: Data set of the paper to set beside ours; None for all.
-        seeds: Of each row that is trained.
+        seeds: Number of seeds of each row that is trained.
         source: Corpus file that a transferred row is trained on.
-        failed: For each key of a run that failed, why.
-        collapsed: For each key of a run whose training collapsed, what ``metrics.json`` says of it: whether it had
-            ``learned`` something before, so that its model is of an earlier epoch, the ``epoch`` in which it died, None
-            if it ran to its end, and ``why`` one says so.
-        problems: What else a reader must know.
+        failed: Reasons of failed runs, by key.
+        collapsed: Entries in ``metrics.json`` of runs whose training collapsed, by key: whether it had ``learned``
+            before, so that its model is of an earlier epoch, the ``epoch`` in which it died, None if it ran to its end,
+            and ``why``.
+        problems: Further remarks for a reader.
     """
 
     table: PublishedTable
@@ -68,16 +68,16 @@ class Comparison:
 
     @property
     def called(self) -> str:
-        """The corpus as a table of several calls it: the data set that it stands for, else its name."""
+        """Name of the corpus in a table of several: the data set that it stands for, else its own name."""
         return self.dataset or self.corpus.stem
 
     def counts(self, key: str) -> bool:
-        """Whether a run has figures that count: it did not fail, nor die before it had learned anything."""
+        """Tell whether a run has valid figures: it did not fail, nor die before it had learned anything."""
         found = self.collapsed.get(key)
         return key not in self.failed and (found is None or found["learned"] or found["epoch"] is None)
 
     def differing(self) -> dict[str, list[str]]:
-        """Name of each row to what is not as the paper says."""
+        """Differences from the paper, by the name of the row."""
         sample = next(row.recipe for row in self.rows if row.recipe is not None)
         width = None if self.prepared.images is None else self.prepared.images.shape[-1]
         data = of_data(self.corpus, self.prepared, self.table, self.dataset)
@@ -91,7 +91,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """What is written about a comparison; without any sections, neither ``table.md`` nor ``table.html`` is."""
+    """The report of a comparison; without sections, neither ``table.md`` nor ``table.html`` is written."""
 
     title: str
     sections: Sequence[Section]
@@ -125,19 +125,19 @@ def footnotes(comparisons: Sequence[Comparison]) -> list[Footnote]:
 
 
 def called_run(row: Row, seed: int, seeds: int) -> str:
-    """A run as people call it."""
+    """Return the name of a run for people."""
     return row.name if seeds == 1 else f"{row.name}, seed {seed}"
 
 
 def write_pages(folder: Path, title: str, sections: Sequence[Section]) -> None:
-    """Write a report as ``table.md`` and ``table.html``; nothing where there is none."""
+    """Write a report as ``table.md`` and ``table.html``; without sections, no file is written."""
     if sections:
         write_text(folder / TABLE, "\n".join(section.markdown() for section in sections), force=True)
         write_text(folder / PAGE, report_page(title, sections), force=True)
 
 
 def write_report(comparison: Comparison, report: TableReport) -> dict[str, Any]:
-    """Write table, page and ``results.json``; what the last holds."""
+    """Write table, page and ``results.json``, and return the contents of the last."""
     folder = comparison.folder
     write_pages(folder, report.title, report.sections)
     everything = {

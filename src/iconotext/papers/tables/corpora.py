@@ -1,4 +1,4 @@
-"""One table of several corpora: each stands for a data set of the paper, and has a folder of its own in the table's."""
+"""One table of several corpora: each stands for a data set of the paper, and has its own folder in the table's."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _report(comparisons: Sequence[Comparison], folder: Path) -> tuple[list[Secti
 
 
 def _curves(comparisons: Sequence[Comparison], folder: Path) -> list[Section]:
-    """Fig. S1: a panel for each corpus, of AP, or where it was not trained of the first row that was."""
+    """Draw Fig. S1: a panel for each corpus, of AP or, if it was not trained, of the first trained row."""
     curves, names = [], set()
     for each in comparisons:
         rows = sorted((row for row in each.rows if row.recipe), key=lambda row: row.key != COMPARED["AP"])

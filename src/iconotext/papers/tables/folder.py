@@ -1,4 +1,4 @@
-"""The folder that a reproduced table lies in: what it was made from, and what lies where."""
+"""The folder of a reproduced table: its state, and the paths of its models and results."""
 
 from __future__ import annotations
 
@@ -15,22 +15,20 @@ from iconotext.system.files import write_text
 from iconotext.system.strict_json import parse_json
 
 STATE = "reproduce.json"
-"""File that says what a folder was made from."""
-
+"""File with the origin of a folder."""
 
 TABLE, PAGE, CURVES, RESULTS = "table.md", "table.html", "curves.svg", "results.json"
-
 
 VALIDATION_K = "object-detection-validation"
 """Key of object detection with the K that is best on the validation documents."""
 
 
 def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
-    """What the folder was made from; empty if it is new.
+    """Return the recorded state of the folder; empty if it is new.
 
     Raises:
-        SettingError: It was made from something else.
-        OutputError: It holds files that we would write over.
+        SettingError: The folder was made from other corpora or settings.
+        OutputError: It has files that would be overwritten.
     """
     path = folder / STATE
     if not path.is_file():
@@ -52,7 +50,7 @@ def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def claim(folder: Path, state: dict[str, Any]) -> None:
-    """Write down what the folder is made from; ``SettingError`` where the corpus has changed since."""
+    """Record the state of the folder; ``SettingError`` if the corpus has changed since."""
     old = check_state(folder, {name: value for name, value in state.items() if name != "prepared"})
     if old and old["prepared"] != state["prepared"]:
         raise SettingError(
@@ -66,7 +64,7 @@ def _shown(value: Any) -> str:
 
 
 def results_path(folder: Path, key: str, kind: Literal["links", "retrieval"] = "links") -> Path:
-    """What was measured of a row on the test documents."""
+    """Return the file of a row's results on the test documents."""
     return folder / "results" / f"{key}{'.parquet' if kind == 'links' else '.json'}"
 
 
@@ -76,19 +74,19 @@ def model_folder(folder: Path, key: str) -> Path:
 
 
 def collapse_of(folder: Path, key: str) -> dict[str, Any] | None:
-    """What ``metrics.json`` of a model says of how its training collapsed; None if it did not."""
+    """Return the entry about the collapse of training in ``metrics.json`` of a model; None if it did not collapse."""
     model = model_folder(folder, key)
     return read_metrics(model).get("collapse") if (model / METRICS).is_file() else None
 
 
 def about_results(corpus: Path, key: str) -> dict[str, Any]:
-    """What stands in the file of a row's scores."""
+    """Return the facts that the file of a row's scores has about its origin."""
     return {"model": key, "corpus": corpus.name, "split": "test", "evidence": ["picture"]}
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A row trained with a seed, which stands in its key (for files) where it is not the row's own."""
+    """A row trained with a seed, which is part of its key (for files) unless it is the row's own."""
 
     row: Row
     key: str
@@ -97,7 +95,7 @@ class Run:
 
 
 def runs_of(row: Row, seeds: int) -> tuple[Run, ...]:
-    """The runs of a row: with the seed of its recipe, the next one, and so on; none where nothing is trained."""
+    """Return the runs of a row: with the seed of its recipe, the next one, and so on; none without training."""
     if row.recipe is None:
         return ()
     own = row.recipe

@@ -36,11 +36,15 @@ K_OF = {
 }
 
 Scores = Mapping[str, Mapping[int, Results]]
-"""Name of each line to seed to scores; the seed is 0 where nothing is trained."""
+"""Scores by name of the line and seed; the seed is 0 for a row without training."""
 
 
 def check_corpus(corpus: Path, prepared: Prepared, *, links: bool = True) -> None:
-    """Raise ``CorpusError`` without test documents, or where links are asked for without any with gold links."""
+    """Check that a corpus has test documents, with gold links if ``links`` asks for them.
+
+    Raises:
+        CorpusError: There are none.
+    """
     if not len(prepared.linked_documents("test") if links else prepared.documents("test")):
         lacks = "test documents with gold links" if links else "test documents"
         raise CorpusError(
@@ -64,7 +68,7 @@ def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str,
 
 
 def report(comparison: Comparison) -> TableReport:
-    """The table, differences, training curves, and what belongs to the table besides.
+    """Make the table, differences, training curves, and the sections beside the table.
 
     Raises:
         CorpusError: The seeds of a row were evaluated on different documents.
@@ -111,12 +115,12 @@ def report(comparison: Comparison) -> TableReport:
 
 
 def mean_scores(scores: Scores) -> dict[str, Evaluation]:
-    """Name of each line to the means of its scores over the seeds."""
+    """Average the scores of each line over the seeds."""
     return {name: over_seeds([each.evaluation for each in by_seed.values()]) for name, by_seed in scores.items()}
 
 
 def _mean_losses(scores: Scores) -> dict[str, float]:
-    """Name of each line whose loss on the test documents was measured to its mean over the seeds."""
+    """Return the mean loss over the seeds of each line whose loss on the test documents was measured."""
     losses = {
         name: [each.about["test_loss"] for each in by_seed.values() if "test_loss" in each.about]
         for name, by_seed in scores.items()
@@ -125,7 +129,7 @@ def _mean_losses(scores: Scores) -> dict[str, float]:
 
 
 def scores_by_seed(comparison: Comparison, scores: Scores) -> dict[str, dict[int, Evaluation]]:
-    """Name of each row that is trained to its scores by seed."""
+    """Return the scores by seed of each trained row, by its name."""
     return {
         row.name: {seed: each.evaluation for seed, each in scores[row.name].items()}
         for row in comparison.rows
@@ -134,7 +138,7 @@ def scores_by_seed(comparison: Comparison, scores: Scores) -> dict[str, dict[int
 
 
 def _lines(comparison: Comparison) -> list[Row]:
-    """The rows of our table: the published ones, and after object detection the other choice of K."""
+    """Return the rows of our table: the published ones, and after object detection the other choice of K."""
     lines = []
     for row in comparison.rows:
         lines.append(row)
@@ -144,7 +148,7 @@ def _lines(comparison: Comparison) -> list[Row]:
 
 
 def read_scores(comparison: Comparison) -> Scores:
-    """What was measured of the lines of the table, of runs whose figures count."""
+    """Read the scores of the table's lines, of runs with valid figures."""
     found: dict[str, dict[int, Results]] = {}
     for row in _lines(comparison):
         keys = {run.seed: run.key for run in runs_of(row, comparison.seeds)} or {0: row.key}  # 0: nothing is trained
@@ -161,14 +165,14 @@ def line_names(comparison: Comparison) -> list[str]:
 
 
 def published_figures(table: PublishedTable, name: str, dataset: str | None) -> dict[str, tuple[float, ...]]:
-    """Data set to the published figures of a line: of one, or where none is named of all."""
+    """Return the published figures of a line by data set: of one, or of all if none is named."""
     return {each: figures for each, figures in table.published.get(name, {}).items() if dataset in (None, each)}
 
 
 def _facts(
     comparison: Comparison, row: Row, scores: Mapping[int, Results], mean: Evaluation, compared: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What ``results.json`` says of a line."""
+    """Return the entry of a line in ``results.json``."""
     first = next(iter(scores.values()))
     found = {"row": row.name, **mean.as_dict(model=row.key, corpus=str(comparison.corpus), split="test")}
     found |= {name: first.about[name] for name in ("k", "trained_on", "test_loss") if name in first.about}
@@ -190,7 +194,7 @@ def _facts(
 
 
 def _training(model: Path) -> dict[str, Any]:
-    """Best epoch, epochs and seconds of a model that was trained."""
+    """Return best epoch, epochs and seconds of a trained model."""
     if not (model / METRICS).is_file():
         return {}
     metrics = read_metrics(model)
@@ -200,7 +204,7 @@ def _training(model: Path) -> dict[str, Any]:
 
 
 def _curves(comparison: Comparison) -> list[Section]:
-    """Draw the training curves of the models that are there."""
+    """Draw the training curves of the trained models."""
     from iconotext.papers.analyses.curves import read_curve, write_curves
 
     curves = []
@@ -216,7 +220,7 @@ def _curves(comparison: Comparison) -> list[Section]:
 
 
 def _notes(comparison: Comparison, means: Mapping[str, Evaluation], scores: Scores) -> list[str]:
-    """What a reader of the table must know."""
+    """Return remarks for a reader of the table."""
     notes, seeds = [], comparison.seeds
     if any(each.defined for each in means.values()):
         some = next(iter(means.values()))

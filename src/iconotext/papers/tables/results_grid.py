@@ -1,4 +1,4 @@
-"""Our figures of links beside published ones, with their intervals, and how far the seeds of each row lie apart."""
+"""Our figures of links beside published ones, with their intervals, and the spread of each row over its seeds."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from iconotext.papers.render import Bold, Grid, difference, percent
 SHOWN = ("auc", "p@1")
 """The metrics that are compared."""
 
-
 BySeed = Mapping[int, "Evaluation"]
-"""Seed to scores."""
+"""Scores by seed."""
 
 
 def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | None, dict[str, dict[str, Any]]]:
     """Compare every row with one of them.
 
     Args:
-        rows: Name of the row to its scores by seed.
-        reference: Name of the row that the others are compared with; where it is not there, it is the first.
+        rows: Scores of the rows, by name.
+        reference: Name of the row with which the others are compared; if it is missing, the first.
 
     Returns:
-        The table, None without anything to compare; and for each name what ``results.json`` says of it: ``spread``,
-        ``difference``.
+        The table, None without rows to compare; and the entries ``spread`` and ``difference`` of each name in
+        ``results.json``.
     """
     facts: dict[str, dict[str, Any]] = {}
     reference = reference if reference in rows else next(iter(rows), reference)
@@ -67,12 +66,10 @@ def _cell(found: Difference) -> str:
 
 SHOWN_METRICS = ("auc", "p@1", "p@5")
 
-
 WITHIN = 1.0
-"""Percentage points within which a figure counts as good as the best of its column.
-
-The paper says "within 1 % of the best-in-column performance". Its AUC columns follow this rule exactly. Its columns
-of p@1/p@5 are bold as pairs, by no rule that we could find, so we judge the two numbers apart."""
+"""Percentage points within which a figure counts as good as the best of its column. The paper says "within 1 % of the
+best-in-column performance". Its AUC columns follow this rule exactly. Its columns of p@1/p@5 are bold as pairs, by no
+rule that we could find, so we judge the two numbers separately."""
 
 
 class Figure(NamedTuple):
@@ -89,11 +86,12 @@ def results_grid(
     title: str = "",
     notes: Sequence[str] = (),
 ) -> Grid:
-    """Set our figures beside published ones; what is within 1 point of the best of its column is bold.
+    """Set our figures beside published ones; figures within 1 point of the best of their column are bold.
 
     Args:
-        rows: Name of the row, as the published table has it, to name of our data set to scores.
-        published: As ``iconotext.papers.published.published_cells`` gives them; rows that only it has are kept, too.
+        rows: Scores by name of the row, as in the published table, and name of our data set.
+        published: The result of ``iconotext.papers.published.published_cells``; rows that only it has are included,
+            too.
 
     Returns:
         Our data sets that the paper lacks, then the published ones, each with ours of that name before it; rows in the
@@ -129,13 +127,7 @@ def losses_grid(
     title: str,
     notes: Sequence[str],
 ) -> Grid:
-    """The table of the supplement's §2: AUC, and the negative loss on the test documents, ours beside published ones.
-
-    Args:
-        rows: Name of the row to name of our data set to scores.
-        losses: Likewise the mean loss; two rows of one data set are compared with each other.
-        published: AUC, not a number where it is not known, and negative loss.
-    """
+    """Make the table of the supplement's §2: AUC, and the negative loss on test documents, beside published figures."""
     ours = dict.fromkeys(name for each in rows.values() for name in each)
     theirs = dict.fromkeys(name for each in published.values() for name in each)
     groups, lines = _groups(ours, theirs), []
@@ -165,7 +157,7 @@ def losses_grid(
 
 
 def _groups(ours: Iterable[str], theirs: Iterable[str]) -> list[tuple[str, bool]]:
-    """Our data sets that the paper lacks, then the paper's; each name with whether it is ours, ours first."""
+    """Return our data sets that the paper lacks, then the paper's; each name with whether it is ours, ours first."""
     names = dict.fromkeys([*(each for each in ours if each not in set(theirs)), *theirs])
     return [(name, mine) for name in names for mine in (True, False) if name in (set(ours) if mine else set(theirs))]
 
@@ -176,7 +168,7 @@ def _heads(groups: Sequence[tuple[str, bool]]) -> list[str]:
 
 
 def is_bold(value: float, best: float | None) -> bool:
-    """Whether a figure, in percent, is within 1 point of the best of its column, both as printed (one decimal)."""
+    """Tell whether a figure, in percent, is within 1 point of the best of its column, both as printed (one decimal)."""
     return best is not None and round(best, 1) - round(value, 1) <= WITHIN + 1e-9
 
 
@@ -194,7 +186,6 @@ def _theirs(figures: Sequence[float] | None) -> list[Figure | None]:
 
 
 def _cells(figures: Sequence[Figure | None], best: Sequence[float | None]) -> list[Sequence[str]]:
-    """Two cells for the three figures of each data set."""
     texts = [_text(figure, top) for figure, top in zip(figures, best, strict=True)]
     cells: list[Sequence[str]] = []
     for start in range(0, len(texts), len(SHOWN_METRICS)):

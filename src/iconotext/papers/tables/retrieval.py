@@ -1,4 +1,7 @@
-"""Tables of Alikhani 2021: how well each row's model finds images by texts, refined or not, and tells relations."""
+"""Tables of Alikhani 2021: how well models find images by texts, refined or not, and predict relations.
+
+``score_retrieval`` measures a model, ``report`` makes the tables.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +40,12 @@ if TYPE_CHECKING:
 PLAIN = "retrieval"
 """Name of the ranks without refinement."""
 
-
 Scores = Mapping[str, Mapping[int, dict[str, Any]]]
-"""Name of the row to seed to what ``score_retrieval`` found."""
+"""Results of ``score_retrieval`` by name of the row and seed."""
 
 
 def ranks_for_json(draws: Sequence[Draw]) -> list[dict[str, list[int]]]:
-    """The ranks of every query in every pool, as a file of results keeps them."""
+    """Return the ranks of every query in every pool, in the form of a file of results."""
     return [
         {"queries": draw.queries.tolist(), "above": draw.ranks.above.tolist(), "tied": draw.ranks.tied.tolist()}
         for draw in draws
@@ -102,7 +104,7 @@ def resampled_figures(
 def _difference_figures(
     draws: Sequence[Mapping[str, Sequence[int]]], counts: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(resamplings, 3) figures; ``counts``: (resamplings, pairs), how often each pair was drawn."""
+    """Return (resamplings, 3) figures; ``counts``: (resamplings, pairs), number of times each pair was drawn."""
     sums, pools = np.zeros((len(counts), len(METRICS))), np.zeros((len(counts), 1))
     for draw in draws:
         ranks = Ranks(np.array(draw["above"]), np.array(draw["tied"]))
@@ -134,7 +136,7 @@ def weighted_medians(values: NDArray[np.float64], counts: NDArray[np.float64]) -
 
 
 def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
-    """Metric to difference and interval, from (seeds, 1 + resamplings, 3) differences."""
+    """Return difference and interval by metric, from (seeds, 1 + resamplings, 3) differences."""
     shares = resampled_seeds(len(by_seed), by_seed.shape[1] - 1, 0)
     drawn = np.einsum("rs,srm->rm", shares, by_seed[:, 1:])
     found = zip(METRICS, by_seed[:, 0].mean(axis=0), interval_ends(drawn), strict=True)
@@ -142,7 +144,7 @@ def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _same_queries(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
-    """Whether two models were measured on the same pairs, in the same pools."""
+    """Tell whether two models were measured on the same pairs, in the same pools."""
     queries = ([draw["queries"] for draw in each["ranks"][PLAIN]] for each in (mine, theirs))
     return mine["pairs"] == theirs["pairs"] and next(queries) == next(queries)
 
@@ -154,7 +156,7 @@ RANKS = ["MedR", "R@1", "R@5", "R@10"]
 Differences = Mapping[str, Mapping[str, Any]]
 
 NUMBER = {"CITE++": 4, "Clue": 5}
-"""Data set to the number of its table of retrieval."""
+"""Number of the table of retrieval of each data set."""
 
 
 def retrieval_sections(
@@ -185,7 +187,7 @@ def retrieval_sections(
 
 
 def draw_refinement(scores: Scores, path: Path) -> None:
-    """Fig. 5: the median rank of every model, and where it tells relations, with refinement."""
+    """Draw Fig. 5: the median rank of every model, and of models that predict relations also with refinement."""
     names = list(scores)
     plain = [_mean(_parts(scores[name], "retrieval"), "median_rank") for name in names]
     aware = [place for place, name in enumerate(names) if _is_refined(scores[name])]
@@ -296,12 +298,12 @@ def _rate(every: Sequence[Mapping[str, Mapping[str, Any]]], relation: str) -> st
 
 
 def _ours(by_seed: Mapping[int, Mapping[str, Any]]) -> list[str]:
-    """Median rank with its deviation, and three recalls."""
+    """Return the cells of median rank with its deviation, and three recalls."""
     return [median_rank(list(by_seed.values())), *(percent(_mean(by_seed, f"r@{k}")) for k in (1, 5, 10))]
 
 
 def _theirs(figures: Sequence[float] | None) -> list[str]:
-    """Median rank, with its deviation where there is one, and three recalls."""
+    """Return the cells of median rank, with its deviation if published, and three recalls."""
     if figures is None:
         return ["–"] * 4
     median, *deviation, one, five, ten = figures
@@ -317,12 +319,16 @@ def _parts(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, Any
 
 
 def _refined(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, Any]:
-    """Seed to what a refinement came to: ``validation``, or a data set of the paper."""
+    """Return the figures of a refinement by seed: ``validation``, or a data set of the paper."""
     return {seed: each["refined"][kind] for seed, each in by_seed.items()}
 
 
 def check_corpus(corpus: Path, prepared: Prepared) -> None:
-    """Raise ``CorpusError`` for a corpus without splits or labels, or of documents that are no pairs."""
+    """Check that a corpus has splits and labels, and that its documents are pairs.
+
+    Raises:
+        CorpusError: It does not.
+    """
     if prepared.meta["drawn"] is not None or not len(prepared.documents("test")):
         raise CorpusError(
             f"{corpus}: these tables need a corpus with splits, test documents among them; "
@@ -338,13 +344,13 @@ def check_corpus(corpus: Path, prepared: Prepared) -> None:
 def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     """Measure a model on the test pairs of a corpus.
 
-    Similarities are refined with the λ and T that are best on the validation pairs, which go into the model's folder
-    with the plot of Fig. 3, and with those that the paper settled on for each of its data sets.
+    Similarities are refined with the λ and T that are best on the validation pairs, which are written into the model's
+    folder with the plot of Fig. 3, and with those that the paper chose for each of its data sets.
 
     Args:
         prepared: The corpus it was trained on; validation and test documents have one sentence and one image each.
         path: JSON file for ``retrieval``, ``validation``, ``relations`` (Table 7), ``ranks`` (of every query in every
-            pool), and for a model that tells relations ``refined`` and ``precision`` (Table 8).
+            pool), and for a model that predicts relations ``refined`` and ``precision`` (Table 8).
     """
     import torch
 
@@ -404,7 +410,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
 
 
 def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
-    """What was measured of a model; None where nothing was, or of other weights."""
+    """Read the results of a model; None if there are none, or they are of other weights."""
     if not path.is_file():
         return None
     try:
@@ -415,7 +421,7 @@ def read_scores(path: Path, model: Path) -> dict[str, Any] | None:
 
 
 def report(comparison: Comparison) -> TableReport:
-    """Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models; or Figure 8."""
+    """Make Table 4 or 5, Figure 5, Tables 7 and 8, as far as there are models; or Figure 8."""
     scores = _read(comparison)
     dataset = comparison.dataset
     rows = {
@@ -434,13 +440,13 @@ def report(comparison: Comparison) -> TableReport:
 
 
 def data_set(relations: Iterable[str]) -> str | None:
-    """The paper's data set whose relations a corpus has; None if those of none or of both of them."""
+    """Return the paper's data set whose relations a corpus has; None if it has those of none or of both."""
     cite, clue = set(relations) & set(CITE), set(relations) & set(CLUE)
     return None if bool(cite) == bool(clue) else "CITE++" if cite else "Clue"
 
 
 def named_relations(corpus: Path) -> set[str]:
-    """The relations that the pairs of a corpus have answers to; ``CorpusError`` where it breaks its format."""
+    """Return the relations for which the pairs of a corpus have answers; ``CorpusError`` if it breaks its format."""
     from iconotext.corpus.store import read_corpus
 
     return {name for document in read_corpus(corpus) for name in document.meta.get("relations") or ()}

@@ -1,4 +1,4 @@
-"""The rows of a table, and the recipe of each: what the paper says, and what was set otherwise."""
+"""The rows of a table, and the recipe of each: the paper's settings, and the user's overrides."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RANDOM, DETECTION = "random", "object-detection"
-"""Keys of the rows that nothing is trained for."""
+"""Keys of the rows without training."""
 
 OF_REGIONS = ("image.max_regions", "image.heads", "training.max_regions")
-"""Settings of encoders that read regions. So is ``features.image`` where it names a file of regions."""
+"""Settings of encoders that read regions. ``features.image`` is one, too, if it names a file of regions."""
 
 OF_FROZEN = ("features.image", "image.batch_norm", "image.rescale", "image.hidden")
-"""Settings of what reads frozen features; a network that is trained along sees pixels."""
+"""Settings of encoders of frozen features; a network that is trained reads pixels instead."""
 
 OF_TRANSFORMERS = ("text.layers", "text.heads")
 """Settings of sentence encoders that are Transformers."""
 
 OF_HARD_NEGATIVES = ("objective.mean_epochs", "objective.remedy_epochs")
-"""Settings for hard negatives; rows that take the mean of the negatives in all epochs do without them."""
+"""Settings for hard negatives; they do not apply to rows that use the mean of the negatives in all epochs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class Row:
     """A row of a table.
 
     Attributes:
-        name: As published.
-        key: For files and the command line.
-        recipe: None where nothing is trained.
-        share: Of the labelled training documents that are used, 0 to 1; None where that is not what is compared.
-        transferred: Data set of the corpus that the model is trained on, where that is not the table's own; else "".
+        name: Name as published.
+        key: Name in files and on the command line.
+        recipe: The recipe; None for a row without training.
+        share: Share of the labelled training documents that are used, 0 to 1; None if rows do not differ in it.
+        transferred: Data set of the training corpus if it is not the table's own; else "".
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
-        plain: The recipe without what the user set otherwise.
-        settings: What table and paper set of it.
-        extra: Whether the paper does not have it, and it is trained only where it is named.
+        plain: The recipe without the user's overrides.
+        settings: The settings of table and paper in it.
+        extra: Whether the paper lacks it; then it is trained only if it is named.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Row:
 
 
 def find_table(name: str) -> PublishedTable:
-    """A table that can be made anew, by its name, with its paper or without; ``SettingError`` where there is none."""
+    """Find a table that can be reproduced, by its name with or without its paper; ``SettingError`` without one."""
     known = {table.name: table for table in published_tables().values() if table.rows}
     short = name.removeprefix("hessel2019/")
     if short not in known or (short != name and "/" in short):
@@ -82,18 +82,18 @@ def table_rows(
     dataset: str | None = None,
     extra: Sequence[str] = (),
 ) -> tuple[Row, ...]:
-    """All rows that lie in the folder of a table, in the published order: its own, and those that share its models.
+    """Return all rows in the folder of a table, in the published order: its own, and those that share its models.
 
     Args:
         overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those whose key is, or matches,
             ``row``.
-        relations: That the corpus has labels of; None where that is not known yet, and then rows that stand for a
-            relation are left out.
-        dataset: Data set of the paper whose own settings count; None for none.
-        extra: Names of rows that the paper does not have and that are there nevertheless; others are left out.
+        relations: Relations that the corpus has labels of; None if they are not known yet, and then rows that stand for
+            a relation are left out.
+        dataset: Data set of the paper whose own settings apply; None for none.
+        extra: Names of rows that the paper lacks and that are included nevertheless; others are left out.
 
     Raises:
-        SettingError: An override is wrong, contradicts a recipe, or is for what the rows of the table differ in.
+        SettingError: An override is wrong, contradicts a recipe, or is for a setting in which the rows differ.
     """
     for override in overrides:
         pattern, key = split_override(override)
@@ -112,13 +112,13 @@ def is_by_relation(table: PublishedTable) -> bool:
 
 
 def chosen_rows(rows: Sequence[Row], only: Sequence[str], known: Sequence[PublishedRow] = ()) -> tuple[Row, ...]:
-    """The rows of the table itself that are named, by key or as published; all that the paper has where none is.
+    """Return the rows of the table itself that are named, by key or as published; without names all that the paper has.
 
     Args:
-        known: As published; an error names those of them, too, that are there only where they are named.
+        known: Published names; an error lists also those of rows that are trained only if they are named.
 
     Raises:
-        SettingError: A name is no row of the table.
+        SettingError: A name is not a row of the table.
     """
     rows = [row for row in rows if row.needed]
     for name in only:
@@ -131,7 +131,7 @@ def chosen_rows(rows: Sequence[Row], only: Sequence[str], known: Sequence[Publis
 
 
 def split_override(override: str) -> tuple[str | None, str]:
-    """The row that an override is for, None for all, and its key; ``SettingError`` where it has no value."""
+    """Return the row that an override is for, None for all, and its key; ``SettingError`` if it has no value."""
     before, equals, _ = override.partition("=")
     if not equals:
         raise SettingError(f"{override}: give key=value, such as training.epochs=5")
@@ -140,7 +140,7 @@ def split_override(override: str) -> tuple[str | None, str]:
 
 
 def _expanded(rows: Iterable[PublishedRow], relations: Sequence[str] | None) -> Iterable[PublishedRow]:
-    """The rows, those that stand for every relation once for each."""
+    """Replace each row that stands for every relation by one row a relation."""
     for row in rows:
         if "{relation}" not in row.name:
             yield row
@@ -180,13 +180,13 @@ def _toml(value: Any) -> str:
 
 
 def _for_row(settings: Iterable[tuple[str | None, str, T]], row: str) -> dict[str, T]:
-    """Key to value of the settings that a row has; those for it alone count before those for all."""
+    """Return the settings of a row by key; settings for it alone precede settings for all."""
     fitting = [each for each in settings if each[0] is None or fnmatchcase(row, each[0])]
     return {key: value for _, key, value in sorted(fitting, key=lambda each: each[0] is not None)}
 
 
 def _fits(recipe: Recipe, key: str, value: str, table: PublishedTable) -> bool:
-    """Whether a setting that may be for all rows is one for this recipe, too. What fits no row is an error of each."""
+    """Tell whether a setting for all rows may apply to this recipe. A setting that fits no row is an error of each."""
     if key in OF_HARD_NEGATIVES:
         return recipe.objective.negatives == "hardest"
     if recipe.image.kind == "network" and key in OF_FROZEN:
@@ -200,7 +200,7 @@ def _fits(recipe: Recipe, key: str, value: str, table: PublishedTable) -> bool:
 
 
 def _check_patterns(rows: Sequence[Row], overrides: Sequence[str]) -> None:
-    """Raise where an override is for a row that there is not."""
+    """Raise ``SettingError`` if an override is for a row that does not exist."""
     for override in overrides:
         pattern = split_override(override)[0]
         if pattern is not None and not any(row.recipe and fnmatchcase(row.key, pattern) for row in rows):
@@ -213,20 +213,20 @@ def _is(row: Row | PublishedRow, name: str) -> bool:
 
 
 DEFAULTS = {"features.image": "the backbone that comes with the program", "text.word_vectors": "random"}
-"""What an input is called that the recipe leaves as it is."""
+"""Names of inputs that the recipe leaves at their defaults."""
 
 REGION_NAMES = "regions"
-"""What the paper says of ``features.image`` for rows that read regions."""
+"""The paper's names for ``features.image`` in rows that read regions."""
 
-NOT_COMPARED = ("name", "follows", "seed", "image.network")  # the last is told as an input
+NOT_COMPARED = ("name", "follows", "seed", "image.network")  # the last is reported as an input
 
 
 def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | None, seeds: int) -> list[str]:
-    """What of a row's recipe is not as the paper says, ours first and the paper's in brackets; empty where nothing is.
+    """Return the differences of a row's recipe from the paper, ours first and the paper's in brackets; may be empty.
 
     Args:
-        sample: Recipe of a trained row: what object detection reads is named in it.
-        width: Numbers of the image features of rows that read a table of them; None where that is not known.
+        sample: Recipe of a trained row, which names the features of object detection.
+        width: Numbers of the image features of rows that read a table of them; None if unknown.
     """
     recipe = row.recipe or (sample if row.key == DETECTION else None)
     if recipe is None:
@@ -248,7 +248,7 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
 
 
 def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: str | None) -> str | None:
-    """How the documents of a corpus differ from those of the paper's data set; None where they are as many."""
+    """Describe the difference of a corpus's documents from the paper's data set; None if they are as many."""
     ours = [len(prepared.documents(split)) for split in ("train", "validation", "test")]
     paper = table.documents.get(dataset or "")
     if paper is not None and all(map(_as_stated, ours, paper)):
@@ -261,13 +261,13 @@ def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: st
 
 
 def _as_stated(count: int, stated: int) -> bool:
-    """Whether a count is the stated one, which may be rounded: 6,502 is 7,000."""
+    """Tell whether a count is the stated one, which may be rounded: 6,502 is 7,000."""
     zeros = len(str(stated)) - len(str(stated).rstrip("0"))
     return 2 * abs(count - stated) <= int(10**zeros)
 
 
 def line(name: str, found: Sequence[str]) -> str:
-    """The fidelity line of a row, or of several."""
+    """Write the fidelity line of a row, or of several."""
     if not found:
         return f"{name}: as the paper says, as far as it says it."
     return f"{name}: differs from the paper (its own in brackets): {'; '.join(found)}."

@@ -1,4 +1,4 @@
-"""A whole results table of a paper on a corpus: train every row's model, measure all rows, set them side by side."""
+"""Reproduces a results table of a paper on a corpus: ``reproduce`` trains, measures and compares the rows."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What came out.
+    """The result of reproducing a table.
 
     Attributes:
-        results: What ``results.json`` holds.
-        failed: For each model that could not be trained, why.
-        comparison: What it was made from; of several corpora the first one's.
+        results: Contents of ``results.json``.
+        failed: Reasons by key of the models that could not be trained.
+        comparison: The comparison of the results; with several corpora that of the first one.
     """
 
     folder: Path
@@ -76,28 +76,29 @@ def reproduce(
     report: Report | None = None,
     notify: Notify = lambda message: None,
 ) -> Reproduction:
-    """Train and measure the rows of a table; what is there already is not done again, what was interrupted goes on.
+    """Train and measure the rows of a table; finished runs are not repeated, interrupted ones are continued.
 
-    Tables that share their models (those of Alikhani 2021) may share a folder: another table then trains only what it
-    needs besides, and the report has all that is there.
+    Tables that share their models (those of Alikhani 2021) may share a folder: another table then trains only the
+    models that are missing, and the report shows all of them.
 
     Args:
         table: 2, 3, S1, S2, S3 or S4 of Hessel 2019; li2021/2 to li2021/5, li2021/bias; alikhani2021/4, 5, 7, 8, fig5,
             fig8.
-        corpus: With gold links in its test split; for Alikhani 2021 text-image pairs with relations and splits.
-        folder: For models, results and tables; made if need be. None for ``reproduced/TABLE``.
+        corpus: A corpus with gold links in its test split; for Alikhani 2021 text-image pairs with relations and
+            splits.
+        folder: Folder for models, results and tables; created if necessary. None for ``reproduced/TABLE``.
         overrides: ``key=value`` for the recipes of all rows, ``row:key=value`` for those of some.
-        only: Rows, by key or published name; others are shown as far as they are there. Empty for all that the paper
+        only: Rows, by key or published name; others are shown if they were trained before. Empty for all that the paper
             has.
         dataset: The data set of the paper whose published figures stand beside ours; None for all of the table, or for
             the one that has the corpus's relations.
-        seeds: How often each row is trained: with the seed of its recipe, the next one, and so on.
+        seeds: Number of trainings of each row: with the seed of its recipe, the next one, and so on.
         source: For li2021/4: the corpus with gold links that the transferred model is trained on.
         jobs: Models that are trained at a time; None for half as many as there are cores.
 
     Raises:
         SettingError: Table, row, data set or a setting does not exist, or the folder was made with others.
-        CorpusError: A corpus breaks its format, or has not what the table needs.
+        CorpusError: A corpus breaks its format, or lacks data that the table needs.
         FeatureError: A backbone is missing.
     """
     published = find_table(table)
@@ -136,7 +137,7 @@ def reproduce(
 def _state(
     table: PublishedTable, corpus: Path, overrides: Sequence[str], dataset: str | None, source: Path | None
 ) -> dict[str, Any]:
-    """What a folder is made from, but for the prepared corpus."""
+    """Return the facts from which a folder is made, except the prepared corpus."""
     state: dict[str, Any] = {"table": table.state, "corpus": str(corpus.resolve()), "set": sorted(overrides)}
     if table.by_dataset:
         state["dataset"] = [f"{key}={value}" for key, value in table.by_dataset.get(dataset or "", {}).items()]
@@ -150,7 +151,7 @@ def _rows(
     relations: Sequence[str] | None = None,
     dataset: str | None = None,
 ) -> tuple[Row, ...]:
-    """The rows, each with the encoders of the model that it starts from, if any."""
+    """Return the rows, each with the encoders of the model that it starts from, if any."""
     rows = []
     for row in table_rows(table, overrides, relations, dataset, extra):
         recipe = None if row.recipe is None else with_init(row.recipe)
@@ -167,7 +168,7 @@ def _check_dataset(table: PublishedTable, dataset: str | None) -> None:
 
 
 def _check_source(table: PublishedTable, rows: Sequence[Row], corpus: Path, source: Path | None) -> None:
-    """Raise where another corpus to train on is missing, or is named for a table that has no use for it."""
+    """Raise ``SettingError`` if another corpus to train on is missing, or is named for a table that does not use it."""
     transfers = any(row.transferred for row in rows)
     if transfers and source is None:
         raise SettingError(f"table {table.name} compares with a model of another corpus: name that one with from=...")
@@ -182,7 +183,7 @@ def _trained_on(row: Row, corpus: Path, source: Path | None) -> Path:
 
 
 def _to_do(asked: Comparison, chosen: Sequence[Row], arrays: Arrays) -> list[tuple[str, Job]]:
-    """What is still to be trained or measured of some rows."""
+    """Return the jobs that are left for the given rows."""
     to_do = []
     for run in [run for row in chosen for run in runs_of(row, asked.seeds)]:
         if not _done(run, asked.folder, asked.table):
@@ -193,7 +194,7 @@ def _to_do(asked: Comparison, chosen: Sequence[Row], arrays: Arrays) -> list[tup
 
 
 def _check_links(run: Run, prepared: Prepared, corpus: Path) -> None:
-    """Raise where a row learns from gold links and there are none."""
+    """Raise ``CorpusError`` if a row learns from gold links and there are none."""
     if run.recipe.similarity.kind == "labelled-pairs":
         try:
             for split in ("train", "validation"):
@@ -205,7 +206,7 @@ def _check_links(run: Run, prepared: Prepared, corpus: Path) -> None:
 
 
 def _done(run: Run, folder: Path, table: PublishedTable) -> bool:
-    """Whether a run has its model and its results."""
+    """Tell whether a run has its model and its results."""
     model, results = model_folder(folder, run.key), results_path(folder, run.key, table.kind)
     return (
         finished(model)
@@ -230,7 +231,6 @@ def _job(run: Run, asked: Comparison, prepared: Prepared) -> Job:
 
 
 def _reported(comparison: Comparison) -> Reproduction:
-    """The report of all that is there."""
     runs = [run for row in comparison.rows for run in runs_of(row, comparison.seeds)]
     collapsed = {run.key: each for run in runs if (each := collapse_of(comparison.folder, run.key)) is not None}
     comparison = replace(comparison, collapsed=collapsed)

@@ -28,17 +28,17 @@ OFTEN = 0.2
 """Seconds between two steps that are reported."""
 
 APPLIED = "applied"
-"""Folder within the model's, where another corpus lies while it is scored."""
+"""Folder in a model's folder for another corpus, while the model is applied to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be done.
+    """A training run with its evaluation.
 
     Attributes:
-        results: File for what is measured on the test documents.
+        results: File for the results on the test documents.
         losses: Whether the loss on the test documents is measured, too.
-        applied: Corpus file that the test documents are from; None where it is the one that is trained on.
+        applied: Corpus file of the test documents; None if it is the corpus of training.
     """
 
     recipe: Recipe
@@ -53,7 +53,7 @@ class Job:
 
 
 def work(job: Job, send: Send) -> None:
-    """Train the model, or go on, or do nothing for one that is trained; then measure it.
+    """Train the model, continue its training, or do nothing for a trained one; then measure it.
 
     Raises:
         IconotextError: See ``train``.
@@ -77,7 +77,7 @@ def work(job: Job, send: Send) -> None:
 
 
 def _applied(recipe: Recipe, corpus: Path, folder: Path) -> Prepared:
-    """Another corpus in the words that a trained model knows."""
+    """Encode another corpus with the vocabulary of a trained model."""
     from iconotext.train.prepare import lock_of, prepare
 
     prepared = prepare(recipe.model_copy(update={"init": str(folder)}), [corpus], folder / APPLIED)
@@ -86,41 +86,41 @@ def _applied(recipe: Recipe, corpus: Path, folder: Path) -> Prepared:
 
 
 Message = tuple[str, tuple[Any, ...]]
-"""``step``, ``epoch`` or ``ended`` with what ``Watch`` is told but for the key."""
+"""``step``, ``epoch`` or ``ended``, with the arguments of the method of ``Watch`` except the key."""
 
 Send = Callable[[Message], object]
 
 
 class Watch(Protocol):
-    """Shows to somebody how the jobs go on; ``key`` says which one."""
+    """Shows the progress of the jobs; ``key`` names the job."""
 
     def started(self, key: str) -> None:
-        """Its process begins."""
+        """Called when the job's process begins."""
 
     def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
-        """Now and then."""
+        """Called from time to time."""
 
     def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
-        """After each epoch, with its row of the log."""
+        """Called after each epoch, with its row of the log."""
 
     def ended(self, key: str, problem: str | None) -> None:
-        """It is done, or could not be."""
+        """Called when the job is done, or with the problem that ended it."""
 
 
 def default_jobs() -> int:
-    """Jobs at a time: half as many as there are cores."""
+    """Return the number of jobs at a time: half as many as there are cores."""
     return max(1, usable_cores() // 2)
 
 
 def run_jobs(
     jobs: Sequence[tuple[str, Any]], work: Callable[[Any, Send], None], *, at_once: int, logs: Path, watch: Watch
 ) -> dict[str, str]:
-    """Run all jobs; for each that failed, why. When this is interrupted, all jobs have stopped.
+    """Run all jobs, and return the reasons of those that failed. If it is interrupted, all jobs have stopped.
 
     Args:
-        jobs: Each with a key; they must pickle.
+        jobs: The jobs, each with a key; they must pickle.
         work: Does a job; a function of a module, so that other processes can import it.
-        logs: Folder for what the processes say on stderr; only of those that fail unexpectedly something stays.
+        logs: Folder for the stderr of the processes; it is deleted except for jobs that fail unexpectedly.
     """
     waiting = list(reversed(jobs))
     running: dict[Child, tuple[str, Path]] = {}
@@ -176,14 +176,14 @@ def _do(channel: Connection, job: Any, work: Callable[[Any, Send], None], log: P
 
 
 ARRAYS = "prepared"
-"""Folder of the prepared corpus, or where rows read different features, of a folder for each."""
+"""Folder of the prepared corpus or, if rows read different features, of a folder for each."""
 
 
 class Arrays:
     """The prepared corpora of a table: rows share one if they read the same features of the same corpus.
 
     Attributes:
-        keys: Of all that the paper's rows read, in their order; what the folder of the table was made from.
+        keys: Keys of all corpora that the paper's rows read, in their order; part of the state of the table's folder.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class Arrays:
         return ARRAYS if len(self.keys) == 1 else f"{ARRAYS}/{key[:12]}"
 
     def plain(self, run: Run) -> Prepared:
-        """The corpus for rows that are not trained: without features, unless it was prepared for the run before."""
+        """Return the corpus for rows without training: without features, unless it was prepared for the run before."""
         if self._folders[run.row.key].is_dir():
             return self.of(run)
         table = run.recipe.features.image.endswith(".npy")
@@ -220,9 +220,9 @@ class Arrays:
         return prepare(recipe, [self._corpora(run.row)], self._folder / f"{ARRAYS}-plain", report=self._report)
 
     def of(self, run: Run) -> Prepared:
-        """The corpus as a run reads it, encoded if that was not done before.
+        """Return the corpus in the form that a run reads, encoded if necessary.
 
-        Where the corpus leaves it to the seed which documents validate, runs of other seeds have arrays of their own.
+        If the seed decides which documents of the corpus are for validation, runs of other seeds have separate arrays.
 
         Raises:
             CorpusError, FeatureError: See ``prepare``.

@@ -1,4 +1,8 @@
-"""Fig. 8 of Alikhani 2021: the median rank by the weight of the coherence objective, and by the length of texts."""
+"""Sweeps of a setting: the models of Fig. 8 of Alikhani 2021, and the share of labelled documents of Li 2021.
+
+``sweep_sections`` shows the median rank by the weight of the coherence objective, and by the length of texts;
+``share_sections`` shows from which share of labels on the supervised model is better.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +38,10 @@ _COLOURS = ("#b4470f", "#2f7d4f", "#7a4fa3", "#555555")
 def share_sections(
     rows: Sequence[Row], found: Mapping[str, BySeed], folder: Path
 ) -> tuple[list[Section], dict[str, Any]]:
-    """Draw the figure, and tell from which share on the supervised model is better, from scores by row and seed.
+    """Draw the figure, and find the share from which on the supervised model is better, from scores by row and seed.
 
     Returns:
-        What is shown, and what ``results.json`` says under ``overtaking``.
+        The parts of the report, and the entry ``overtaking`` of ``results.json``.
     """
     supervised = {row.share: found[row.name] for row in rows if row.share is not None and row.name in found}
     others = {row.name: found[row.name] for row in rows if row.share is None and row.name in found}
@@ -152,10 +156,10 @@ SWEPT: Mapping[str, Callable[[Recipe], float]] = {
     "λ_cls": lambda recipe: recipe.objective.coherence,
     "words of a text": lambda recipe: 0 if recipe.words is None else recipe.words.max_tokens,
 }
-"""What is swept to where it stands in a recipe; each sweep has the first row's value of the other."""
+"""The key in a recipe of each setting that is varied; in each sweep the other setting has the first row's value."""
 
 SPLITS = {"validation": BLUE, "retrieval": ORANGE}
-"""Part of ``score_retrieval``'s figures to its colour."""
+"""Colour of each part of ``score_retrieval``'s figures."""
 
 
 def sweep_sections(
@@ -190,7 +194,7 @@ def sweep_sections(
 
 
 def swept(rows: Sequence[Row], what: str) -> list[tuple[float, str]]:
-    """The values of a sweep with the names of their rows, ascending: all that differ from the first in this alone."""
+    """Return the values of a sweep with the names of their rows, ascending; these rows differ in no other setting."""
     first = rows[0].recipe
     found = []
     for row in rows:
@@ -225,7 +229,7 @@ def compared(found: Mapping[str, Any]) -> list[str]:
 
 
 def median_rank(by_seed: Sequence[Mapping[str, Any]]) -> str:
-    """The median rank with its deviation over the seeds, or of a single one over the draws."""
+    """Return the median rank with its deviation over the seeds, or of a single one over the draws."""
     ranks = [each["median_rank"] for each in by_seed]
     spread = float(np.std(ranks, ddof=1)) if len(ranks) > 1 else by_seed[0]["deviations"]["median_rank"]
     return _median(float(np.mean(ranks)), spread)

@@ -1,4 +1,8 @@
-"""Labelled text-image pairs for a relation model, and images with texts but without labels."""
+"""The data of a relation model: labelled pairs of text and image, and offsets of images learned from them.
+
+``read_relation_data`` reads labelled pairs, and images with texts but without labels. ``folds_of`` divides them for
+cross-validation. ``from_labels`` and ``from_texts`` fit the terms of images in the log-odds.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,7 @@ class RelationData:
         relations: Names of the R labelled relations.
         answers: (N, R) float32: 1 yes, 0 no, NaN not answered.
         described: Images without labels.
-        splits: Split to its number of labelled pairs; ``none`` for pairs without a split.
+        splits: Number of labelled pairs of each split; ``none`` for pairs without a split.
     """
 
     texts: list[str]
@@ -66,6 +70,7 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
     An image without labels needs a file and a text: its linked sentences, its caption or its alternative text.
 
     Args:
+        corpora: Corpus files.
         splits: Splits to read; documents without a split are always read.
 
     Raises:
@@ -107,7 +112,7 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
 
 
 def _described(document: Document, source: int) -> Iterable[DescribedImage]:
-    """The images of a document whose files exist, with the texts about each."""
+    """Yield the images of a document whose files exist, with the texts about each."""
     linked: dict[int, list[str]] = {}
     for sentence, number in document.links or ():
         linked.setdefault(number, []).append(document.sentences[sentence].text)
@@ -118,9 +123,12 @@ def _described(document: Document, source: int) -> Iterable[DescribedImage]:
 
 
 def groups_of(texts: Sequence[str], images: Sequence[Image]) -> NDArray[np.int64]:
-    """(n,) group numbers; pairs that share their text or image, directly or through other pairs, are in one group.
+    """Group pairs that share their text or image, directly or through other pairs.
 
     Texts are compared without case and white space, images by address.
+
+    Returns:
+        (n,) group numbers.
     """
     keys = (
         (("text", " ".join(text.casefold().split())), ("picture", image.source))
@@ -130,9 +138,12 @@ def groups_of(texts: Sequence[str], images: Sequence[Image]) -> NDArray[np.int64
 
 
 def folds_of(groups: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
-    """(n,) fold of each pair, 0 to folds - 1; groups are not split, and folds are about equally large.
+    """Divide pairs into folds of about equal size, without splitting groups.
 
-    The largest groups are assigned first, each to the smallest fold so far; among groups of equal size chance decides.
+    The largest groups are assigned first, each to the smallest fold so far; groups of equal size come in random order.
+
+    Returns:
+        (n,) fold of each pair, 0 to folds - 1.
     """
     numbers, counts = np.unique(groups, return_counts=True)
     shuffled = np.random.default_rng(seed).permutation(len(numbers))
@@ -156,16 +167,16 @@ LEAST_CORRELATION = 0.2
 """Smallest correlation between offset and texts on held-out images; below it the offset is 0."""
 
 HELD_OUT = 5
-"""One image in this many is held out for the reported correlation."""
+"""One image in this many is held out to measure the reported correlation."""
 
 
 class ImageOffsets(NamedTuple):
-    """What an image adds to the log-odds: a linear function of its pooled features.
+    """The terms of images in the log-odds: a linear function of an image's pooled features.
 
     Attributes:
         weight: (P, R), for unscaled pooled features.
         bias: (R,)
-        figures: Name of a figure to its value for each of the R relations. ``kept``: whether the relation has an
+        figures: Values for each of the R relations, by the name of the figure. ``kept``: whether the relation has an
             offset. The others are measured on images not used for fitting: ``correlation``, or ``held_out`` with the
             average precision of the text alone and with the image.
     """
@@ -251,7 +262,7 @@ def from_texts(
 
 
 def _ridge(pooled: FloatMatrix, y: FloatMatrix, strength: float) -> tuple[FloatMatrix, NDArray[np.float32]]:
-    """(P, R) weights and (R,) biases for unscaled features; the penalty is on standardised features."""
+    """Return (P, R) weights and (R,) biases for unscaled features; the penalty is on standardised features."""
     mean, scale = standard(pooled)
     x = ((pooled - mean) / scale).astype(np.float64)
     found = np.linalg.solve(x.T @ x + np.eye(x.shape[1]) / strength, x.T @ (y - y.mean(0)))
@@ -260,7 +271,7 @@ def _ridge(pooled: FloatMatrix, y: FloatMatrix, strength: float) -> tuple[FloatM
 
 
 def _correlation(x: FloatMatrix, y: FloatMatrix) -> list[float]:
-    """Pearson's correlation of each column of both; 0 for a constant one."""
+    """Return Pearson's correlation of each column of both; 0 for a constant one."""
     x, y = x - x.mean(0), y - y.mean(0)
     spread = np.sqrt(np.square(x).sum(0) * np.square(y).sum(0))
     found: list[float] = np.where(spread > 0, (x * y).sum(0) / np.where(spread > 0, spread, 1), 0).tolist()

@@ -1,4 +1,8 @@
-"""Fits the text side of a relation model: two logistic regressions, calibrated on texts they were not fitted to."""
+"""Fits the text side of a relation model: two logistic regressions, one of layers and one of words.
+
+``fit_text`` fits them, ``unseen_logits`` gives log-odds of texts that they were not fitted to, and ``calibrated``
+calibrates them on these.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +31,15 @@ STEPS = 300
 def fit_logistic(
     rows: FloatMatrix | csr_array, answers: FloatMatrix, strength: float, *, known: FloatMatrix | None = None
 ) -> tuple[FloatMatrix, NDArray[np.float32]]:
-    """Weights W and biases b that minimise Σ cross-entropy(answer, known + row · W + b) + ‖W‖² / (2 · strength).
+    """Fit logistic regressions.
+
+    The weights W and biases b minimise Σ cross-entropy(answer, known + row · W + b) + ‖W‖² / (2 · strength).
 
     Args:
         rows: (n, d).
         answers: (n, R), a column for each regression: 1 yes, 0 no, NaN not answered (the row is not used); shares in
             between are allowed.
-        strength: Above 0; C of the usual libraries: the larger, the less regularisation.
+        strength: C of the usual libraries, above 0: the larger, the less regularisation.
         known: (n, R) log-odds to start from; None for 0.
 
     Returns:
@@ -54,7 +60,7 @@ def fit_logistic(
 def fit_standardised(
     rows: FloatMatrix, answers: FloatMatrix, strength: float, *, known: FloatMatrix | None = None
 ) -> tuple[FloatMatrix, NDArray[np.float32]]:
-    """``fit_logistic`` on standardised columns; returns weights and biases for the original rows."""
+    """Fit ``fit_logistic`` on standardised columns; returns weights and biases for the original rows."""
     mean, scale = standard(rows)
     weights, biases = fit_logistic((rows - mean) / scale, answers, strength, known=known)
     weights /= scale[:, None]
@@ -62,14 +68,14 @@ def fit_standardised(
 
 
 def standard(rows: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Mean and standard deviation of each column; the latter is never 0."""
+    """Return mean and standard deviation of each column; the latter is never 0."""
     return rows.mean(0), rows.std(0) + np.float32(1e-3)
 
 
 def _fitted(
     x: FloatMatrix | csr_array, y: FloatMatrix, strength: float, base: FloatMatrix | np.float32
 ) -> tuple[FloatMatrix, NDArray[np.float32]]:
-    """``fit_logistic`` if every row answers every column."""
+    """Fit ``fit_logistic`` for columns that every row answers."""
     from scipy.optimize import minimize
 
     shape = (x.shape[1] + 1, y.shape[1])
@@ -88,10 +94,10 @@ def _fitted(
 
 
 BINS = 10
-"""Number of bins, with equally many pairs, for the calibration error."""
+"""Number of bins, with equally many pairs, from which the calibration error is computed."""
 
 LEAST_TEXTS = 2
-"""Smallest number of texts that must contain a run of words for it to count."""
+"""Smallest number of texts with a run of words for which the run has a weight."""
 
 FREE = 1e6
 """Strength for fitting a calibration: practically without regularisation."""
@@ -139,7 +145,7 @@ def unseen_logits(
 
 
 def calibration(logits: FloatMatrix, answers: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Slope and shift of each relation that fit the log-odds of unseen pairs to the answers (Platt 1999).
+    """Fit slope and shift of each relation that turn the log-odds of unseen pairs into calibrated ones (Platt 1999).
 
     If log-odds and answers are negatively correlated, the slope is 0, and the shift gives the share of yes among the
     answers as probability.
@@ -161,7 +167,7 @@ def _platt(logits: FloatMatrix, answers: FloatMatrix) -> tuple[float, float]:
 
 
 def cross_calibrated(logits: FloatMatrix, answers: FloatMatrix, parts: NDArray[np.int64]) -> FloatMatrix:
-    """(N, R) calibrated log-odds, each part with slope and shift from the other parts: for an unbiased error."""
+    """Calibrate (N, R) log-odds, each part with slope and shift of the other parts, to measure an unbiased error."""
     calibrated = np.zeros_like(logits)
     for part in np.unique(parts):
         slope, shift = calibration(logits[parts != part], answers[parts != part])
@@ -170,7 +176,7 @@ def cross_calibrated(logits: FloatMatrix, answers: FloatMatrix, parts: NDArray[n
 
 
 def calibrated(arrays: Arrays, logits: FloatMatrix, answers: FloatMatrix) -> Arrays:
-    """The same arrays, with slope and shift from unseen pairs."""
+    """Apply slope and shift from unseen pairs to the arrays of a relation model."""
     slope, shift = calibration(logits, answers)
     scaled = {name: arrays[name] * slope for name in ("layers", "words", "bias")}
     return {**arrays, **scaled, "bias": scaled["bias"] + shift}
@@ -195,7 +201,7 @@ def calibration_error(logits: NDArray[np.float32], answers: NDArray[np.float32])
 
 
 def hashed_texts(texts: Sequence[str], buckets: int) -> csr_array:
-    """(n, buckets) float32 with a 1 for each character run of the text, by the hash of the run."""
+    """Return (n, buckets) float32 with a 1 for each run of words in the text, by the hash of the run."""
     from scipy.sparse import csr_array
 
     rows = [hashed_runs(text, buckets) for text in texts]
@@ -205,7 +211,7 @@ def hashed_texts(texts: Sequence[str], buckets: int) -> csr_array:
 
 
 def weighted_rows(counts: csr_array, weights: np.ndarray[tuple[int], np.dtype[np.float32]]) -> csr_array:
-    """Columns times their weights, then rows scaled to length 1; rows of zeros stay."""
+    """Multiply columns by their weights, then scale rows to length 1; rows of zeros stay."""
     from scipy.sparse import csr_array, diags_array
 
     rows = csr_array(counts @ diags_array(weights))

@@ -1,4 +1,4 @@
-"""Trains a relation model: ``iconotext train relations --corpus clue.jsonl --corpus cite.jsonl``."""
+"""Trains a relation model with ``train_relations``, as ``iconotext train relations --corpus clue.jsonl`` does."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[str, int], None]
-"""Called with the current task, and the amount that is done."""
+"""A function that is called with the current task, and the amount that is done."""
 
 LEAST_IMAGES = 50
 """Smallest number of unlabelled images from which offsets are learned."""
 
 IMAGES = 1024
-"""Images that are encoded at a time, before their features are reduced to what is needed."""
+"""Images that are encoded at a time, before their features are reduced to the pooled ones."""
 
 
 def train_relations(
@@ -61,17 +61,22 @@ def train_relations(
     """Train a relation model into a folder, and return it; the same recipe and corpora give the same model.
 
     Texts of documents with ``relations`` train the text side, by default those of all splits, since published labels
-    are few. What an image adds is learned from the images of these documents if enough exist, else from images of the
-    other documents and the texts about them, else not at all; ``metrics.json`` says which. It also has the number of
+    are few. The term of an image is learned from the images of these documents if enough exist, else from images of the
+    other documents and the texts about them, else it is 0; ``metrics.json`` records which. It also has the number of
     labelled pairs of each split and, for each relation, pairs, positive rate, average precision and calibration error
     of the text side, measured by cross-validation on unseen texts and images. If offsets of images were learned from
     labels, ``pictures.held_out`` has the average precisions without and with them.
 
     Args:
-        folder: Of the model; created if necessary. A folder with the finished model of the same recipe is unchanged.
+        recipe: The recipe.
+        corpora: Corpus files.
+        folder: Folder of the model; created if necessary. A folder with the finished model of the same recipe is
+            unchanged.
+        cache: The cache for features; None for no cache.
+        report: Called with the current task, and the amount that is done.
 
     Raises:
-        SettingError: The folder has something else, or a setting names an unknown relation.
+        SettingError: The folder has another model, or a setting names an unknown relation.
         CorpusError: No document has relations, or a file breaks the format.
         FeatureError: A backbone is missing.
         TrainingError: Another process trains in the folder.
@@ -116,7 +121,7 @@ def _trained(
     backbone: ImageBackbone,
     progress: Progress,
 ) -> tuple[RelationWeights, dict[str, Any]]:
-    """The weights, and their part of ``metrics.json``."""
+    """Train the weights, and return them with their part of ``metrics.json``."""
     progress("reading texts", 0)
     layers = reader.encode(data.texts)
     unseen = unseen_logits(layers, data, parts, settings, lambda done: progress("fold", done))
@@ -145,7 +150,12 @@ def _offsets(
     text_alone: RelationModel,
     settings: RelationSettings,
 ) -> tuple[str | None, int, ImageOffsets | None]:
-    """What the offsets of images were learned from, from how many images, and the offsets; None if too few images."""
+    """Learn the offsets of images.
+
+    Returns:
+        The name of the data from which they were learned, the number of images, and the offsets; None if the images are
+        too few.
+    """
     there = np.array([i for i, image in enumerate(data.images) if image.file and not image.problem], np.int64)
     pooled, good = _pooled(backbone, [data.images[i].file or b"" for i in there])
     there = there[good]
