@@ -152,11 +152,42 @@ def test_two_windows_of_one_reviewer_are_told_of_each_others_answers(visit, runn
     assert other.inner_text("#picture-name") == name  # a key that is pressed now is meant for it
     other.keyboard.press("0")
     other.wait_for_selector("text=/^Not saved: Dora has answered picture [12] in another window: sentence/")
-    other.wait_for_function("name => document.getElementById('picture-name').innerText !== name", arg=name)
+    other.wait_for_selector("text=/^Your answer: sentence [0-9]+[.]$/")
+    assert other.inner_text("#picture-name") == name  # with the answer that was given meanwhile
+    assert [problem for problem in windows[1].wrong if "409 (Conflict)" not in problem] == []
     windows[1].wrong.clear()  # the browser says that an answer was refused
+    other.keyboard.press("0")  # now it is meant
+    one.wait_for_selector("text=/^Dora in another window: picture [12], none of its sentences[.]$/")
+    other.wait_for_selector("text=/^Saved: picture [12] belongs to none[.]$/")
+    other.keyboard.press("u")
+    one.wait_for_selector("text=/^Dora in another window: picture [12], sentence [0-9]+[.]$/")
+    other.wait_for_selector("text=/^Taken back: picture/")
     other.keyboard.press("u")
     one.wait_for_selector("text=/^Dora in another window: picture [12], taken back[.]$/")
     one.wait_for_selector("text=0 of 2 pictures judged")
+
+
+def test_what_was_done_is_said_when_the_next_key_is_taken(visit, running):
+    server, _ = running
+    made = server.open("trip")
+    came = visit(server)
+    page = came.page
+    page.goto(f"{came.home}/collections/{made['id']}/review")
+    page.fill("#reviewer", "Eve")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".marked")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=1 of 2 pictures judged")
+    page.wait_for_selector("text=/^Saved: picture/")
+    held = []
+    page.route("**/review?reviewer=*", lambda route: held.append(route))
+    with page.expect_request("**/review?reviewer=Eve"):
+        page.keyboard.press("u")
+    assert page.locator("text=/^Taken back/").count() == 0  # a key would not be taken yet
+    page.unroute("**/review?reviewer=*")  # what is held goes on
+    page.wait_for_selector("text=/^Taken back: picture/")
+    page.keyboard.press("0")
+    page.wait_for_selector("text=/^Saved: picture [12] belongs to none[.]$/")
 
 
 def test_any_sentence_is_marked_with_the_arrows_and_kept(visit, running):
@@ -348,3 +379,11 @@ def test_every_page_is_accessible(visit, running):
     accessible_in_every_look(visit, server, view, lambda page: page.wait_for_selector("html.js"))
     accessible_in_every_look(visit, server, f"/collections/{made['id']}/review", begin)
     accessible_in_every_look(visit, server, "/root", lambda page: page.wait_for_selector(".lines"))
+
+
+def test_on_a_phone_a_field_stands_beside_its_name(visit, running):
+    running[0].open("trip")
+    came = visit(running[0], width=390)
+    for field in ("q", "sort"):
+        named, name = (came.page.locator(each).bounding_box() for each in (f"#{field}", f"label[for={field}]"))
+        assert named["y"] < name["y"] + name["height"] / 2 < named["y"] + named["height"]

@@ -9,7 +9,7 @@ import pytest
 
 from iconotext.serve.listing import COLLECTIONS, DOCUMENTS, LINES, SORTS, Asked, listing
 from iconotext.serve.pages import all_documents
-from iconotext.serve.records import Picture
+from iconotext.serve.records import Picture, Saved
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
 
@@ -26,7 +26,7 @@ def opened(store, name, titles, *, missing=0):
     made = store.add_collection(name, Path("c"), own=True).id
     store.set_documents(made, [(f"n{n}", f"c/{n}.md") for n in range(len(titles))], "{}", None, None)
     for entry, title in zip(store.entries(made), titles, strict=True):
-        known = {"title": title, "sentences": 5, "links": 2, "missing": missing, "digest": "one"}
+        known = {"title": title, "sentences": 5, "links": 2, "missing": missing, "digest": "one", "images": "one"}
         store.set_linked(entry.id, 0, known, [Picture(entry.id, 0, 1, 0.5, 0.6, 0.1)], [])
     return made
 
@@ -85,6 +85,22 @@ def test_every_order(store):
     (only,) = listing(store, Asked(collection=first, sort="name")).collections
     assert [row["shown"] for row in only.documents] == ["Bread", "Broth"]
     assert (only.row["judged"], only.row["pictures"], only.state) == (2, 2, "learning")
+
+
+@pytest.mark.parametrize("number", [0, 1, LINES, LINES + 1, 3000])
+def test_files_that_were_not_taken_are_named_the_first_of_many(store, number):
+    saved = Saved(refused=[(f"{n}<b>?.pdf", "it is damaged") for n in range(number)])
+    made = store.add_collection("trip", Path("c"), own=True, saved=saved).id
+    store.set_documents(made, [("one.md", "c/one.md")], "{}", None, None)
+    opened(store, "other", ["Another"])
+    (found,) = [one for one in listing(store, Asked()).collections if one.row["id"] == made]
+    assert (found.refused, found.refusals) == (saved.refused[:LINES], number)
+    html = all_documents(SimpleNamespace(store=store, settings=ServeSettings()), Asked())
+    assert html.count("it is damaged") == html.count("&lt;b&gt;?.pdf") == min(number, LINES)
+    assert html.count("not taken") == (1 if number else 0)
+    assert ("1 file not taken" in html) == (number == 1)
+    assert ("and 2,990 more" in html) == (number == 3000)
+    assert ("and 1 more" in html) == (number == LINES + 1)
 
 
 def test_a_page_that_is_not_there_is_the_last_one(store):

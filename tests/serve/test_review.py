@@ -141,6 +141,42 @@ def test_reviewers_agree_or_not(server, opened):
     assert found["undecided"] == 1
 
 
+def test_where_nothing_is_decided_there_is_no_corpus_and_it_is_said_why(server, opened):
+    home, document = opened
+    assert server.ask("GET", f"{home}/corpus").json == {"detail": "nobody has judged a picture yet"}
+    for reviewer, sentence in (("Ada", 1), ("Bob", 2)):
+        server.ask("POST", f"{home}/verdicts", verdict(document, 0, sentence, reviewer=reviewer))
+    for what in ("corpus", "label-studio"):
+        answer = server.ask("GET", f"{home}/{what}")
+        assert (answer.status, answer.json["detail"]) == (
+            409,
+            "every picture that was judged is undecided: as many say one as another",
+        )
+
+
+def test_what_was_said_of_several_documents_is_taken_as_corpora(server, article, tmp_path):
+    files = {name: article["trip/article.md"] for name in ("a/one.md", "b/one.md", "b/two.md", "Why %3F.md")}
+    for folder in ("a/", "b/", ""):
+        files |= {f"{folder}{name}": article[f"trip/{name}"] for name in ("red.png", "green.png")}
+    made = server.linked(server.send(files).json["id"])
+    home = f"/v1/collections/{made['id']}"
+    for number, one in enumerate(made["documents"]):
+        said = server.ask("GET", f"/v1/documents/{one['id']}/review").json
+        answer = {**verdict(one["id"], number % 2, number), "digest": said["digest"]}
+        assert server.ask("POST", f"{home}/verdicts", answer).status == 201
+    with zipfile.ZipFile(io.BytesIO(server.ask("GET", f"{home}/corpus").body)) as packed:
+        packed.extractall(tmp_path)
+    (tmp_path / "tasks.json").write_bytes(server.ask("GET", f"{home}/label-studio").body)
+    source, output = tmp_path / "tasks.json", tmp_path / "tasks.jsonl"
+    program.run("corpus", "build", "label-studio", "--source", source, "--output", output)
+    links = []
+    for corpus in (tmp_path / "corpus.jsonl", output):
+        assert "4 documents, nothing wrong" in program.run("corpus", "check", corpus).stdout
+        links.append([json.loads(line)["links"] for line in corpus.read_text().splitlines()])
+    assert links == [[[[n, 0]] for n in range(4)]] * 2
+    server.ask("DELETE", home)
+
+
 def test_the_corpus_is_one_that_evaluate_takes(server, opened, tmp_path):
     home, document = opened
     server.ask("POST", f"{home}/verdicts", verdict(document, 0, 1))

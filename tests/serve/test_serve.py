@@ -157,6 +157,7 @@ def test_the_root_is_looked_through_without_what_leads_out_of_it(server, path):
         (["trip/IMG_1.png", "trip/boats.md"], "trip"),
         (["IMG_1.png", "boats.md", "trams.md"], "boats.md and 1 more"),
         (["IMG_1.png"], "IMG_1.png"),
+        (["bad.zip", "boats.md"], "boats.md"),  # the first is not taken
     ],
 )
 def test_a_drop_is_named_after_its_documents(server, files, name):

@@ -84,7 +84,9 @@ async def received(request: Request, folder: Path, jobs: Jobs) -> tuple[str, Sav
                 saved = await run_in_threadpool(save_files, files, folder, jobs.settings)
         except IconotextError as error:
             raise HTTPException(400, str(error).replace(f"{folder}/", "")) from None
-        return _name([name for name, _ in files]), saved
+        refused = {name for name, _ in saved.refused}
+        names = [name for name, _ in files]
+        return _name([name for name in names if shortened(readable(name), 255) not in refused] or names), saved
 
 
 router = APIRouter(prefix="/v1", tags=["collections"])
@@ -255,7 +257,8 @@ async def _exported(
     """Export the verdicts of a collection as a file."""
     judged = jobs.judged(collection.id)
     if not judged:
-        raise HTTPException(409, "nobody has judged a picture yet")
+        said = "every picture that was judged is undecided: as many say one as another"
+        raise HTTPException(409, said if jobs.store.reviewers(collection.id) else "nobody has judged a picture yet")
     entries = [entry for entry in jobs.store.entries(collection.id) if entry.id in judged]
     items = [(jobs.place(collection, entry), entry.digest or "", judged[entry.id]) for entry in entries]
     return await sent_once(jobs, name, kind, write, items, collection.name, *more)

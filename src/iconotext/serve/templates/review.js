@@ -11,6 +11,8 @@ let current = null; // the picture that is looked at
 let marked = null; // the number of the marked sentence
 let picked = new Set(); // the numbers of those that are put together, where it belongs to several
 let busy = false;
+let missed = false; // whether something changed while it was busy
+const told = new Map(); // the answers of this reviewer that this window has shown: another one was given elsewhere
 let answered = "nothing"; // what this reviewer had answered when the picture was shown: no other answer is replaced
 let shown = null; // of the document as it is shown: what is said is meant for that one
 let version = 0; // grows with what is said here: an answer that was under way meanwhile knows too little
@@ -65,6 +67,15 @@ const summarize = () => {
   }
   byId("summary").replaceChildren(...parts.filter(Boolean));
 };
+
+const answer = (one) => {
+  const given = one.verdicts[reviewer];
+  if (!given) return "taken back";
+  return given.length ? `sentence ${given.map((n) => n + 1).join(", ")}` : "none of its sentences";
+};
+
+const tell = (one) => told.set(key(one), answer(one));
+const tellOf = (name) => review.pictures.filter((one) => key(one) === name).forEach(tell);
 
 const load = async () => {
   for (;;) {
@@ -184,6 +195,13 @@ const show = async () => {
   byId("picture-name").focus({ preventScroll: true });
 };
 
+const free = () => {
+  busy = false;
+  if (missed) renew();
+  missed = false;
+};
+
+// Keys that are pressed while an answer is under way are not taken: the page says what was done when it takes them again.
 const decide = async (sentences) => {
   if (busy || !current) return;
   busy = true;
@@ -193,20 +211,27 @@ const decide = async (sentences) => {
     await ask("POST", `${home}/verdicts`, {
       document: one.document, picture: one.picture, sentences, reviewer, digest: shown, replaces: answered,
     });
-    version += 1;
-    review.pictures.find((each) => key(each) === key(one)).verdicts[reviewer] = sentences;
-    const numbers = sentences.map((n) => n + 1).join(", ");
-    say(sentences.length ? `Saved: picture ${one.picture + 1}, sentence ${numbers}.`
-      : `Saved: picture ${one.picture + 1} belongs to none.`);
-    summarize();
-    await next(key(one) === at ? at : null);
-    if (key(one) === at) byId("back").focus();
   } catch (error) {
     documents.delete(one.document); // its file may have changed: it is shown as it is now
-    await load().then(() => next(key(one))).catch(() => {});
-    say(`Not saved: ${error.message}`, true);
+    await load().then(() => tellOf(key(one))).then(() => next(key(one))).catch(() => {});
+    free();
+    return say(`Not saved: ${error.message}`, true);
+  }
+  version += 1;
+  review.pictures.find((each) => key(each) === key(one)).verdicts[reviewer] = sentences;
+  tellOf(key(one));
+  summarize();
+  const numbers = sentences.map((n) => n + 1).join(", ");
+  const saved = sentences.length ? `Saved: picture ${one.picture + 1}, sentence ${numbers}.`
+    : `Saved: picture ${one.picture + 1} belongs to none.`;
+  try {
+    await next(key(one) === at ? at : null);
+    if (key(one) === at) byId("back").focus();
+    say(saved);
+  } catch (error) {
+    say(`${saved} The next picture cannot be shown: ${error.message}`, true);
   } finally {
-    busy = false;
+    free();
   }
 };
 
@@ -216,17 +241,16 @@ const undo = async () => {
   try {
     const undone = await ask("POST", `${home}/undo`, { reviewer });
     version += 1;
-    if (undone.document === null) {
-      say("There is nothing to take back.");
-    } else {
-      say(`Taken back: picture ${undone.picture + 1}.`);
+    if (undone.document !== null) {
       await load();
+      tellOf(key(undone));
       await next(key(undone));
     }
+    say(undone.document === null ? "There is nothing to take back." : `Taken back: picture ${undone.picture + 1}.`);
   } catch (error) {
     say(`Not taken back: ${error.message}`, true);
   } finally {
-    busy = false;
+    free();
   }
 };
 
@@ -295,6 +319,8 @@ const begin = async () => {
   localStorage.setItem("reviewer", reviewer);
   try {
     await load();
+    told.clear();
+    review.pictures.forEach(tell);
     await next(at);
     if (at && (!current || key(current) !== at)) say("That picture cannot be judged: it is not there any more, or not linked yet.", true);
   } catch (error) {
@@ -309,22 +335,25 @@ field.value = localStorage.getItem("reviewer") ?? "";
 if (field.value) begin();
 else field.focus();
 
-const answer = (one) => {
-  const given = one.verdicts[reviewer];
-  if (!given) return "taken back";
-  return given.length ? `sentence ${given.map((n) => n + 1).join(", ")}` : "none of its sentences";
-};
-
 const renew = calm(async () => {
-  const before = new Map(review?.pictures.map((one) => [key(one), one]));
+  const before = new Map(review?.pictures.map((one) => [key(one), one.best]));
   await load().catch((error) => say(`The server does not answer: ${error.message}`, true));
-  for (const one of review?.pictures ?? []) {
-    if (before.has(key(one)) && before.get(key(one)).best !== one.best) documents.delete(one.document);
+  if (busy) {
+    missed = true; // what is said here just now is none of another window
+    return;
   }
-  const elsewhere = review?.pictures.filter((one) => before.has(key(one)) && answer(before.get(key(one))) !== answer(one));
+  for (const one of review?.pictures ?? []) {
+    if (before.has(key(one)) && before.get(key(one)) !== one.best) documents.delete(one.document);
+  }
+  const elsewhere = review?.pictures.filter((one) => told.has(key(one)) && told.get(key(one)) !== answer(one));
+  review?.pictures.forEach(tell);
   if (elsewhere?.length) {
     const said = elsewhere.slice(0, 3).map((one) => `picture ${one.picture + 1}, ${answer(one)}`).join("; ");
     say(`${reviewer} in another window: ${said}${elsewhere.length > 3 ? `; and ${elsewhere.length - 3} more` : ""}.`);
   }
 });
-follow((id) => reviewer && !busy && (id === null || id === collection) && renew());
+follow((id) => {
+  if (!reviewer || (id !== null && id !== collection)) return;
+  if (busy) missed = true;
+  else renew();
+});
