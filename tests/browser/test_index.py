@@ -62,5 +62,7 @@ def test_the_list_is_filtered_by_title_and_path(browser, index, width, scheme):
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    first, last = (page.locator(each).bounding_box() for each in ("h1", "footer p"))
+    assert first["x"] == last["x"]
     context.close()
     assert wrong == []

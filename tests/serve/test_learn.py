@@ -143,7 +143,8 @@ def test_what_people_said_promises_paragraphs_of_the_others(server, tmp_path):
     page, data = shown(server, found[-1]["id"], "max_false=0.1")
     assert [link[:2] for link in data["links"]] == [[likeliest[found[-1]["id"]], 0]]
     assert (
-        "Right paragraph: 2 of 2 pictures have a link that is sure enough; of such links, at most 10\u00a0%" in page
+        "Right paragraph: 2 of 2 pictures of all documents have a link that is sure enough; of such links, at most 10\u00a0%"
+        in page
     ), page[:9000]
     assert "Note: the promise leaves out 10 pictures of the collection that people judged." in page
     # With wrong ones among them that are as sure, nothing can be promised.

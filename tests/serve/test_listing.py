@@ -103,6 +103,14 @@ def test_files_that_were_not_taken_are_named_the_first_of_many(store, number):
     assert ("and 1 more" in html) == (number == LINES + 1)
 
 
+def test_files_that_were_not_taken_are_problems(store):
+    store.add_collection("damaged", Path("c"), own=True, saved=Saved(refused=[("a.zip", "damaged")] * 2))
+    opened(store, "later", ["One", "Two"], missing=1)
+    opened(store, "last", ["Three"], missing=1)
+    opened(store, "fine", ["Four", "Five"])
+    assert shown(store, sort="problems") == ["later", "damaged", "Three", "fine"]
+
+
 def test_a_page_that_is_not_there_is_the_last_one(store):
     fill(store, COLLECTIONS + 3, 1)
     found = listing(store, Asked(page=99))

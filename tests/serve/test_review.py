@@ -155,7 +155,7 @@ def test_where_nothing_is_decided_there_is_no_corpus_and_it_is_said_why(server, 
 
 
 def test_what_was_said_of_several_documents_is_taken_as_corpora(server, article, tmp_path):
-    files = {name: article["trip/article.md"] for name in ("a/one.md", "b/one.md", "b/two.md", "Why %3F.md")}
+    files = dict.fromkeys(("a/one.md", "b/one.md", "b/two.md", "Why %3F.md"), article["trip/article.md"])
     for folder in ("a/", "b/", ""):
         files |= {f"{folder}{name}": article[f"trip/{name}"] for name in ("red.png", "green.png")}
     made = server.linked(server.send(files).json["id"])

@@ -51,7 +51,8 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
         parts.append(("# " if number == 0 and not titled else _BEFORE.get(block.kind, "")) + text)
         parts += [_image(document, by_image[image], related, folder) for image in after.get(number, [])]
     parts += _unlinked(linked, by_image)
-    parts += ["\n".join(f"- {inline_text(line)}" for line in promise_lines(linked.promises))] * bool(linked.promises)
+    promises = promise_lines(linked.promises, len(document.images))
+    parts += ["\n".join(f"- {inline_text(line)}" for line in promises)] * bool(promises)
     return "\n\n".join(parts) + "\n"
 
 

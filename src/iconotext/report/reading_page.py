@@ -195,8 +195,12 @@ def reading_page(
         sentences=len(document.sentences),
         pictures=len(document.images),
         links=len(linked.links),
-        promise=strongest_promise(linked.promises) if not any(p.decides for p in linked.promises) else None,
-        promises=[(readable(line), p.decides) for p in linked.promises for line in promise_lines([p])],
+        promise=strongest_promise(linked.promises, len(document.images))
+        if not any(p.decides for p in linked.promises)
+        else None,
+        promises=[
+            (readable(line), p.decides) for p in linked.promises for line in promise_lines([p], len(document.images))
+        ],
         model=readable(linked.model),
         index=index,
         leads=leads,

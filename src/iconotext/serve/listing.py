@@ -104,7 +104,8 @@ OF_COLLECTION = {
     "pictures": _SEEN.format("collection", "collections.id"),
     "judged": _SAID.format("collection", "collections.id"),
     "problems": "(select coalesce(sum(missing + (problem is not null)), 0) from documents where "
-    "collection = collections.id) + (collections.problem is not null)",
+    "collection = collections.id) + (collections.problem is not null) + "
+    "(select count(*) from refused where collection = collections.id)",
     "shown": "case when 1 = (select count(*) from documents where collection = collections.id) then (select "
     "coalesce(title, name) from documents where collection = collections.id) else collections.name end",
 }

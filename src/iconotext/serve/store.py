@@ -54,6 +54,7 @@ create table if not exists refused (
     id integer primary key, collection text not null references collections on delete cascade, name text not null,
     problem text not null
 );
+create index if not exists refused_of on refused (collection);
 create index if not exists verdicts_of on verdicts (document, picture, reviewer);
 """
 
