@@ -76,6 +76,12 @@ def test_drawn(tmp_path, suffix):
         write_curves(CURVES, path)
 
 
+def test_values_that_hardly_differ_stand_at_the_axis_as_they_are(tmp_path):
+    write_curves([Curve("m", (1, 2), {"objective": (-0.39965, -0.39963), "auc": (0.52, 0.53)})], tmp_path / "c.svg")
+    assert "−0.39965" in (text := (tmp_path / "c.svg").read_text())
+    assert "1e−5" not in text
+
+
 def test_what_cannot_be_drawn(tmp_path):
     with pytest.raises(OutputError, match="svg, png, pdf"):
         write_curves(CURVES, tmp_path / "c.jpg")

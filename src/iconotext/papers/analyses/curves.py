@@ -145,6 +145,8 @@ def _panel(left: Axes, curve: Curve) -> None:
     right.set_ylabel("AUC (validation, %)", color=ORANGE)
     left.tick_params(axis="y", colors=BLUE)
     right.tick_params(axis="y", colors=ORANGE)
+    for axes in (left, right):
+        axes.ticklabel_format(axis="y", style="plain", useOffset=False)  # no number beside the title to add to each
     left.xaxis.set_major_locator(MaxNLocator(integer=True))
     left.grid(axis="x", alpha=0.25)
 
