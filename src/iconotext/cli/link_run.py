@@ -168,7 +168,7 @@ class Run:
             counts = ", ".join(f"{number:,} {language}" for language, number in self._foreign.most_common())
             say(f"In languages that the model does not know: {counts}", err=True)
         bare, total = self._without_pictures, self._documents
-        if bare and not self._quiet:
+        if bare and self.shows_pictures and not self._quiet:
             say(
                 f"{bare:,} of {counted(total, 'document')} {'has' if bare == 1 else 'have'} no picture and so no page: "
                 "--all-pages makes one of each",

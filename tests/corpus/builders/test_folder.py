@@ -273,11 +273,11 @@ def test_documents_that_share_a_picture_stay_together_and_a_seed_decides(tmp_pat
 
 
 def test_a_picture_in_all_documents_is_named(tmp_path, picture):
-    picture("docs/logo.png")
+    picture("docs/shared.png")
     for i in range(9):
         picture(f"docs/{i}.png", seed=i + 1)
-    docs = pages(tmp_path / "docs", *(f"A.\n\n![](logo.png)\n\n![]({i}.png)" for i in range(9)))
-    with pytest.raises(CorpusError, match=r"docs/logo\.png is in 9 of 9 documents: take it out .* validation=0"):
+    docs = pages(tmp_path / "docs", *(f"A.\n\n![](shared.png)\n\n![]({i}.png)" for i in range(9)))
+    with pytest.raises(CorpusError, match=r"docs/shared\.png is in 9 of 9 documents: take it out .* validation=0"):
         built([docs], tmp_path / "c.jsonl", validation=0.1)
     found, _ = built([docs], tmp_path / "c.jsonl")
     assert {document.split for document in found.values()} == {"train"}
