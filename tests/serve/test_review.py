@@ -105,6 +105,12 @@ def test_what_is_wrong_is_refused(server, opened):
         assert server.ask("POST", f"{home}/verdicts", wrong).status == 404
     assert server.ask("POST", f"{home}/verdicts", verdict(document, 0, 0, reviewer=" ")).status == 422
     assert server.ask("POST", f"{home}/verdicts", verdict(document, -1, 0)).status == 422
+    for body in (b"reviewer=Ada", ["Ada"]):
+        answer = server.ask("POST", f"{home}/undo", body)
+        assert (answer.status, answer.json["detail"]) == (
+            422,
+            "the body must be a JSON object, sent with Content-Type: application/json",
+        )
     assert server.ask("POST", "/v1/collections/nothing/verdicts", verdict(document, 0, 0)).status == 404
     assert server.ask("GET", f"{home}/corpus").status == 409
 

@@ -99,6 +99,8 @@ def _wrong_value(problem: Mapping[str, Any]) -> str:
     where = ".".join(name for name in names if isinstance(name, str)) or "the body"
     if problem["type"] == "json_invalid":
         return f"the body is not JSON: {problem['ctx']['error']}"
+    if problem["type"] == "model_attributes_type":
+        return f"{where} must be a JSON object, sent with Content-Type: application/json"
     thing = "field" if place == "body" else "parameter"
     plain = {"extra_forbidden": f"there is no such {thing}", "missing": "it is missing"}
     return f"{where}: {plain.get(problem['type']) or shortened(wrong_value(problem), 300)}"
