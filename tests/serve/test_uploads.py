@@ -21,6 +21,7 @@ from iconotext.serve.collections import received
 from iconotext.serve.events import Events
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import Pool
+from iconotext.serve.records import Saved
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
 from iconotext.serve.uploads import form_name, place_of, save_files
@@ -226,6 +227,7 @@ def test_two_uploads_are_unpacked_at_once_and_no_more(tmp_path, monkeypatch):
         most.append(len(at_once))
         two.wait()  # only if two are unpacked at once does either end
         at_once.pop()
+        return Saved()
 
     async def six():
         await asyncio.gather(*(received(sent(), tmp_path, jobs) for _ in range(6)))
