@@ -35,7 +35,7 @@ REFERENCES = {
 """The commands that refer to a label, and how pandoc calls them: a number alone, or with "Figure" before it."""
 DEFINITIONS = frozenset("newcommand renewcommand providecommand newenvironment renewenvironment def edef gdef".split())
 NO_TEXT = frozenset(
-    "title cite citep citet citeauthor citeyear parencite textcite nocite pageref vspace hspace usepackage today index "
+    "title cite citep citet citeauthor citeyear parencite textcite autocite nocite pageref vspace hspace usepackage today index "
     "documentclass bibliography bibliographystyle addbibresource setlength addtolength setcounter addtocounter rule "
     "pagestyle thispagestyle pagenumbering input include subfile graphicspath glsadd newtheorem color definecolor "
     "hypersetup lstset lstinputlisting linespread fontsize selectlanguage bibitem author date".split()
@@ -298,6 +298,8 @@ class _Writer:
             self.captions.append(_inline(argument, self.depth))
         elif name in ("caption", "subcaption"):
             self.captions.append(_inline(argument, self.depth))
+        elif "cite" in name:
+            self.add('<span class="citation"></span>')
         elif name == "footnote":
             self.notes.append(_inline(argument, self.depth))
         return end
