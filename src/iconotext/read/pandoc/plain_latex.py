@@ -10,7 +10,8 @@ import re
 import unicodedata
 from html import escape
 
-from iconotext.read.pandoc.latex import BODY, SECTION, VERBATIM
+from iconotext.read.pandoc.latex import SECTION, VERBATIM
+from iconotext.read.pandoc.latex_source import BODY
 
 HEADINGS = dict(
     zip(
@@ -35,10 +36,10 @@ REFERENCES = {
 """The commands that refer to a label, and how pandoc calls them: a number alone, or with "Figure" before it."""
 DEFINITIONS = frozenset("newcommand renewcommand providecommand newenvironment renewenvironment def edef gdef".split())
 NO_TEXT = frozenset(
-    "title cite citep citet citeauthor citeyear parencite textcite autocite nocite pageref vspace hspace usepackage today index "
+    "title cite citep citet citeauthor citeyear parencite textcite nocite pageref vspace hspace usepackage today index "
     "documentclass bibliography bibliographystyle addbibresource setlength addtolength setcounter addtocounter rule "
     "pagestyle thispagestyle pagenumbering input include subfile graphicspath glsadd newtheorem color definecolor "
-    "hypersetup lstset lstinputlisting linespread fontsize selectlanguage bibitem author date".split()
+    "hypersetup lstset lstinputlisting linespread fontsize selectlanguage bibitem author date autocite".split()
 )
 """Commands whose arguments are no text of the document."""
 WITH_ARGUMENT = NO_TEXT.union(
