@@ -55,7 +55,7 @@ def _close_gaps(tree: Element) -> None:
         before, parent = span.getprevious(), span.getparent()
         if before is not None:
             before.tail = _without_gap(before.tail, span.tail)
-        else:
+        elif parent is not None:
             parent.text = _without_gap(parent.text, span.tail)
         span.tag = DROPPED
 
