@@ -55,7 +55,7 @@ FILES = {"requestBody": {"required": True, "content": {"multipart/form-data": {"
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The answers other than the good one that a route may give: of the guard, to a body that is none, and others."""
-    return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, 422, *codes)}
+    return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, 422, 507, *codes)}
 
 
 def sends(kinds: Sequence[str], *codes: int) -> dict[str, Any]:
