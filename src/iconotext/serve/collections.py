@@ -286,7 +286,7 @@ async def sent_once(
 
 def _name(files: Sequence[str]) -> str:
     """The name of a collection of files: that of their folder, or else of the first document among them."""
-    paths = [name.replace("\\", "/") for name in files]
+    paths = [name.replace("\\", "/").strip("/") for name in files]
     documents = [path for path in paths if PurePosixPath(path).suffix.lower() in {".zip", *SUFFIXES}] or paths
     more = f" and {len(documents) - 1:,} more" if len(documents) > 1 and "/" not in documents[0] else ""
     return shortened(readable(documents[0].split("/")[0]), 80 - len(more)) + more

@@ -160,7 +160,7 @@ def _from_here(headers: dict[str, str], host: str) -> bool:
     if site is not None and site not in ("same-origin", "none"):
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    return origin is None or origin.partition("://")[2].lower() == host.lower()
 
 
 def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
