@@ -141,9 +141,10 @@ def test_what_could_not_be_linked_is_linked_once_there_is_room(tmp_path, article
     assert said == ["the disk is full: free some space, and what is left to do is done\n"]
 
 
-def test_a_server_that_cannot_begin_says_why_in_a_line(tmp_path):
+@pytest.mark.parametrize("size", [0, 1_000])
+def test_a_server_that_cannot_begin_says_why_in_a_line(tmp_path, size):
     (tmp_path / "data").mkdir()
-    with largest(0):  # the program inherits it
+    with largest(size):  # the program inherits it
         done = run("serve", "--data", str(tmp_path / "data"), "--port", "0", "--no-browser", status=1)
     assert done.stderr.count("\n") == 1
     assert str(tmp_path / "data") in done.stderr
