@@ -21,6 +21,12 @@ def test_every_threat_has_a_test():
     assert [row for row in ROWS if "::test_" not in row.rsplit("|", 2)[1]] == []
 
 
+def test_no_row_says_what_another_says():
+    tests = [set(re.findall(r"::(\w+)`", row)) for row in ROWS]
+    said = [row for row, own in zip(ROWS, tests, strict=True) if len(own) > 1 and any(own < each for each in tests)]
+    assert said == []
+
+
 @pytest.mark.slow
 def test_every_named_test_exists():
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)

@@ -79,7 +79,7 @@ def test_links_on_request(tmp_path, picture):
     [
         (
             ["words.md", "-o", "c.jsonl"],
-            "none of 1 documents has both sentences and a picture that can be used (dropped: 1 document without "
+            "the document does not have both sentences and a picture that can be used (dropped: 1 document without "
             "sentences or usable pictures, such as words.md: no picture that can be used)",
         ),
         (["gone.md", "-o", "c.jsonl"], "gone.md: no such file or folder"),

@@ -12,7 +12,8 @@ from iconotext.links.reference import reference_evidence
 from iconotext.read import ReadSettings
 from iconotext.read.pandoc import document as pandoc_document
 from iconotext.read.pandoc.convert import RefusedError
-from iconotext.read.pandoc.latex import join_files, refused_command, repaired, structural_repairs
+from iconotext.read.pandoc.latex import refused_command, repaired, structural_repairs
+from iconotext.read.pandoc.latex_source import join_files
 from iconotext.read.pandoc.plain_latex import plain_html
 
 MAIN = r"""\documentclass{report}
@@ -189,3 +190,15 @@ def test_the_simple_reader():
         "<ul><li>One</li></ul><table><tr><td>a</td></tr></table><table><tr><td>b</td></tr></table>"
         "<p>5% – }</p><p>A note.</p></body></html>"
     )
+
+
+@pytest.mark.parametrize("simply", [False, True])
+def test_citations_leave_no_space_before_what_closes_a_sentence(tmp_path, monkeypatch, caplog, simply):
+    monkeypatch.setattr(import_module("iconotext.read"), "run_isolated", lambda f, _m, _s, *given: f(*given))
+    monkeypatch.setattr(pandoc_document, "MAX_ATTEMPTS", 1)
+    words = r"Trams run \cite{a}. As \citet{b} says~\cite[p.~3]{a,b}, they stop (late \citep{c})."
+    end = "\\begin\n" if simply else ""  # pandoc refuses it
+    (tmp_path / "a.tex").write_text(f"\\begin{{document}}\n{words}\n\n{end}\\end{{document}}\n")
+    texts = [sentence.text for sentence in read(tmp_path / "a.tex").sentences]
+    assert texts == ["Trams run.", "As says, they stop (late)."]
+    assert ("read in simple form" in caplog.text) == simply

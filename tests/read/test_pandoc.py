@@ -19,7 +19,7 @@ from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.links.reference import reference_evidence
 from iconotext.read import ReadSettings, find_documents
 from iconotext.read.pandoc import convert
-from iconotext.read.pandoc.latex import join_files
+from iconotext.read.pandoc.latex_source import join_files
 from iconotext.read.pandoc.source import check_bounds, included_files
 from iconotext.read.pandoc.tree import mend
 from tests.read.pandoc_documents import DOCBOOK, JATS, LATEX, MEDIAWIKI, ORG, TYPST, pandoc

@@ -103,7 +103,8 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     if build.report.dropped[UNREAD] == total:
         raise DocumentError(f"{total} of {total} documents cannot be read: there is nothing for a corpus")
     if not len(found):
-        raise CorpusError(f"none of {total} documents has both sentences and a picture that can be used")
+        which = "the document does not have" if total == 1 else f"none of {total:,} documents has"
+        raise CorpusError(f"{which} both sentences and a picture that can be used")
     splits = _splits(found, connected(document["keys"] for document in found), shares, settings.seed)
     ids, inside, beside = UniqueIds(), set[str](), f"{build.relative_path(images)}/"
     used = linked = 0

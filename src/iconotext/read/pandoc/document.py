@@ -16,7 +16,8 @@ from iconotext.read.blocks import Flow, FlowImage, drop_repeated_title
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.pandoc import convert
 from iconotext.read.pandoc.convert import RefusedError, to_html
-from iconotext.read.pandoc.latex import Source, blamed, join_files, refused_command, repaired, structural_repairs
+from iconotext.read.pandoc.latex import blamed, refused_command, repaired, structural_repairs
+from iconotext.read.pandoc.latex_source import Source, join_files
 from iconotext.read.pandoc.plain_latex import plain_html
 from iconotext.read.pandoc.source import LATEX_WORDS, check_bounds, graphics_folders, included_files, prepared
 from iconotext.read.pandoc.tree import mend

@@ -10,7 +10,8 @@ import re
 import unicodedata
 from html import escape
 
-from iconotext.read.pandoc.latex import BODY, SECTION, VERBATIM
+from iconotext.read.pandoc.latex import SECTION, VERBATIM
+from iconotext.read.pandoc.latex_source import BODY
 
 HEADINGS = dict(
     zip(
@@ -38,7 +39,7 @@ NO_TEXT = frozenset(
     "title cite citep citet citeauthor citeyear parencite textcite nocite pageref vspace hspace usepackage today index "
     "documentclass bibliography bibliographystyle addbibresource setlength addtolength setcounter addtocounter rule "
     "pagestyle thispagestyle pagenumbering input include subfile graphicspath glsadd newtheorem color definecolor "
-    "hypersetup lstset lstinputlisting linespread fontsize selectlanguage bibitem author date".split()
+    "hypersetup lstset lstinputlisting linespread fontsize selectlanguage bibitem author date autocite".split()
 )
 """Commands whose arguments are no text of the document."""
 WITH_ARGUMENT = NO_TEXT.union(
@@ -298,6 +299,8 @@ class _Writer:
             self.captions.append(_inline(argument, self.depth))
         elif name in ("caption", "subcaption"):
             self.captions.append(_inline(argument, self.depth))
+        elif "cite" in name:
+            self.add('<span class="citation"></span>')
         elif name == "footnote":
             self.notes.append(_inline(argument, self.depth))
         return end

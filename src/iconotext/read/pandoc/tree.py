@@ -14,6 +14,7 @@ KINDS = {"figure": "Figure", "table": "Table", **dict.fromkeys(("h1", "h2", "h3"
 """What is referred to, and what it is called; a heading by its text."""
 DROPPED = "dropped"
 """Tag of elements that are taken out together in the end: text behind each is then moved only once."""
+CLOSING = tuple(".,;:!?)")
 MAX_TARGETS = 50
 """Places that one reference points at."""
 
@@ -24,6 +25,7 @@ def mend(tree: Element, format_: str) -> str | None:
     for link in list(tree.iter("a")):
         if {"footnote-ref", "footnote-back"} & set((link.get("class") or "").split()):
             link.tag = DROPPED
+    _close_gaps(tree)
     for image in tree.iter("img"):
         _own_alt(image)
     if format_ == "org":
@@ -43,6 +45,23 @@ def mend(tree: Element, format_: str) -> str | None:
         _to_labels(link, kinds, captions, number_only=format_ == "org")
     fill_references(tree)
     return title
+
+
+def _close_gaps(tree: Element) -> None:
+    """Take out citations, which have no words here, with the space that leads from the text to each."""
+    for span in list(tree.iter("span")):
+        if span.get("class") != "citation" or span.text or len(span):
+            continue
+        before, parent = span.getprevious(), span.getparent()
+        if before is not None:
+            before.tail = _without_gap(before.tail, span.tail)
+        elif parent is not None:
+            parent.text = _without_gap(parent.text, span.tail)
+        span.tag = DROPPED
+
+
+def _without_gap(text: str | None, after: str | None) -> str | None:
+    return text.rstrip() if text and (after or "").startswith(CLOSING) else text
 
 
 def _title(tree: Element) -> str | None:
