@@ -78,7 +78,7 @@ def test_a_commit_that_fails_is_taken_back(tmp_path):
                 raise OSError(28, "No space left on device")
             return self._sql.execute(line, *values)
 
-    sql, store._sql = store._sql, Refusing(store._sql)
+    sql, store._sql = store._sql, Refusing(store._sql)  # type: ignore[assignment]  # as much of one as is asked
     with pytest.raises(FullDiskError):
         store.add_session(b"cookie")
     store._sql = sql
