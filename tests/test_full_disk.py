@@ -24,6 +24,7 @@ from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
 from iconotext.write import open_atomic, reporting_full_disk
 from tests.cli.test_build_captions import album  # noqa: F401 - a fixture
 from tests.encoders import text_backbone
+from tests.program import run
 from tests.scale.test_run import contents, make
 from tests.scale.work import Here
 from tests.train.synthetic import small_recipe, write_synthetic
@@ -123,6 +124,23 @@ def test_training_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(corpus
             train(recipe(), [corpus], tmp_path / "model")
         assert not (tmp_path / "model" / CHECKPOINT).exists()
     assert files_of(train(recipe(), [corpus], tmp_path / "model")) == whole
+
+
+@pytest.mark.training
+@pytest.mark.slow
+def test_adapting_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(corpus, tmp_path):
+    first = train(recipe(), [corpus], tmp_path / "first")
+    given = ["train", "--init", first, "-c", corpus, "--set", "training.epochs=2", "--set", "training.warmup=0", "-o"]
+    run(*given, tmp_path / "whole")
+    for size in (0, 100, 3_000, 9_000, 20_000, 100_000, 300_000):
+        with largest(size):
+            said = run(*given, tmp_path / "full", status=1).stderr.splitlines()[-1]
+        assert said.startswith("iconotext: cannot write ")
+        assert said.endswith("; free some space there, then give the same command again")
+        assert not list(tmp_path.rglob("*.tmp"))
+    run(*given, tmp_path / "full")
+    assert files_of(tmp_path / "full") == files_of(tmp_path / "whole")
+    assert files_of(first) == files_of(train(recipe(), [corpus], first))
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ import pytest
 
 import iconotext
 from iconotext.embed.folder import WEIGHTS, load_model, shipped_folder
+from iconotext.embed.relation_model import load_relation_model, relations_folder
 from iconotext.errors import CorpusError, FeatureError, TrainingError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_regions, load_text_backbone
 from iconotext.features.feature_table import load_feature_table
@@ -244,7 +245,44 @@ def modules_that_lead_out(folder, trap):
     (folder / "modules.json").write_text(json.dumps(change_to))
 
 
+def links_out(folder, trap):
+    secret = folder.parent / "secret"
+    secret.write_text("topsecret")
+    for name in ("config.json", "tokenizer.json", "vocab.txt", "special_tokens_map.json", "model.safetensors"):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(secret)
+
+
+def a_link_to_itself(folder, trap):
+    for name in ("tokenizer.json", "model.safetensors"):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(folder / name)
+
+
+def nested(*names):
+    def write(folder, trap):
+        for name in names:
+            (folder / name).write_text('{"a":' * 50_000 + "1" + "}" * 50_000)
+
+    write.__name__ = f"nested {names[0]}"
+    return write
+
+
+def pickles_of_all_names(folder, trap):
+    (folder / "model.safetensors").unlink(missing_ok=True)
+    for name in ("pytorch_model.bin", "model.pt", "model.pth", "weights.pkl", "model.ckpt", "training_args.bin"):
+        (folder / name).write_bytes(trap.pickled())
+
+
 HOSTILE = [
+    links_out,
+    a_link_to_itself,
+    nested("config.json"),
+    nested("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    nested("preprocessor_config.json", "processor_config.json", "generation_config.json"),
+    nested("model.safetensors.index.json"),
+    nested("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+    pickles_of_all_names,
     own_code,
     own_code_for_a_known_type,
     own_processor,
@@ -320,6 +358,7 @@ def test_a_hostile_model_is_refused_or_harmless(models, tmp_path, monkeypatch, w
             outcomes.add("loaded")
         except FeatureError as error:
             assert "\n" not in str(error)
+            assert "topsecret" not in str(error)
             outcomes.add("refused")
     assert not trap.mark.exists()
     assert outcomes
@@ -453,7 +492,19 @@ def weights_that_are_none(value):
     return write
 
 
+def endless_settings(name):
+    def write(folder, trap):
+        with (folder / name).open("wb") as file:
+            file.truncate(2**30)  # takes no room on the disk
+
+    write.__name__ = f"endless {name}"
+    return write
+
+
 EXPENSIVE = [
+    (endless_settings("tokenizer.json"), "larger than any file of settings"),
+    (endless_settings("config.json"), "larger than any file of settings"),
+    (endless_settings("tokenizer_config.json"), "larger than any file of settings"),
     (number(hidden_size=10**9), "settings ask for"),
     (number(hidden_size=10**4), "settings ask for"),
     (number(vocab_size=10**10), "settings ask for"),
@@ -540,6 +591,21 @@ def test_a_trained_model_with_a_weight_that_is_none(tmp_path, value):
         load_model(tmp_path / "model")
 
 
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_a_relation_model_with_a_weight_that_is_none(tmp_path, value):
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    shutil.copytree(relations_folder(), tmp_path / "model")
+    with safe_open(tmp_path / "model" / WEIGHTS, framework="numpy") as file:
+        weights = {name: file.get_tensor(name).copy() for name in file.keys()}  # noqa: SIM118 - no mapping
+        about = file.metadata()
+    max(weights.values(), key=lambda array: array.size).flat[-1] = value
+    save_file(weights, tmp_path / "model" / WEIGHTS, about)
+    with pytest.raises(FeatureError, match=r"weights\.safetensors: damaged.*has numbers that are not finite"):
+        load_relation_model(tmp_path / "model")
+
+
 @pytest.mark.parametrize(
     ("expression", "dangerous"),
     [
@@ -560,8 +626,17 @@ def test_expressions_that_may_try_every_way(expression, dangerous):
     assert may_try_every_way(expression) is dangerous
 
 
-@pytest.mark.parametrize("place", ["in.bin", "../out.bin", "/etc/passwd", "../../../../etc/passwd", "link.bin"])
-def test_a_graph_takes_weights_only_from_its_own_folder(tmp_path, place):
+@pytest.mark.parametrize(
+    ("place", "offset", "length"),
+    [
+        ("in.bin", 0, 16),
+        *((place, 0, 16) for place in ("../out.bin", "/etc/passwd", "../../../../etc/passwd", "link.bin", "gone.bin")),
+        *((place, 0, 16) for place in ("", ".", "in.bin/../../out.bin", "a/../../out.bin", "/dev/zero")),
+        *(("in.bin", offset, 16) for offset in (1, 2**40, 2**62, 2**70, -16, "x")),
+        *(("in.bin", 0, length) for length in (4, 2**40, 2**70, -1, "x")),
+    ],
+)
+def test_a_graph_takes_weights_only_from_its_own_folder(tmp_path, place, offset, length):
     onnx = pytest.importorskip("onnx")
     folder = tmp_path / "graph"
     folder.mkdir()
@@ -569,13 +644,13 @@ def test_a_graph_takes_weights_only_from_its_own_folder(tmp_path, place):
         file.write_bytes(np.ones(4, np.float32).tobytes())
     (folder / "link.bin").symlink_to(tmp_path / "out.bin")
     weight = onnx.TensorProto(name="w", data_type=1, dims=[4], data_location=onnx.TensorProto.EXTERNAL)
-    for key, value in {"location": place, "offset": "0", "length": "16"}.items():
+    for key, value in {"location": place, "offset": str(offset), "length": str(length)}.items():
         weight.external_data.add(key=key, value=value)
     x, y = (onnx.helper.make_tensor_value_info(name, 1, [4]) for name in "xy")
     graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "w"], ["y"])], "g", [x], [y], [weight])
     made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
     (folder / "g.onnx").write_bytes(made.SerializeToString())
-    if place == "in.bin":
+    if (place, offset, length) == ("in.bin", 0, 16):
         assert open_graph(folder / "g.onnx")(x=np.zeros(4, np.float32)).tolist() == [1, 1, 1, 1]
     else:
         with pytest.raises(FeatureError, match=r"g\.onnx: cannot be opened") as error:

@@ -17,7 +17,8 @@
     ├── LibraryError           an image library cannot be made, read or written
     ├── SettingError           a setting has an unknown name or a wrong value
     ├── StoreError             an object store refuses, or does not answer
-    └── OutputError            a result cannot be written (the file exists, the disk is full)
+    └── OutputError            a result cannot be written (the file exists)
+        └── FullDiskError          the disk is full, or may not take more
 
 A message says what is wrong, where, and what to do about it, in one line.
 """
@@ -89,6 +90,10 @@ class SettingError(IconotextError):
 
 class OutputError(IconotextError):
     """A result cannot be written."""
+
+
+class FullDiskError(OutputError):
+    """The disk is full, or may not take more; what was there before is whole."""
 
 
 class StoreError(IconotextError):

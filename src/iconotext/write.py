@@ -16,14 +16,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
-from iconotext.errors import IconotextError, OutputError
+from iconotext.errors import FullDiskError, IconotextError, OutputError
 
 if sys.platform != "win32":
     import fcntl
 
 _TEMPORARY = re.compile(r"\.iconotext-[0-9a-f]{16}\.tmp")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_SQLITE_NO_SPACE = (13, 778)  # SQLITE_FULL and SQLITE_IOERR_WRITE
+_SQLITE_NO_SPACE = (13, 778, 1034, 1546, 4874)  # SQLITE_FULL; SQLITE_IOERR_WRITE, _FSYNC, _TRUNCATE and _SHMSIZE
 
 
 written: dict[Path, None] = {}
@@ -126,7 +126,7 @@ def reporting_full_disk(place: Path | str) -> Iterator[None]:
         place: What is being written, for the message, if the error names no file.
 
     Raises:
-        OutputError: The disk is full. Other errors pass unchanged.
+        FullDiskError: The disk is full. Other errors pass unchanged.
     """
     try:
         yield
@@ -179,14 +179,21 @@ def check_overwrite(path: Path, force: bool) -> None:
 
 def write_error(path: Path | str, error: BaseException) -> OutputError:
     """The error to raise if something cannot be written."""
-    advice = "; free some space there, then give the same command again" if _full_disk_error(error) else ""
-    return OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}{advice}")
+    said = f"cannot write {path}: {getattr(error, 'strerror', None) or error}"
+    if is_full_disk(error):
+        return FullDiskError(f"{said}; free some space there, then give the same command again")
+    return OutputError(said)
+
+
+def is_full_disk(error: BaseException) -> bool:
+    """Whether an error, or one of its causes, means a full disk."""
+    return _full_disk_error(error) is not None
 
 
 def _full_disk_error(error: BaseException | None) -> BaseException | None:
     """Among an error and its causes, the one that means a full disk; None without any."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in _NO_SPACE:
+        if isinstance(error, FullDiskError) or (isinstance(error, OSError) and error.errno in _NO_SPACE):
             return error
         if isinstance(error, OSError) and error.errno is None and "requested and" in str(error):
             return error  # NumPy: "N requested and M written"

@@ -28,20 +28,27 @@ from tests.serve.test_study import make_study
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture  # for each test anew: a client that is done ends what the application began
 def described(tmp_path_factory: pytest.TempPathFactory, root) -> Iterator[schemathesis.BaseSchema]:
     """The application in this process with all that it can serve, asked as a program with the key."""
     home = tmp_path_factory.mktemp("described")
     done = CliRunner().invoke(command, ["library", "add", str(home / "library"), str(root / "trip")])
     assert done.exit_code == 0, done.output
-    chosen = ServeSettings(
-        data=home / "data",
-        root=root,
-        library=home / "library",
-        study=(make_study(home / "study.sqlite"),),
-        allow=("testserver",),
-        max_seconds=600,
-    )
+    study = make_study(home / "study.sqlite")
+    with served(data=home / "data", root=root, library=home / "library", study=(study,)) as schema:
+        yield schema
+
+
+@pytest.fixture  # for each test anew: a client that is done ends what the application began
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[schemathesis.BaseSchema]:
+    """The same without a folder, a library and studies."""
+    with served(data=tmp_path_factory.mktemp("bare") / "data") as schema:
+        yield schema
+
+
+@contextlib.contextmanager
+def served(**given: Any) -> Iterator[schemathesis.BaseSchema]:
+    chosen = ServeSettings(allow=("testserver",), max_seconds=600, **given)
     with open_data(chosen) as store:
         pool = Pool(1, work.prepare, "default")
         jobs = Jobs(store, pool, chosen, Events())
@@ -68,3 +75,18 @@ def test_every_answer_is_one_that_is_declared(described):
 
         with contextlib.suppress(*([Unsatisfiable] if mode is GenerationMode.NEGATIVE else [])):  # nothing can be wrong
             ask()
+
+
+@pytest.mark.parametrize("which", ["described", "bare"])
+def test_answers_to_requests_that_follow_from_others(which, request):
+    """Identifiers of one answer are asked for in the next request: in what order, Hypothesis chooses."""
+    machine = request.getfixturevalue(which).as_state_machine()
+
+    class Asking(machine):  # type: ignore[misc, valid-type]  # made while the test runs
+        def validate_response(self, response: Any, case: Case[Any], **more: Any) -> None:
+            case.validate_response(response, excluded_checks=[positive_data_acceptance])
+
+    chosen = settings(
+        max_examples=5, stateful_step_count=8, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    )
+    Asking.run(settings=chosen)

@@ -106,6 +106,7 @@ def test_an_address_that_lets_others_in_needs_names():
         {"sec_fetch_site": "nonsense"},
         {"origin": "http://evil.example"},
         {"origin": "null"},
+        {"origin": "http://["},
         {"origin": "http://127.0.0.1:9999"},
         {"origin": "http://127.0.0.1:8017.evil.example"},
         {"origin": "http://evil.example", "sec_fetch_site": "same-origin"},

@@ -18,7 +18,7 @@ from iconotext.corpus.store import repeated_id
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.extras import require
 from iconotext.types import Document, Image
-from iconotext.write import open_atomic, reporting_full_disk
+from iconotext.write import open_atomic, reporting_full_disk, write_error
 
 DOCUMENTS = 1000
 """Default number of documents in a shard."""
@@ -76,7 +76,7 @@ def write_shards(documents: Iterable[Document], folder: Path, *, size: int = DOC
             work = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
             (shards := work / "shards").mkdir()  # with usual permissions, unlike a temporary folder
         except OSError as error:
-            raise OutputError(f"cannot write {folder}: {error.strerror or error}") from error
+            raise write_error(folder, error) from error
         try:
             rest = iter(documents)
             for first in rest:

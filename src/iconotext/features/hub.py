@@ -34,6 +34,9 @@ MAX_COUNT = 1000
 SPARE = 2**24
 """Numbers that a model may have beside four times those in its files: buffers, and parts that were never trained."""
 
+MAX_SETTINGS = 256 * 2**20
+"""Bytes of a file of settings or of a tokenizer; the largest in use have some 40 MiB."""
+
 MAX_GROWTH, MAX_AROUND = 4096, 64
 """How many times longer a tokenizer may make a text, and how many tokens it may put around it."""
 
@@ -92,6 +95,9 @@ def check_settings(folder: Path) -> None:
     Raises:
         FeatureError: They ask for endless layers, classes or characters, for files elsewhere, or are no JSON.
     """
+    for file in folder.glob("*.json"):
+        if file.stat().st_size > MAX_SETTINGS:
+            raise FeatureError(f"{file}: larger than any file of settings ({MAX_SETTINGS:,} bytes): use another model")
     for pattern, check in (
         ("config.json", _check_counts),
         ("*.index.json", _check_shards),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from iconotext.errors import LibraryError
 from iconotext.extras import require
-from iconotext.library.store import LEDGER, TABLE
+from iconotext.library.damage import SUMS, TABLE
+from iconotext.library.store import LEDGER
 
 _END = b"LANC"
 """The last bytes of every LanceDB file."""
@@ -20,7 +21,7 @@ def check_new(path: Path) -> None:
         MissingPackageError: What keeps a library is not installed.
     """
     require("library", purpose="a library of pictures")
-    ours = (f"{TABLE}.lance", LEDGER, ".iconotext-")
+    ours = (f"{TABLE}.lance", LEDGER, SUMS, ".iconotext-")
     try:
         others = [entry.name for entry in path.iterdir() if not entry.name.startswith(ours)] if path.exists() else []
     except OSError as error:

@@ -13,9 +13,10 @@ from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from iconotext.errors import LibraryError
+from iconotext.errors import LibraryError, OutputError
+from iconotext.library.damage import not_written, note_sums
 from iconotext.library.folder import torn_versions
-from iconotext.library.store import LEDGER, not_written
+from iconotext.library.store import LEDGER
 from iconotext.strict_json import parse_json
 
 _SCHEMA = """
@@ -120,13 +121,18 @@ def held_ledger(folder: Path) -> Iterator[Ledger]:
 
 
 def _drop_torn(folder: Path, ledger: Ledger) -> bool:
-    """Delete broken versions of the table, and clear the ledger; returns whether there were any, or deleting failed."""
+    """Delete broken versions of the table, and clear the ledger; note the digests of all files.
+
+    Returns:
+        Whether there were broken versions, or this failed.
+    """
     try:
         torn = torn_versions(folder)
         if torn:
             ledger.clear()
         for version in torn:
             version.unlink()
-    except (OSError, sqlite3.Error):  # the next run tries again
+        note_sums(folder, went_back=bool(torn))
+    except (OSError, OutputError, sqlite3.Error):  # the next run tries again
         return True
     return bool(torn)

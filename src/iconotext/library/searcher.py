@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from iconotext.embed.folder import init_folder
+from iconotext.library.damage import TABLE
 from iconotext.library.models import library_encoder, relation_model_of
 from iconotext.library.refinement import Refinement, read_refinement
 from iconotext.library.search import Query, Result, is_english, search, searchable_relations
 from iconotext.library.settings import SETTINGS
-from iconotext.library.store import TABLE, Library, open_library
+from iconotext.library.store import Library, open_library
 from iconotext.relations import find_relation, relation_name
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@
         library.json      the settings; a folder with this file is a library
         pictures.lance/   a row for each picture: vector, places, date, folders, words, ...
         ledger.sqlite     which files were added, and in what state; only the writer opens it
+        sums.json         the digests of LanceDB's files
 
 Every commit of LanceDB is a new version of the table. A reader sees one complete version, whatever a writer does
 meanwhile, even if the writer is killed. There is one writer at a time; the ledger is its lock.
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from iconotext.errors import LibraryError
 from iconotext.extras import require
 from iconotext.library.conditions import first_names, listed, one_of, quoted
+from iconotext.library.damage import TABLE, check_sums, not_written
 from iconotext.library.items import Compared, Item, Near
 from iconotext.library.rows import COMPARED, TOLD, compared_of, items_of, schema, table_of, told_of
 from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
@@ -31,7 +33,6 @@ from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings,
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
 
-TABLE = "pictures"
 LEDGER = "ledger.sqlite"
 
 KEEP_VERSIONS = timedelta(minutes=15)
@@ -74,6 +75,7 @@ class Library:
                 f"{self.path}: its pictures ({TABLE}.lance) are gone; delete this folder and add them again with:"
                 f" iconotext library add {self.path} PATH... ({SETTINGS} in it names the paths as roots)"
             )
+        check_sums(self.path)
         return self._attempt(lambda: _connect(self.path).open_table(TABLE))
 
     def save(self, **changes: Any) -> None:
@@ -293,7 +295,10 @@ class Library:
         """Call LanceDB, and turn its errors, which are of many kinds and often a page long, into ``LibraryError``."""
         try:
             return work()
-        except (OSError, RuntimeError, ValueError) as error:
+        except BaseException as error:
+            if not isinstance(error, OSError | RuntimeError | ValueError) and type(error).__name__ != "PanicException":
+                raise
+            check_sums(self.path, whole=True)
             line = next(iter(_INTERNAL.sub("", str(error)).splitlines()), "").strip() or type(error).__name__
             raise LibraryError(not_written(self.path, line[:300])) from error
 
@@ -324,14 +329,6 @@ def create_library(path: Path, settings: LibrarySettings) -> Library:
 def _probes(index: IndexSettings, n: int) -> int:
     """How many partitions of the index a search for n pictures looks into."""
     return min(index.partitions, math.ceil(index.probes * math.sqrt(max(1, n / TOP))))
-
-
-def not_written(path: Path, why: str) -> str:
-    """The error message for a library that cannot be read or written."""
-    line = f"{path}: the library cannot be read or written: {why}"
-    if not re.search(r"No space left|quota exceeded|File too large|disk is full|disk I/O error|whole buffer", why):
-        return line
-    return f"{line}; if the disk is full, make room: what is in the library stays, and the same command goes on"
 
 
 def _some(values: Iterable[str]) -> Iterator[list[str]]:

@@ -51,9 +51,9 @@ class Access:
             found = [known for known in self._tokens if hmac.compare_digest(known, digest(token))]
             if not found:
                 return None
+            cookie = secrets.token_urlsafe(32)
+            self._store.add_session(digest(cookie))  # where that fails, the address still works
             self._tokens.remove(found[0])
-        cookie = secrets.token_urlsafe(32)
-        self._store.add_session(digest(cookie))
         self.on_use()
         return cookie
 

@@ -8,14 +8,16 @@ from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from iconotext import __version__
-from iconotext.errors import SettingError
+from iconotext.errors import FullDiskError, SettingError
 from iconotext.papers.studies import find_studies
 from iconotext.plain_text import encodable, shortened
 from iconotext.recipe.wrong_value import wrong_value
@@ -23,14 +25,14 @@ from iconotext.serve import alt_text, api, collections, pages, search, study, wo
 from iconotext.serve.access import Access
 from iconotext.serve.events import Events
 from iconotext.serve.follow import Follower
-from iconotext.serve.guard import Guard
+from iconotext.serve.guard import FULL, Guard
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pictures import picture_pool
 from iconotext.serve.pool import BusyError, Pool
 from iconotext.serve.schemas import Health
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
-from iconotext.write import locked
+from iconotext.write import is_full_disk, locked, reporting_full_disk
 
 MAX_CONNECTIONS = 500
 """Connections at a time; further clients are told to come again."""
@@ -64,6 +66,16 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     @app.exception_handler(BusyError)
     def busy(_: Request, error: BusyError) -> JSONResponse:
         return JSONResponse({"detail": str(error)}, 503, {"retry-after": "60"})
+
+    @app.exception_handler(FullDiskError)
+    @app.exception_handler(OSError)
+    @app.exception_handler(HTTPException)
+    async def full(request: Request, error: Exception) -> Response:
+        if is_full_disk(error):  # also where a route has made another answer of it
+            return JSONResponse({"detail": FULL.strip()}, 507)
+        if isinstance(error, HTTPException):
+            return await http_exception_handler(request, error)
+        raise error
 
     @app.exception_handler(RequestValidationError)
     def wrong(_: Request, error: RequestValidationError) -> JSONResponse:
@@ -145,6 +157,7 @@ def run(settings: ServeSettings, model: str, announce: Callable[[str], None]) ->
     if settings.library is not None:
         search.check_library(settings.library)
     with (
+        reporting_full_disk(settings.data),
         open_data(settings) as store,
         listen(settings) as listener,
         closing(Pool(settings.workers, work.prepare, model)) as pool,

@@ -55,7 +55,7 @@ FILES = {"requestBody": {"required": True, "content": {"multipart/form-data": {"
 
 def problems(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The answers other than the good one that a route may give: of the guard, to a body that is none, and others."""
-    return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, 422, *codes)}
+    return {code: {"model": Problem} for code in (400, 401, 403, 408, 413, 421, 422, 507, *codes)}
 
 
 def sends(kinds: Sequence[str], *codes: int) -> dict[str, Any]:
@@ -289,7 +289,7 @@ async def sent_once(
 
 def _name(files: Sequence[str]) -> str:
     """The name of a collection of files: that of their folder, or else of the first document among them."""
-    paths = [name.replace("\\", "/") for name in files]
+    paths = [name.replace("\\", "/").strip("/") for name in files]
     documents = [path for path in paths if PurePosixPath(path).suffix.lower() in {".zip", *SUFFIXES}] or paths
     more = f" and {len(documents) - 1:,} more" if len(documents) > 1 and "/" not in documents[0] else ""
     return shortened(readable(documents[0].split("/")[0]), 80 - len(more)) + more

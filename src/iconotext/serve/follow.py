@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from iconotext.errors import DocumentError
+from iconotext.errors import DocumentError, FullDiskError
 from iconotext.serve import work
 from iconotext.serve.followed import File, files_now
 from iconotext.serve.jobs import Jobs
@@ -64,6 +64,8 @@ class Follower:
                 for collection in self._jobs.store.collections():
                     if collection.found and not collection.own and not self._closed.is_set():
                         look(collection)
+            except FullDiskError:
+                pass  # nothing was noted, so the next look finds it again
             except Exception:  # a bug must not end polling silently
                 logger.exception("what changed on the disk cannot be told")
             took = time.monotonic() - begin

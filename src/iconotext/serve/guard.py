@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from iconotext.errors import FullDiskError
 from iconotext.plain_text import data_size
 from iconotext.serve.access import Access
 from iconotext.serve.settings import ServeSettings, is_loopback
@@ -54,6 +55,8 @@ HEADERS = {
 }
 SAFE = ("GET", "HEAD")
 
+FULL = "The disk of the server is full, so nothing was saved: free some space there, then do the same again.\n"
+
 REFUSED = (
     "This server answers to the address that it printed. Each address works once: take the newest one from the "
     "terminal where iconotext serve runs.\n"
@@ -75,7 +78,10 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         send = _with_headers(send)
-        answer = self._refusal(scope)
+        try:
+            answer = self._refusal(scope)
+        except FullDiskError:
+            answer = _said(scope, FULL, 507)
         if answer is not None:
             await answer(scope, receive, send)
             return
@@ -154,7 +160,7 @@ def _from_here(headers: dict[str, str], host: str) -> bool:
     if site is not None and site not in ("same-origin", "none"):
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == host.lower()
+    return origin is None or origin.partition("://")[2].lower() == host.lower()
 
 
 def _single(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

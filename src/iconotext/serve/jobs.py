@@ -12,12 +12,13 @@ import json
 import logging
 import shutil
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from iconotext.errors import DocumentError, IconotextError
+from iconotext.errors import DocumentError, FullDiskError, IconotextError
 from iconotext.serve import learn, work
 from iconotext.serve.agreement import Answer, agreed
 from iconotext.serve.alt_text_store import AltTexts
@@ -37,7 +38,7 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 AGAIN = 5.0
-"""Seconds before a full queue is tried again."""
+"""Seconds before a full queue, or a full disk, is tried again."""
 
 WHOLE = -1
 """Stands for a document's number if the work is on a whole collection."""
@@ -62,6 +63,8 @@ class Jobs:
         self._at_work: dict[str, set[int]] = {}
         self._after = ""  # the collection that had the last turn
         self._closed = False
+        self._full_until = 0.0
+        """When to try again, after the disk was full; 0 if it was not."""
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -79,7 +82,11 @@ class Jobs:
 
     def remove(self, collection: Collection) -> None:
         """Delete a collection, its results, and uploaded files."""
-        self.store.remove_collection(collection.id)
+        try:
+            self.store.remove_collection(collection.id)
+        except FullDiskError:
+            self._remove_files(collection)  # makes room
+            self.store.remove_collection(collection.id)
         self._remove_files(collection)
         self.events.tell("collection", id=collection.id)
 
@@ -138,7 +145,7 @@ class Jobs:
 
     def _begin(self) -> bool:
         """Start one piece of work; False if there is none, or if all processes are busy."""
-        if sum(map(len, self._at_work.values())) >= self.settings.workers:
+        if sum(map(len, self._at_work.values())) >= self.settings.workers or time.monotonic() < self._full_until:
             return False
         for collection in sorted(self.store.collections(), key=lambda each: (each.id <= self._after, each.id)):
             if self._begin_of(collection):
@@ -297,8 +304,13 @@ class Jobs:
                     self._remove_files(collection)  # the process may have written files after they were removed
                     return
                 then(collection, _result(future))
+                self._full_until = 0.0
             except CancelledError:
                 pass  # the server is stopping; it is done after the next start
+            except FullDiskError:
+                if not self._full_until:
+                    logger.warning("the disk is full: free some space, and what is left to do is done")
+                self._full_until = time.monotonic() + AGAIN
             except Exception:
                 logger.exception("%s: what was done cannot be remembered", collection.name)
             finally:
@@ -325,6 +337,8 @@ def _has_stamp(folder: Path, stamp: str) -> bool:
 def _result(future: Future[Result]) -> Result | IconotextError:
     try:
         return future.result()
+    except FullDiskError:
+        raise
     except IconotextError as error:
         return error
 

@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from iconotext.corpus.child import Child, GoneError
 from iconotext.errors import IconotextError
+from iconotext.write import reporting_full_disk
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
@@ -179,7 +180,8 @@ def serve(pipe: Connection) -> None:
 
 def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
-        return True, function(*arguments)
+        with reporting_full_disk("a file of the server"):
+            return True, function(*arguments)
     except IconotextError as error:
         return False, error
     except Exception as error:

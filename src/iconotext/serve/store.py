@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from iconotext.errors import IconotextError, SettingError
 from iconotext.serve.records import Collection, Entry, Picture, Saved, Verdict
+from iconotext.write import reporting_full_disk
 
 VERSION = 2
 """Of the tables; a file of another version is refused."""
@@ -76,7 +77,7 @@ class Store:
     """
 
     def __init__(self, file: Path) -> None:
-        self._lock = threading.RLock()
+        self._lock, self._file = threading.RLock(), file
         self._sql = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
         self._sql.row_factory = sqlite3.Row
         self._sql.create_function("folded", 1, lambda text: (text or "").casefold(), deterministic=True)
@@ -96,15 +97,20 @@ class Store:
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
-        """A transaction: all changes in the block, or none."""
-        with self._lock:
+        """A transaction: all changes in the block, or none.
+
+        Raises:
+            FullDiskError: The disk is full; nothing was changed.
+        """
+        with self._lock, reporting_full_disk(self._file):
             self._sql.execute("begin immediate")
             try:
                 yield self._sql
+                self._sql.execute("commit")
             except BaseException:
-                self._sql.execute("rollback")
+                if self._sql.in_transaction:  # SQLite itself ends it on a full disk, in most cases
+                    self._sql.execute("rollback")
                 raise
-            self._sql.execute("commit")
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
         """The rows of a query, with values for its signs ``?``, or one mapping for its names."""

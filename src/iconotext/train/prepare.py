@@ -16,7 +16,7 @@ import numpy as np
 from iconotext.corpus.feature_files import region_path, table_path
 from iconotext.corpus.store import read_corpus
 from iconotext.embed.folder import VOCABULARY
-from iconotext.errors import CorpusError, OutputError, TrainingError
+from iconotext.errors import CorpusError, TrainingError
 from iconotext.features.regions.files import files_beside
 from iconotext.recipe import Recipe
 from iconotext.strict_json import parse_json
@@ -35,7 +35,7 @@ from iconotext.train.prepare_sentences import (
 )
 from iconotext.train.prepared import META, Prepared, open_prepared
 from iconotext.types import Document
-from iconotext.write import locked, write_text
+from iconotext.write import locked, write_error, write_text
 
 if TYPE_CHECKING:
     from iconotext.features.vocabulary import Vocabulary
@@ -89,7 +89,7 @@ def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], No
             shutil.rmtree(folder, ignore_errors=True)
             work.rename(folder)
         except OSError as error:
-            raise OutputError(f"cannot write {error.filename or work}: {error.strerror or error}") from error
+            raise write_error(error.filename or work, error) from error
         return open_prepared(folder)
 
 

@@ -21,12 +21,12 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from iconotext.corpus.formats.json_lines import json_lines
-from iconotext.errors import ImageError, OutputError, UnreachableError
+from iconotext.errors import ImageError, UnreachableError
 from iconotext.images import inspect
 from iconotext.read.web.polite import PoliteFetcher, Politeness
 from iconotext.strict_json import dump_json
 from iconotext.types import Image
-from iconotext.write import write_bytes
+from iconotext.write import write_bytes, write_error
 
 SIGNATURES = (
     (0, b"\xff\xd8\xff", ".jpg"),
@@ -268,7 +268,7 @@ def _ledger(folder: Path) -> Iterator[IO[bytes]]:
                     ledger.write(b"\n")
             yield ledger
     except OSError as error:
-        raise OutputError(f"cannot write {folder / LEDGER}: {error.strerror or error}") from error
+        raise write_error(folder / LEDGER, error) from error
 
 
 def _note(ledger: IO[bytes], result: Fetched) -> None:

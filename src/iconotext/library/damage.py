@@ -1,0 +1,89 @@
+"""Digests of the files of a library, so that a file that was damaged later is named, and not read.
+
+LanceDB takes some damaged files for whole, and of others it never comes back. Its files never change once they are
+written, but for a hint, which it does without; so their digests are noted whenever a run that writes ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from iconotext.errors import LibraryError
+from iconotext.library.settings import SETTINGS
+from iconotext.strict_json import parse_json
+from iconotext.write import write_bytes
+
+TABLE = "pictures"
+SUMS = "sums.json"
+"""Path below the table to size and digest, one file on a line."""
+
+HINT = "latest_version_hint.json"
+
+SMALL = 2**20
+"""Files up to so many bytes are compared whenever a library is opened; of larger ones only the size, until one cannot
+be read."""
+
+
+def note_sums(path: Path, *, went_back: bool = False) -> None:
+    """Note the digests of files that have none yet, and forget files that are gone.
+
+    Args:
+        went_back: Files that were cut short are noted as they are: the versions that had them were deleted.
+    """
+    known, table, now = _known(path), path / f"{TABLE}.lance", dict[str, list[int | str]]()
+    for file in sorted(each for each in table.rglob("*") if each.is_file() and each.name != HINT):
+        name, size = file.relative_to(table).as_posix(), file.stat().st_size
+        stays = name in known and not (went_back and known[name][0] != size)
+        now[name] = known[name] if stays else [size, _digest(file)]
+    if now != known:
+        lines = ",\n".join(f'"{name}": [{size}, "{digest}"]' for name, (size, digest) in now.items())
+        write_bytes(path / SUMS, f"{{\n{lines}\n}}\n".encode(), force=True)
+
+
+def check_sums(path: Path, *, whole: bool = False) -> None:
+    """Check the files of a library.
+
+    Args:
+        whole: Compare the digests of large files, too.
+
+    Raises:
+        LibraryError: A file is not as it was written; the message names it. A file that is gone counts as removed.
+    """
+    for name, (size, digest) in _known(path).items():
+        file = path / f"{TABLE}.lance" / name
+        try:
+            same = file.stat().st_size == size and (not (whole or size <= SMALL) or _digest(file) == digest)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise LibraryError(f"{file}: cannot be read: {error.strerror or error}") from error
+        if not same:
+            raise LibraryError(
+                f"{file}: damaged since it was written; add the pictures again with: iconotext library add {path}"
+                f" PATH... ({SETTINGS} in it names the paths as roots); if it says the same, delete {path} first"
+            )
+
+
+def not_written(path: Path, why: str) -> str:
+    """The error message for a library that cannot be read or written."""
+    line = f"{path}: the library cannot be read or written: {why}"
+    if not re.search(r"No space left|quota exceeded|File too large|disk is full|disk I/O error|whole buffer", why):
+        return line
+    return f"{line}; if the disk is full, make room: what is in the library stays, and the same command goes on"
+
+
+def _known(path: Path) -> dict[str, list[int | str]]:
+    """The noted sizes and digests; none if the file is missing, as in older libraries, or damaged."""
+    try:
+        known = parse_json((path / SUMS).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    entries = known.items() if isinstance(known, dict) else ()
+    return {name: each for name, each in entries if isinstance(each, list) and len(each) == 2 and ".." not in name}
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
