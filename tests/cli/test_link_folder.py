@@ -481,7 +481,12 @@ def test_what_changes_the_habits_changes_all_pages(quick, docs, tmp_path, monkey
 def test_a_file_of_a_folder_is_read_once(quick, docs, tmp_path, monkeypatch):
     module = importlib.import_module("iconotext.read")  # the package has a function of this name
     opened, real = [], module.read_documents
-    monkeypatch.setattr(module, "read_documents", lambda path, *a, **k: opened.append(path.name) or real(path, *a, **k))
+
+    def counted(path, *given, **named):
+        opened.append(path.name)
+        return real(path, *given, **named)
+
+    monkeypatch.setattr(module, "read_documents", counted)
     (docs / "broken.docx").write_bytes(b"no zip")
     quick.again(docs, "-o", tmp_path / "out")
     assert sorted(opened) == ["a.md", "b.md", "broken.docx", "c.md"]

@@ -570,7 +570,7 @@ class ReadFiles:
         from iconotext.read import read_documents
 
         if (number := self._number.get(name)) is not None:
-            found = self._documents[number]
+            found: list[Document] | IconotextError = self._documents[number]
         else:
             try:
                 found = list(map(as_said_here, read_documents(path, self._reading, within=within, identifier=name)))
