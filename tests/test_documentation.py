@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,13 @@ def test_every_command_that_is_shown_exists_with_its_options(line):
 
 def test_they_are_found():
     assert len(SHOWN) > 60
+
+
+def test_the_tables_of_the_guides_are_those_of_the_program():
+    checked = subprocess.run(
+        [sys.executable, ROOT / "scripts/docs_tables.py", "--check"], capture_output=True, text=True
+    )
+    assert checked.stdout + checked.stderr == "", "python scripts/docs_tables.py"
 
 
 def test_the_picture_of_the_architecture_has_every_folder():
