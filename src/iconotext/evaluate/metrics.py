@@ -26,14 +26,10 @@ def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> NDA
     """The links as a matrix.
 
     Args:
-        shape: Number of sentences and of images.
         links: (sentence, image) pairs; repetitions are ignored.
 
     Returns:
         (sentences, images) bool.
-
-    Raises:
-        ShapeError: A link is outside the matrix.
     """
     gold = np.zeros(shape, np.bool_)
     for sentence, image in links:
@@ -44,11 +40,7 @@ def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> NDA
 
 
 def checked_scores(scores: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Check that the scores are a matrix without NaN, and return them.
-
-    Raises:
-        ShapeError: They are not a matrix, or one is NaN.
-    """
+    """Check that the scores are a matrix without NaN, and return them."""
     matrix = np.asarray(scores)
     if matrix.ndim != 2:
         raise ShapeError(f"scores must be (sentences, images), got {matrix.shape}")
@@ -60,10 +52,6 @@ def checked_scores(scores: NDArray[np.floating]) -> NDArray[np.floating]:
 
 def auc(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> float | None:
     """Area under the ROC curve: how often a gold cell has a higher score than a cell that is not gold.
-
-    Args:
-        scores: Any shape, no NaN.
-        gold: The same shape.
 
     Returns:
         0 to 1; 0.5 by chance. None if undefined: no cell is gold, or all are.
@@ -81,7 +69,6 @@ def precision_at(scores: NDArray[np.floating], gold: NDArray[np.bool_], count: i
 
     Args:
         scores: Any shape with at least one cell, no NaN.
-        gold: The same shape.
         count: C, at least 1; if there are fewer cells, all are taken.
 
     Returns:
@@ -100,7 +87,6 @@ def image_hits(scores: NDArray[np.floating], gold: NDArray[np.bool_]) -> tuple[f
 
     Args:
         scores: (sentences, images), no NaN.
-        gold: The same shape.
 
     Returns:
         The number of such images (if several sentences share the highest score, the share of gold ones counts), and the
@@ -150,9 +136,6 @@ def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
 
     Returns:
         0 to 1; None if there are no positives.
-
-    Raises:
-        ShapeError: The shapes differ, or a score is NaN.
     """
     order, ends = _steps(scores, gold)
     return float(_resampled(np.ones((1, len(gold))), gold[order], ends)[0]) if gold.any() else None
@@ -166,13 +149,9 @@ def average_precision_interval(
     Args:
         scores: (n,), no NaN.
         gold: (n,) bool.
-        resamplings: Number of resamplings; those without a positive are skipped.
 
     Returns:
         Low and high; None if there are no positives.
-
-    Raises:
-        ShapeError: The shapes differ, or a score is NaN.
     """
     order, ends = _steps(scores, gold)
     positive = gold[order]
@@ -194,10 +173,6 @@ def relation_precisions(
     Args:
         probabilities: (P, R) of P pairs of a text and its own image, or other scores.
         labels: (P, R): 1 if the pair has the relation, 0 if not, NaN without an answer.
-        relations: R names.
-
-    Raises:
-        ShapeError: The shapes do not fit, a score is NaN, or a label is not one of the three.
     """
     probabilities, labels = np.asarray(probabilities), np.asarray(labels, np.float64)
     if not (probabilities.shape == labels.shape == (len(labels), len(relations))):
@@ -242,7 +217,6 @@ def _resampled(counts: NDArray[np.float64], positive: NDArray[np.bool_], ends: N
     Args:
         counts: (resamplings, n), how often each pair is drawn, in the order of the scores.
         positive: (n,) in the same order.
-        ends: Last position of each different score.
     """
     found = np.cumsum(counts * positive, axis=1)[:, ends]
     seen = np.cumsum(counts, axis=1)[:, ends]

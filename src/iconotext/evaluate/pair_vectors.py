@@ -103,12 +103,6 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
 
     Pictures with the same bytes are one image, whatever their names. A pair whose picture cannot be read is left out,
     and the picture is no candidate.
-
-    Args:
-        documents: May be a generator; only their texts, paths and labels are kept in memory.
-
-    Raises:
-        CorpusError: No pair is left.
     """
     left_out: list[LeftOut] = []
     keys = ImageKeys()

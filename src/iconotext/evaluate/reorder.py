@@ -121,13 +121,6 @@ def reorder(
 
     Args:
         linker: Its encoder and its evidence, of ``CONTENT``, are used.
-        documents: With places; links are not used.
-        draws: Number of shuffles; they decide between equal scores.
-        say: Called with a message about images that cannot be read.
-
-    Raises:
-        SettingError: A kind of evidence depends on the place.
-        CorpusError: No document has images at two places.
     """
     if told := [kind for kind in linker.settings.evidence if kind not in CONTENT]:
         raise SettingError(f"evidence {told[0]} tells the places, which are to be found: name {', '.join(CONTENT)}")

@@ -143,9 +143,6 @@ class Results:
 def totals_and_weights(documents: Iterable[DocumentScores]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Numerators and denominators of the metrics.
 
-    Args:
-        documents: With a defined AUC.
-
     Returns:
         Two (documents, metrics) arrays in the order of ``METRICS``: a metric is the sum of the first over the sum of
         the second.
@@ -170,11 +167,7 @@ def evaluate(scored: Iterable[Scored], *, resamplings: int = RESAMPLINGS, seed: 
 def score_document(
     identifier: str, scores: NDArray[np.floating], links: Iterable[tuple[int, int]] | None
 ) -> DocumentScores:
-    """Metrics of one document.
-
-    Raises:
-        ShapeError: The scores are not a matrix, one is NaN, or a link is outside it; the message names the document.
-    """
+    """Metrics of one document."""
     try:
         matrix = checked_scores(scores)
         sentences, images = matrix.shape
@@ -331,11 +324,7 @@ def compare(
 
 
 def matched(first: Evaluation, second: Evaluation) -> tuple[list[DocumentScores], list[DocumentScores]]:
-    """The documents with a defined AUC of both, in the order of the first.
-
-    Raises:
-        CorpusError: They are not of the same documents, or no document has a defined AUC.
-    """
+    """The documents with a defined AUC of both, in the order of the first."""
     for evaluation in (first, second):
         seen: set[str] = set()
         for document in evaluation.documents:
@@ -367,7 +356,6 @@ def permutation_p(differences: NDArray[np.float64], *, permutations: int = PERMU
 
     Args:
         differences: (documents,), first minus second.
-        permutations: Number of random swaps; few documents are done exactly.
 
     Returns:
         Share of the swaps whose sum is at least as far from 0 as the one seen. Random swaps count the one seen among

@@ -175,9 +175,6 @@ def ranks_of(similarities: Floats, true: Numbers) -> Ranks:
     Args:
         similarities: (Q, N), without NaN.
         true: (Q,) column of the right image of each query.
-
-    Raises:
-        ShapeError: The shapes do not fit, a column is out of range, or a similarity is NaN.
     """
     similarities, true = np.asarray(similarities), np.asarray(true)
     if similarities.ndim != 2 or true.shape != similarities.shape[:1]:
@@ -194,15 +191,8 @@ def ranks_of(similarities: Floats, true: Numbers) -> Ranks:
 def draw_pools(images: int, *, pool: int = POOL, draws: int = DRAWS, seed: int = 0) -> Iterator[Numbers]:
     """Draw images without replacement, several times.
 
-    Args:
-        pool: Images in a pool.
-
     Yields:
         (pool,) ascending numbers of images. Only once if the pool has all images, since others would be the same.
-
-    Raises:
-        CorpusError: There are fewer images than a pool has.
-        SettingError: A number is below 1.
     """
     if pool < 1 or draws < 1:
         raise SettingError(f"pool is {pool} and draws is {draws}; both are at least 1")
@@ -244,12 +234,7 @@ def rank_pools(
     """Rank the right images in several pools; see ``draw_pools``.
 
     Args:
-        score: Similarities of queries with images, by number; a row must not depend on the other rows.
         image_of: (P,) number of each pair's image, from 0.
-
-    Raises:
-        CorpusError: There are fewer images than a pool has.
-        ShapeError: The scores have another shape, or are NaN.
     """
     images = int(image_of.max()) + 1 if len(image_of) else 0
     found = []
@@ -269,11 +254,7 @@ def joined(parts: Sequence[Ranks]) -> Ranks:
 
 
 def retrieval(draws: Sequence[Draw]) -> Retrieval:
-    """Compute median rank, mean rank and R@K over the pools from ``rank_pools``.
-
-    Raises:
-        CorpusError: The pools have no queries.
-    """
+    """Compute median rank, mean rank and R@K over the pools from ``rank_pools``."""
     found = retrieval_of(draws, None)
     if found is None:
         raise CorpusError("no text belongs to an image of the pools, so there is nothing to measure")
@@ -310,7 +291,6 @@ def of_relations(draws: Sequence[Draw], labels: Floats, relations: Sequence[str]
     Args:
         draws: From ``rank_pools``.
         labels: (P, R): 1 if the pair has the relation, 0 if not, NaN without an answer.
-        relations: R names.
     """
     return {name: retrieval_of(draws, labels[:, column] == 1) for column, name in enumerate(relations)}
 

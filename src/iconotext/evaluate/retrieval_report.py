@@ -85,10 +85,6 @@ def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cac
     Args:
         model: As for ``load_encoder``.
         image: Another image backbone or file of features; None for the model's own.
-
-    Raises:
-        FeatureError: There is no such model.
-        SettingError: It is a baseline that has no vectors.
     """
     from iconotext.encoders.encoder import load_encoder
 
@@ -98,12 +94,7 @@ def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cac
 
 
 def chosen_refinement(model: str, encoder: Encoder, wanted: Refinement | None = None) -> Refinement:
-    """Return the wanted refinement, else the one in the model's folder; T = 0 refines no query.
-
-    Raises:
-        SettingError: A refinement is wanted of a model that predicts no relations.
-        FeatureError: The file in the folder is damaged.
-    """
+    """Return the wanted refinement, else the one in the model's folder; T = 0 refines no query."""
     if encoder.coherence is None:
         if wanted is not None and wanted.threshold:
             given = f"{wanted.strength:g},{wanted.threshold:g}"
@@ -129,16 +120,7 @@ def measure_retrieval(
     resamplings: int = 2000,
     seed: int = 0,
 ) -> RetrievalReport:
-    """Measure the ranks of the texts' images, and the average precision of the relations.
-
-    Args:
-        pairs: Texts and images, encoded by the encoder.
-        pool: Images in a pool.
-        resamplings: Number of resamplings for an interval of the average precision.
-
-    Raises:
-        SettingError: The pool is larger than the number of images.
-    """
+    """Measure the ranks of the texts' images, and the average precision of the relations."""
 
     def found(score: Score) -> Found:
         ranks = rank_pools(score, pairs.image_of, pool=pool, draws=draws, seed=seed)

@@ -50,15 +50,7 @@ class CorpusPart:
 
 
 def corpus_part(path: Path, split: str | None) -> CorpusPart:
-    """Read the whole corpus once, so that its errors are found before the work begins.
-
-    Args:
-        path: A corpus, or a folder of shards, also in a store; pictures are in rows, in a tar of the same name, or
-            beside it.
-
-    Raises:
-        CorpusError: It breaks the format, two shards have a document with the same id, or the split has no documents.
-    """
+    """Read the whole corpus once, so that its errors are found before the work begins."""
     files = corpus_files(path)
     splits: Counter[str | None] = Counter()
     seen: dict[str, Path] = {}
@@ -144,13 +136,6 @@ def score_documents(
 
     Args:
         model: As for ``load_encoder``; ``random`` for the baseline.
-        documents: Documents with gold links.
-        seed: Seed of the baseline.
-        say: Called with messages about images that cannot be encoded, and about the result of a promise.
-
-    Raises:
-        IconotextError: The model cannot be loaded or cannot score a document.
-        CorpusError: The picture is the only evidence, and no image can be encoded.
     """
     from iconotext.evaluate.results import Scored
     from iconotext.linker import Linker

@@ -25,9 +25,6 @@ def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
     Reference: Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), for any number of raters and missing
     answers.
 
-    Args:
-        units: The answers about each unit; units with fewer than two do not count.
-
     Returns:
         1 for perfect agreement, 0 for agreement by chance, below 0 for less; None if no unit has two answers, or all
         answers are the same, so that chance would agree, too.
@@ -83,9 +80,6 @@ def bootstrap_intervals(
 
     Returns:
         (figures, 2): low and high.
-
-    Raises:
-        ShapeError: There are no documents, or the shapes differ.
     """
     totals, weights = np.asarray(totals, np.float64), np.asarray(weights, np.float64)
     if totals.ndim != 2 or totals.shape != weights.shape or not len(totals):

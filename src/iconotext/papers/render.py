@@ -56,11 +56,7 @@ class Grid:
         return "\n".join(lines) + "\n"
 
     def html(self, *, titled: bool = True) -> str:
-        """The same as HTML; all text is escaped.
-
-        Args:
-            titled: Whether the title is shown; else it only names the table to screen readers.
-        """
+        """The same as HTML; all text is escaped."""
         parts = [f"<h2>{escape(self.title)}</h2>"] if self.title and titled else []
         parts.append(_scrolled("Table", self.title, self._table()) if self.rows else f"<p>{NO_ROWS}</p>")
         parts += [f"<p>{escape(note)}</p>" for note in self.notes]

@@ -71,9 +71,6 @@ def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> l
     """Draw a random sample of the documents with gold links and images, in order; all if there are few.
 
     Only the sample is in memory (reservoir sampling).
-
-    Raises:
-        CorpusError: There are none.
     """
     random = np.random.default_rng(seed)
     kept: list[tuple[int, Document]] = []
@@ -96,9 +93,6 @@ def some_linked(documents: Iterable[Document], most: int, *, seed: int = 0) -> l
 def image_vectors(documents: Iterable[Document], source: ImageSource) -> Iterator[ImageVectors]:
     """Encode the images of documents; unreadable ones are left out, with their links.
 
-    Args:
-        source: Of the features; the pooled ones are used.
-
     Yields:
         The vectors of each document with any readable image.
     """
@@ -119,13 +113,7 @@ def negative_distances(documents: Sequence[ImageVectors], *, batch: int = BATCH,
     images of the other documents in its batch, except documents that share a picture with its own.
 
     Args:
-        documents: With gold links; a document without links serves only as a negative.
         batch: Documents in a batch, at least 2.
-
-    Raises:
-        SettingError: The batch is too small.
-        ShapeError: Vectors do not fit each other, or a link is outside its document.
-        CorpusError: There are fewer than two documents, or no sentence has a gold image and a negative of each kind.
     """
     if batch < 2:
         raise SettingError(f"batch is {batch}; a document needs another to be compared with, so give 2 or more")
@@ -268,10 +256,6 @@ def corpus_bias(
 
     Returns:
         The bias, and how many documents were left out because none of their images can be read.
-
-    Raises:
-        FeatureError: The backbone or the table does not exist.
-        CorpusError: There are no gold links, or too few documents.
     """
     from iconotext.encoders.encoder import DEFAULT_IMAGE
     from iconotext.encoders.image_source import image_source
@@ -343,11 +327,7 @@ def in_words(bias: Bias) -> list[str]:
 
 
 def write_distances(bias: Bias, path: Path, *, force: bool = False) -> None:
-    """Draw the two distributions over each other, as in Fig. 2b (``.svg``, ``.png`` or ``.pdf``, see ``write_figure``).
-
-    Raises:
-        OutputError: See ``write_figure``.
-    """
+    """Draw the two distributions over each other, as in Fig. 2b; see ``write_figure``."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()

@@ -55,9 +55,6 @@ def read_log(folder: Path, columns: Sequence[str]) -> Curve:
     """Read columns of the ``log.csv`` in the folder of a model.
 
     If an epoch was logged twice, because the run was stopped and resumed, its last row counts.
-
-    Raises:
-        CorpusError: The file is missing, lacks a column, or has a value that is not a number; names line and column.
     """
     path = folder / LOG if folder.is_dir() else folder
     name = (folder if folder.is_dir() else folder.parent).resolve().name
@@ -94,12 +91,7 @@ def write_panels(
     """Draw a panel for each run, and write the figure.
 
     Args:
-        curves: At least one.
         path: ``.svg``, ``.png`` or ``.pdf``; equal curves give equal SVG files.
-
-    Raises:
-        OutputError: Another suffix; the file exists and ``force`` is not set; it cannot be written.
-        SettingError: There are no curves.
     """
     check_figure(path, force=force)
     if not curves:
@@ -162,11 +154,7 @@ def _number(text: str | None, path: Path, line: int, column: str) -> float:
 
 
 def read_sampling(folder: Path) -> Curve:
-    """The shares of gold links by epoch; see ``Sampling``.
-
-    Raises:
-        CorpusError: See ``read_log``; or nothing was counted.
-    """
+    """The shares of gold links by epoch; see ``Sampling``."""
     from iconotext.train.validate import Sampling
 
     found = read_log(folder, Sampling._fields)

@@ -64,10 +64,6 @@ def correlations(evaluations: Mapping[str, Evaluation]) -> list[Correlation]:
 
     Args:
         evaluations: Name of a model to its scores, at least two, all of the same documents.
-
-    Raises:
-        SettingError: There are fewer than two models.
-        CorpusError: They are not of the same documents, or fewer than three have a defined AUC.
     """
     if len(evaluations) < 2:
         raise SettingError("a correlation needs the results of at least two models")
@@ -75,11 +71,7 @@ def correlations(evaluations: Mapping[str, Evaluation]) -> list[Correlation]:
 
 
 def named_results(paths: Sequence[Path]) -> dict[str, Evaluation]:
-    """Results by name of their model, or of their file if models have no names or the same one.
-
-    Raises:
-        CorpusError: A file cannot be read, or is named twice.
-    """
+    """Results by name of their model, or of their file if models have no names or the same one."""
     read = {path: read_results(path) for path in paths}
     if len(read) < len(paths):
         raise CorpusError("a results file is named twice")
@@ -168,13 +160,7 @@ def explained_by_spread(
     """Compare how much of two models' AUC is explained by spread.
 
     Args:
-        before: Seed to the AUC of each document.
         after: The same for the other model, documents in the same order; only common seeds are used.
-        spreads: Image and text spread of each document.
-
-    Raises:
-        ShapeError: The numbers of documents differ.
-        CorpusError: There are too few documents, or no seed in common.
     """
     features = np.asarray(spreads, np.float64).reshape(-1, 2)
     common = [each for each in before if each in after]
@@ -239,12 +225,7 @@ class Spread:
 
 
 def spreads(documents: Iterable[Document], encoder: Encoder) -> Iterator[Spread]:
-    """The spread of each document with at least two readable images.
-
-    Args:
-        documents: With or without gold links.
-        encoder: Its text backbone encodes sentences, the pooled features of its image backbone are the images' vectors.
-    """
+    """The spread of each document with at least two readable images."""
     for document in filter(lambda each: each.sentences, documents):
         images, sentences = vectors_seen(document, encoder)
         if len(images) > 1:
@@ -266,11 +247,7 @@ def by_level(found: Sequence[Spread], count: int) -> list[tuple[str, Spread]]:
 
 
 def detected(documents: Iterable[Document], encoder: Encoder, k: int) -> Iterator[Scored]:
-    """Yield object detection's scores of documents, with k class names an image.
-
-    Raises:
-        FeatureError: The encoder has no classifier.
-    """
+    """Yield object detection's scores of documents, with k class names an image."""
     classes = encoded_classes(encoder)
     for document in documents:
         yield Scored(document.id, detected_in(document, encoder, classes, k)[0][k - 1], document.links)
@@ -321,9 +298,6 @@ def spread(vectors: Floats) -> float:
 
     Args:
         vectors: (n, dim), at least one; zero vectors stay zero.
-
-    Raises:
-        ShapeError: There are no vectors.
     """
     if vectors.ndim != 2 or not len(vectors):
         raise ShapeError(f"a spread needs (n, dim) vectors with n at least 1, got {vectors.shape}")
@@ -346,11 +320,6 @@ def explain(
         aucs: One for each document, 0 to 1.
         image_vectors: For each document (m, dim), at least one.
         sentence_vectors: For each document (n, dim), at least one.
-
-    Raises:
-        ShapeError: The three have different lengths.
-        SettingError: The vectors have fewer dimensions than wanted.
-        CorpusError: There are too few documents for the number of features, or all have the same AUC.
     """
     if not len(aucs) == len(image_vectors) == len(sentence_vectors):
         raise ShapeError(f"{len(aucs)} AUCs, {len(image_vectors)} image and {len(sentence_vectors)} sentence arrays")
@@ -397,9 +366,6 @@ def reduced(means: Sequence[Floats], dimensions: int) -> NDArray[np.float64]:
     Args:
         means: (documents, dim).
         dimensions: Number of components, 1 to the smaller of documents and dim.
-
-    Raises:
-        SettingError: There are fewer components.
     """
     matrix = np.asarray(means, np.float64)
     if not 1 <= dimensions <= min(matrix.shape):
@@ -498,9 +464,6 @@ def corpus_difficulty(
 
     Returns:
         The result, and the ids of documents that were left out because none of their images can be read.
-
-    Raises:
-        CorpusError, FeatureError, SettingError: See ``document_vectors``, ``load_bridge``, ``explain``.
     """
     from iconotext.corpus.store import read_corpus
     from iconotext.encoders.encoder import load_bridge
@@ -528,10 +491,6 @@ def document_vectors(evaluation: Evaluation, documents: Iterable[Document], enco
 
     Args:
         documents: In any order; those without an AUC are skipped.
-        encoder: Its text backbone encodes sentences, the pooled features of its image backbone are the images' vectors.
-
-    Raises:
-        CorpusError: A document is missing, or is not the one that was evaluated.
     """
     scored = {document.id: document for document in evaluation.defined}
     found = DocumentVectors()

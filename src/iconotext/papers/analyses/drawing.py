@@ -26,12 +26,7 @@ LINE, LETTER = 0.7, 0.07
 
 
 def check_figure(path: Path, *, force: bool = False) -> None:
-    """Check a path for ``write_figure``, before the work that makes its content.
-
-    Raises:
-        OutputError: The suffix is not that of a figure, or the file exists and ``force`` is not set.
-        MissingPackageError: matplotlib is not installed.
-    """
+    """Check a path for ``write_figure``, before the work that makes its content."""
     if path.suffix.lower().removeprefix(".") not in FORMATS:
         raise OutputError(f"{path}: figures are written as {', '.join(FORMATS)}; give the file such a suffix")
     check_overwrite(path, force)
@@ -56,11 +51,6 @@ def write_figure(
 
     Args:
         path: ``.svg``, ``.png`` or ``.pdf``.
-        width: Inches.
-        height: Inches.
-
-    Raises:
-        OutputError: Another suffix; the file exists and ``force`` is not set; it cannot be written.
     """
     check_figure(path, force=force)
     kind = path.suffix.lower().removeprefix(".")
@@ -109,12 +99,7 @@ def write_sizes(corpora: Mapping[str, CorpusStats], path: Path, *, force: bool =
     """Draw two histograms for each corpus, a row for each: sentences and images per document.
 
     Args:
-        corpora: Name, shown above the row, to counts.
         path: ``.svg``, ``.png`` or ``.pdf``; equal numbers give equal SVG files.
-
-    Raises:
-        OutputError: See ``write_figure``.
-        SettingError: There are no corpora.
     """
     check_figure(path, force=force)
     if not corpora:

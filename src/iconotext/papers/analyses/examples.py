@@ -116,11 +116,7 @@ class Example:
 
 
 def representative(evaluation: Evaluation, count: int) -> list[DocumentScores]:
-    """Select the documents whose AUC is nearest to the mean, nearest first; ties are broken by id.
-
-    Raises:
-        CorpusError: No document has a defined AUC.
-    """
+    """Select the documents whose AUC is nearest to the mean, nearest first; ties are broken by id."""
     mean = evaluation.means["auc"]
     if mean is None:
         raise CorpusError(
@@ -188,9 +184,6 @@ def strongest_edges(
         scores: (sentences, images).
         links: Gold links; None if unknown.
         count: Maximum number of edges; as in the paper, edges with a score of 0 or less are left out.
-
-    Raises:
-        ShapeError: The scores are not a matrix, or a link is outside it.
     """
     matrix = checked_scores(scores)
     gold = None if links is None else gold_matrix((matrix.shape[0], matrix.shape[1]), links)

@@ -55,10 +55,6 @@ def object_detection_scores(
 
     Returns:
         (largest, n, m) float32 cosines; 0 where a side has no vector.
-
-    Raises:
-        ShapeError: The arrays do not fit each other.
-        SettingError: ``largest`` is out of range.
     """
     classes, dim = class_vectors.shape
     if probabilities.ndim != 2 or probabilities.shape[1] != classes or sentence_vectors.shape[1:] != (dim,):
@@ -90,9 +86,6 @@ def evaluate_object_detection(
         validation: Documents on which K is chosen; may be empty.
         encoder: Its image backbone has a classifier; its text backbone reads sentences and class names. See
             ``load_bridge``.
-
-    Raises:
-        FeatureError: The image backbone has no classifier, or no picture in all the documents can be encoded.
     """
     class_vectors = encoded_classes(encoder)
 

@@ -107,11 +107,6 @@ def tune_refinement(
         image_of: (P,) number of each pair's image.
         strengths: The values of λ.
         thresholds: The values of T.
-
-    Raises:
-        CorpusError: There are fewer images than a pool has.
-        SettingError: A λ or T is negative, or there are none.
-        ShapeError: Arrays do not fit, or are not numbers.
     """
     strengths, thresholds = sorted(set(strengths)), sorted(set(thresholds))
     if not strengths or not thresholds or not all(value >= 0 for value in (*strengths, *thresholds)):
@@ -226,10 +221,6 @@ def write_tuning(tuning: Tuning, folder: Path, about: dict[str, Any], *, force: 
 
     Args:
         folder: Created if necessary. In a model's folder, ``evaluate`` finds the settings by itself.
-        about: The model, corpus and so on of the trials; the first entry of the file.
-
-    Raises:
-        OutputError: A file exists and ``force`` is not set, or cannot be written.
     """
 
     def draw(canvas: Figure) -> None:

@@ -50,9 +50,6 @@ def over_seeds(evaluations: Sequence[Evaluation]) -> Evaluation:
 
     Args:
         evaluations: At least one, of the same documents; in the order of the first one's documents.
-
-    Raises:
-        CorpusError: They are of different documents.
     """
     if len(evaluations) == 1 or not evaluations[0].defined:
         return evaluations[0]
@@ -86,13 +83,6 @@ def differences(
     The interval covers two sources of variation: other documents of the same kind, and other seeds. Each resampling
     draws both with replacement, the same ones for both models, and computes the difference. With few seeds such an
     interval is still too narrow: with three, the resampled variance is two thirds of the variance of seeds.
-
-    Args:
-        mine: Seed to scores.
-        theirs: The same for the other model; only common seeds are used.
-
-    Raises:
-        CorpusError: They have no common seed, or are of different documents.
     """
     common = [each for each in mine if each in theirs]
     if not common:

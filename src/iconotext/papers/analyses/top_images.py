@@ -46,11 +46,7 @@ class Search(NamedTuple):
 
 
 def check_same_pairs(searches: Sequence[Search]) -> None:
-    """Check that all models search the same images.
-
-    Raises:
-        CorpusError: One model could not read a picture that another could.
-    """
+    """Check that all models search the same images."""
     first = searches[0].pairs
     for search in searches[1:]:
         other = search.pairs
@@ -67,7 +63,6 @@ def best_images(
     """(Q, count) the most similar images of each query, best first, and their similarities; of equal ones the first.
 
     Args:
-        score: Similarities of some queries with some images, by number.
         queries: (Q,) numbers.
         images: (N,) numbers, at least one.
     """
@@ -89,10 +84,6 @@ def chosen_queries(
     Args:
         relations: Names, or what people type for them; for each, texts that have it are drawn. () draws from all texts.
         count: Number of texts for each relation; None for all.
-
-    Raises:
-        CorpusError: No pair of the corpus has a relation.
-        SettingError: There is no such relation.
     """
     names = dict.fromkeys(relation_name(name, pairs.relations) for name in relations)
     random = np.random.default_rng(seed)
@@ -169,12 +160,7 @@ def ask(
     *,
     count: int = 5,
 ) -> list[Asked]:
-    """Let models search the images of a corpus for texts.
-
-    Args:
-        chosen: For each number of a text the relations for which it was drawn.
-        attention: Attention of the models that have it, by name.
-    """
+    """Let models search the images of a corpus for texts."""
     numbers = np.array(list(chosen), np.intp)
     by_model = [_found(search, numbers, attention.get(search.model), count) for search in searches]
     return [

@@ -59,11 +59,7 @@ class Settings(LabelledSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """The documents, in the order of the rows; the published table has 2,047 rows where the paper says 2,057.
-
-    Raises:
-        CorpusError: A table cannot be read or used.
-    """
+    """The documents, in the order of the rows; the published table has 2,047 rows where the paper says 2,057."""
     yield from labelled_documents(build, settings, CITE)
     sizes = PUBLISHED["CITE++"]
     build.report.note(

@@ -61,10 +61,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """The documents, in the order of the rows.
 
     The published table has 7,747 rows with 7,642 different pairs where the paper says 7,559.
-
-    Raises:
-        CorpusError: A table cannot be read or used.
-        SettingError: Pictures are to be fetched and no folder is named.
     """
     interval = settings.interval if settings.fetch else None
     yield from labelled_documents(build, settings, CLUE, fetch_interval=interval)

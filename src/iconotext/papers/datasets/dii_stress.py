@@ -46,10 +46,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     document's photographs, whichever document they stand in. Then the sentences are shuffled. As in the paper, a
     distractor may have the very words of a true caption, if only it was written about another photograph; how often
     that is so is counted. (``mscoco`` and ``captions`` leave such distractors out.)
-
-    Raises:
-        CorpusError: A file is missing or breaks its format, there is no photograph at all, or a split has too few
-            captions.
     """
     build.published = PUBLISHED["DII-Stress"]
     stories = read_stories(build, settings, DII)
@@ -72,15 +68,7 @@ def _captions(story: Story) -> list[tuple[str, str]]:
 
 
 def draw(rng: random.Random, pool: Spool[Any], count: int, without: Collection[str], name: str) -> list[str]:
-    """Draw different captions, uniformly at random; two of them may have the same words.
-
-    Args:
-        pool: Stories of equal length, each a list of captions with their photographs.
-        without: Photographs that the captions must not be about.
-
-    Raises:
-        CorpusError: There are too few.
-    """
+    """Draw different captions, uniformly at random; two of them may have the same words."""
     each = len(pool[0]) if len(pool) else 0
     total = len(pool) * each
     chosen: dict[int, str] = {}

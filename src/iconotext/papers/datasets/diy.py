@@ -296,9 +296,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
     If several posts link one album, only the first counts, since its pictures would otherwise be duplicates of each
     other; the paper does not treat this case. A caption stays even if its picture cannot be used.
-
-    Raises:
-        CorpusError: A source is missing or damaged.
     """
     shares = Shares(settings.validation, settings.test)
     images = settings.images

@@ -60,9 +60,6 @@ def split_pairs(keys: Sequence[Keys], *, seed: int = 0, group: bool = False) -> 
     The published splits are random by pair, so the same picture or the same text can be in training and in test. With
     ``group``, pairs that share one get the same split, and so do pairs that are connected through others; splits may
     then be a little smaller than requested.
-
-    Raises:
-        CorpusError: So many pairs are connected that a split would be empty.
     """
     # Another side is another key: a picture and a text may have the same digest.
     groups = grouped(connected(enumerate(key) for key in keys) if group else range(len(keys)))
@@ -130,16 +127,7 @@ class TableRow:
 
 
 def open_table(path: Path, needed: Sequence[str], about: str) -> Table:
-    """Find out the layout and encoding of a table.
-
-    Args:
-        needed: Columns that it must have, in lower case.
-        about: Contents and origin of the file, for the error.
-
-    Raises:
-        CorpusError: The file cannot be read, is a folder, or is not such a table; the message describes the expected
-            one.
-    """
+    """Find out the layout and encoding of a table."""
     if path.is_dir():
         raise CorpusError(f"{path}: a folder; name the file in it that is {about}")
     lines, encoding, fallback, odd = _decoded(path)
@@ -220,11 +208,7 @@ def _whole(line: str, width: int, separator: str) -> bool:
 
 
 def _decoded(path: Path) -> tuple[list[str], str, str | None, int]:
-    """Return the lines of a file, its encoding, the encoding of lines that are not in it, and their number.
-
-    Raises:
-        CorpusError: The file cannot be read, or is not a text.
-    """
+    """Return the lines of a file, its encoding, the encoding of lines that are not in it, and their number."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -342,11 +326,6 @@ def labelled_documents(
 
     Args:
         fetch_interval: Seconds between two requests to one server; None: missing images are not fetched.
-
-    Raises:
-        CorpusError: A file cannot be read, is not such a table, or is named twice; no row can be used; or the groups
-            are too large for a split.
-        SettingError: Images are to be fetched and no folder is named.
     """
     report = build.report
     if settings.images is None and fetch_interval is not None:

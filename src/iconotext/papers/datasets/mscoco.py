@@ -70,9 +70,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
     Half of the photographs, drawn at random, are true images, the other half are without their captions. Groups of five
     of each make a document; a fifth of the groups is for validation and a fifth for test.
-
-    Raises:
-        CorpusError: Annotations or images are missing, or an annotation file is broken.
     """
     files = annotation_files(settings.source)
     folders = ImageFolders(settings.image_folder)
@@ -96,11 +93,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def annotation_files(source: Path) -> list[Path]:
-    """Return the files of captions of a folder, in it or in its folder ``annotations``, in the order of ``FILES``.
-
-    Raises:
-        CorpusError: There are none, or it is not a folder.
-    """
+    """Return the files of captions of a folder, in it or in its folder ``annotations``, in the order of ``FILES``."""
     if source.is_file():
         raise CorpusError(
             f"{source}: a file; name the folder that has annotations/ and the pictures, or one with annotations and "
@@ -120,11 +113,7 @@ def annotation_files(source: Path) -> list[Path]:
 
 
 def _only(build: Build, settings: Settings, files: Sequence[Path], annotations: Annotations) -> int | None:
-    """Return the number of the file whose images are used, None for all; and a note with the reason.
-
-    Raises:
-        CorpusError: The settings ask for a file that is missing.
-    """
+    """Return the number of the file whose images are used, None for all; and a note with the reason."""
     note = build.report.note
     there = files[0].name == TRAIN_2014
     if settings.photographs == "train2014":

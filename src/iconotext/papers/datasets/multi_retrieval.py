@@ -55,14 +55,7 @@ class Settings(DataSetSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """Documents of a released data set, in its order, with its splits and labels.
-
-    Raises:
-        CorpusError: ``docs.json`` is not there or broken, only one of the two files of features is there, or there is
-            no such folder of images.
-        SettingError: Images are to be left out, and no folder is named.
-        OutputError: Features of another data set lie beside the corpus, or they cannot be written.
-    """
+    """Documents of a released data set, in its order, with its splits and labels."""
     if settings.only_found and settings.images is None:
         raise SettingError("only_found=True needs images=..., the folder of the pictures")
     source = settings.source

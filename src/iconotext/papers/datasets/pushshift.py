@@ -48,11 +48,7 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
     """Find files of submissions in a folder and the folders in it, in the order of their names.
 
     Args:
-        folder: The folder; hidden files and folders in it are skipped.
         first: The first month, ``2013-01``; files of earlier months are skipped.
-
-    Raises:
-        CorpusError: There is none.
     """
     found: list[Path] = []
     others = 0
@@ -78,16 +74,9 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
 def subreddit_posts(path: str, *, subreddit: str) -> dict[str, Any]:
     """Read all submissions to one subreddit in a file, in its order.
 
-    Args:
-        path: The file; a text, since it may be sent to another process.
-        subreddit: Name of the subreddit, as Reddit writes it.
-
     Returns:
         ``posts``: id, title, score, url and created (seconds since 1970) of each, None for a missing or invalid value.
         ``broken``: number and problem of each line that cannot be parsed.
-
-    Raises:
-        CorpusError: The file cannot be read to its end.
     """
     posts: list[dict[str, Any]] = []
     broken: list[tuple[int, str]] = []

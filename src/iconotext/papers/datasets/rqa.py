@@ -117,9 +117,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
     Each step is a sentence, linked to its images. An image that is missing or cannot be read is left out; the document
     stays if it still has two images.
-
-    Raises:
-        CorpusError: A file is missing or breaks its format, or there is no image at all.
     """
     about = f"{ABOUT} (its test part is not used)"
     files = {name: source_file(settings.source, names, about) for name, names in FILES.items()}

@@ -36,9 +36,6 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Documents of Story-DII, in the order of the annotations.
 
     Ids are ``dii-ALBUM-NUMBER``: the number counts the album's sets of captions from 1, those that are dropped too.
-
-    Raises:
-        CorpusError: A file is missing or breaks its format, or there is no photograph at all.
     """
     build.published = PUBLISHED["Story-DII"]
     yield from story_documents(build, settings, DII)

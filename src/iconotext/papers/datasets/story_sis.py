@@ -27,11 +27,7 @@ class Settings(StorySettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """Documents of Story-SIS, in the order of the annotations; their ids are ``sis-STORY``.
-
-    Raises:
-        CorpusError: A file is missing or breaks its format, or there is no photograph at all.
-    """
+    """Documents of Story-SIS, in the order of the annotations; their ids are ``sis-STORY``."""
     build.published = PUBLISHED["Story-SIS"]
     yield from story_documents(build, settings, SIS)
 

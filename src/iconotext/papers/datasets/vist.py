@@ -115,11 +115,7 @@ class Story:
 
 
 def read_stories(build: Build, settings: StorySettings, tier: Tier) -> Sequence[Story]:
-    """Return the usable stories of one tier, on disk; stories that are left out, and the totals, are reported.
-
-    Raises:
-        CorpusError: A file is missing or breaks its format, or there is no photograph at all.
-    """
+    """Return the usable stories of one tier, on disk; stories that are left out, and the totals, are reported."""
     files = {
         split: source_file(settings.source, [f"{name}.{tier.kind}.json"], tier.about())
         for split, name in SPLIT_NAMES.items()

@@ -35,12 +35,7 @@ if TYPE_CHECKING:
 
 
 def clean_text(text: str, misread: Mapping[str, str] | None = None) -> str:
-    """Replace HTML entities by characters, collapse white space, and remove control characters.
-
-    Args:
-        text: The text.
-        misread: Replacements of characters that were lost before the table was published; applied after the entities.
-    """
+    """Replace HTML entities by characters, collapse white space, and remove control characters."""
     text = html.unescape(text)
     for wrong, right in (misread or {}).items():
         text = text.replace(wrong, right)
@@ -61,14 +56,7 @@ XML = re.compile(
 
 
 def part_of(source: Path, name: str, archive: str) -> Path:
-    """Find the folder of a part of the collection: ``metadata``, ``text/en`` or ``images``, anywhere in the source.
-
-    Args:
-        archive: Name of the archive with the part, for the error.
-
-    Raises:
-        CorpusError: The folder is missing.
-    """
+    """Find the folder of a part of the collection: ``metadata``, ``text/en`` or ``images``, anywhere in the source."""
     wanted = PurePosixPath(name).parts
     level = [source]
     for _ in range(DEPTH + 1):
@@ -135,7 +123,6 @@ def image_place(file: str, folder: Path) -> str | None:
 
     Args:
         file: The path in the metadata, below ``images``: ``9/82531.jpg``.
-        folder: The folder of the pictures; some people unpack the archives without the folders in them.
     """
     return next((place for place in (file, PurePosixPath(file).name) if (folder / place).is_file()), None)
 
@@ -260,11 +247,7 @@ class Pictures:
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """The documents, in the order of the articles' numbers.
-
-    Raises:
-        CorpusError: A part of the collection is missing.
-    """
+    """The documents, in the order of the articles' numbers."""
     source, report = settings.source, build.report
     shares = Shares(settings.validation, settings.test)
     metadata = part_of(source, "metadata", "all_metadata.zip (or metadata.zip)")

@@ -62,10 +62,9 @@ NAMED = re.compile(
 
 
 def paragraphs(markup: str) -> list[str]:
-    """Return the paragraphs and list items of an article, each on one line; none of a page that redirects to another.
+    """Return the paragraphs and list items of an article; ``ValueError`` if its markup cannot be parsed.
 
-    Raises:
-        ValueError: The markup cannot be parsed.
+    Each is on one line. A page that redirects to another has none.
     """
     require("papers", "mwparserfromhell", purpose="reading the markup of Wikipedia")
     import mwparserfromhell

@@ -60,9 +60,6 @@ def preference(scores: Sequence[int], *, power: float = POWER, significance: flo
         scores: For each pair 1 (the first is better), -1 (worse) or 0.
         power: Probability, 0 to 1, of detecting the smallest effect.
         significance: Probability, 0 to 1, of seeing an effect where there is none.
-
-    Raises:
-        SettingError: Power and significance are not ``0 < significance < power < 1``.
     """
     n = len(scores)
     detectable = smallest_effect(n, power=power, significance=significance)
@@ -85,9 +82,6 @@ def smallest_effect(pairs: int, *, power: float = POWER, significance: float = S
 
     Returns:
         Cohen's d; None with fewer than two pairs, which detect nothing.
-
-    Raises:
-        SettingError: Power and significance are not ``0 < significance < power < 1``.
     """
     if not 0 < significance < power < 1:
         raise SettingError(f"power is {power} and significance {significance}; expected 0 < significance < power < 1")
@@ -224,12 +218,7 @@ def majority(outcomes: Sequence[str]) -> str:
 
 
 def study_results(study: Path, *, power: float = POWER, significance: float = SIGNIFICANCE) -> StudyResults:
-    """Count the majorities of a study, finished or not. Pairs that lack votes are not counted.
-
-    Raises:
-        StudyError: There is no such study, or it is damaged.
-        SettingError: Power and significance are not ``0 < significance < power < 1``.
-    """
+    """Count the majorities of a study, finished or not. Pairs that lack votes are not counted."""
     with transaction(study) as connection:
         about = about_study(connection)
         far = progress_of(connection)
@@ -286,12 +275,7 @@ def study_grids(found: StudyResults) -> list[Grid]:
 
 
 def export_votes(study: Path, path: Path, *, force: bool = False) -> int:
-    """Write the raw votes as CSV, one line each, in the order of pairs and time; returns the number of votes.
-
-    Raises:
-        StudyError: There is no such study, or it is damaged.
-        OutputError: The file exists and ``force`` is not set, or it cannot be written.
-    """
+    """Write the raw votes as CSV, one line each, in the order of pairs and time; returns the number of votes."""
     with transaction(study) as connection:
         lines = list(_lines(connection))
     text = io.StringIO(newline="")

@@ -126,16 +126,7 @@ def create_study(
     leaving it out would make the models look more different than they are.
 
     Args:
-        path: The file; an existing file is never replaced, since it may contain votes.
-        contenders: At least one.
-        second: Name of the model with which all others are compared.
-        raters: Number of people who judge each pair; an odd number makes majorities likely.
         seed: Seed of the order and the sides in which raters see the pairs.
-
-    Raises:
-        StudyError: There are no contenders, two have the same name, or a picture is missing.
-        SettingError: ``raters`` is below 1.
-        OutputError: The file exists, or it cannot be written.
     """
     if raters < 1:
         raise SettingError(f"raters is {raters}, expected at least 1")
@@ -173,14 +164,7 @@ def create_study(
 
 @contextmanager
 def transaction(path: Path, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
-    """Run a block as one transaction on a study: its changes are stored only if it ends without an error.
-
-    Args:
-        writing: Take the lock at once, so that data read in the block cannot be changed by others before it ends.
-
-    Raises:
-        StudyError: There is no such study, it is damaged, or it stayed locked for ``PATIENCE`` seconds.
-    """
+    """Run a block as one transaction on a study: its changes are stored only if it ends without an error."""
     if not path.is_file():
         raise StudyError(f"{path}: there is no such study; create_study, or iconotext analyze study, makes one")
     address = f"{path.absolute().as_uri()}?mode=rw"  # never make an empty file
@@ -217,14 +201,7 @@ def about_study(connection: sqlite3.Connection) -> About:
 
 
 def find_studies(places: Sequence[Path]) -> dict[str, Path]:
-    """Find the named studies, and those in named folders, each by a short name that does not reveal its contents.
-
-    Args:
-        places: Studies, and folders of studies; other files in these are ignored.
-
-    Raises:
-        StudyError: There is none at a place, one is damaged, or a picture of one is missing.
-    """
+    """Find the named studies, and those in named folders, each by a short name that does not reveal its contents."""
     found: dict[str, Path] = {}
     for place in places:
         studies = [path for path in sorted(place.iterdir()) if _is_study(path)] if place.is_dir() else [place]
@@ -265,16 +242,7 @@ def _relative_path(image: Path, folder: Path) -> str:
 
 
 def contenders(first: Search, second: Search, chosen: Mapping[int, tuple[str, ...]]) -> list[Contenders]:
-    """Select the best images of two models among all of a corpus.
-
-    Args:
-        first: The compared model.
-        second: The model with which it is compared, on the same pairs.
-        chosen: For each number of a text the relations for which it counts.
-
-    Raises:
-        CorpusError: A picture is not a file, so that a page could not show it.
-    """
+    """Select the best images of two models among all of a corpus."""
     pairs = first.pairs
     queries, images = np.array(list(chosen), np.intp), np.arange(len(pairs.pictures))
     one, other = (best_images(search.score, queries, images)[0][:, 0].tolist() for search in (first, second))
@@ -364,10 +332,6 @@ def next_pair(study: Path, rater: str, *, now: float | None = None) -> ShownPair
 
     Returns:
         None where nothing is left for this rater: all pairs are judged, or those that are not wait for others.
-
-    Raises:
-        StudyError: There is no such study, or it is damaged.
-        SettingError: The name is none.
     """
     rater, now = rater_name(rater), time.time() if now is None else now
     own = "SELECT pair FROM votes WHERE rater = ? AND answer IS NULL ORDER BY given DESC"
@@ -393,12 +357,7 @@ def next_pair(study: Path, rater: str, *, now: float | None = None) -> ShownPair
 
 
 def shown_images(study: Path, number: int, rater: str) -> tuple[Path, Path]:
-    """The files of images A and B, as a pair is shown to a rater.
-
-    Raises:
-        StudyError: There is no such study, it is damaged, or the pair is not with this rater.
-        SettingError: The name is none.
-    """
+    """The files of images A and B, as a pair is shown to a rater."""
     with transaction(study) as connection:
         a, b = _shown(connection, number, rater_name(rater))
     return image_of(a, study), image_of(b, study)
@@ -410,11 +369,6 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
     Args:
         number: Number of a pair that ``next_pair`` gave to this rater.
         answer: One of ``ANSWERS``.
-
-    Raises:
-        StudyError: There is no such study, or it is damaged; the pair is not with this rater, or not any more; the
-            rater has given another answer before.
-        SettingError: The answer or the name is not valid.
     """
     rater = rater_name(rater)
     if answer not in ANSWERS:
@@ -434,12 +388,7 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
 
 
 def undo(study: Path, rater: str, *, now: float | None = None) -> bool:
-    """Take back the last vote of a rater, whose next pair is then this one again; False without a vote.
-
-    Raises:
-        StudyError: There is no such study, it is damaged, or all its votes are in: the result may have been seen.
-        SettingError: The name is not valid.
-    """
+    """Take back the last vote of a rater, whose next pair is then this one again; False without a vote."""
     rater = rater_name(rater)
     with transaction(study, writing=True) as connection:
         if progress_of(connection).finished:
@@ -497,9 +446,6 @@ def rater_name(name: str) -> str:
     """Check the name of a rater, and return it in the stored form.
 
     A name may come from anywhere, and is written to files that spreadsheets open.
-
-    Raises:
-        SettingError: The name is not valid.
     """
     name = " ".join(name.split())
     if not _NAME.fullmatch(name):

@@ -28,11 +28,7 @@ if TYPE_CHECKING:
 def vectors_of(
     corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], wanted: Collection[str]
 ) -> Iterator[tuple[str, FloatMatrix, FloatMatrix]]:
-    """Yield id, (m, dim) images and (n, dim) sentences of test documents, in the order of the corpus.
-
-    Args:
-        recipe: Names the word vectors or the text backbone.
-    """
+    """Yield id, (m, dim) images and (n, dim) sentences of test documents, in the order of the corpus."""
     from iconotext.corpus.store import read_corpus
 
     numbers = {prepared.ids[number]: number for number in prepared.documents("test").tolist()}
@@ -160,12 +156,7 @@ def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, An
 
 
 def _explained(comparison: Comparison, scores: Sequence[Evaluation]) -> list[Difficulty]:
-    """Explain the AUC of each seed.
-
-    Raises:
-        CorpusError: There are too few documents, or no vectors of their images.
-        SettingError: The vectors are too short.
-    """
+    """Explain the AUC of each seed."""
     prepared = comparison.prepared
     if prepared.images is None or prepared.images.ndim != 2:
         raise CorpusError("it needs the features of an image backbone or a table of them")

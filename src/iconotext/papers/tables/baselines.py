@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 def score_baselines(
     rows: Sequence[Row], prepared: Prepared, corpus: Path, recipe: Recipe, folder: Path, notify: Notify
 ) -> list[str]:
-    """Score the rows without training, unless their scores exist; returns remarks for the report.
-
-    Args:
-        recipe: Recipe of a trained row, which names the features.
-    """
+    """Score the rows without training, unless their scores exist; returns remarks for the report."""
     keys = {row.key for row in rows}
     if RANDOM in keys:
         score_random(prepared, corpus, folder)

@@ -36,10 +36,6 @@ BEFORE, AFTER = "MulLink", "Ours"
 def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[list[Section], dict[str, Any]]:
     """Measure the distances, draw them, and fit the regressions of the trained models.
 
-    Args:
-        comparison: Its first row is MulLink, which reads the pooled features of its images.
-        found: Scores by seed of each row, by name.
-
     Returns:
         The parts of the report, and the entries ``bias`` and ``explained`` of ``results.json``.
     """

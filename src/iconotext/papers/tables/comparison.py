@@ -99,11 +99,7 @@ class TableReport:
 
 
 def footnotes(comparisons: Sequence[Comparison]) -> list[Footnote]:
-    """A fidelity line for the rows of a table, one for those that differ alike, and why others have no figures.
-
-    Args:
-        comparisons: Of one table, each with another corpus.
-    """
+    """A fidelity line for the rows of a table, one for those that differ alike, and why others have no figures."""
     names: dict[tuple[str, ...], list[str]] = {}
     each_differs = [each.differing() for each in comparisons]
     for row in comparisons[0].rows:

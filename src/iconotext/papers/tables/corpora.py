@@ -25,11 +25,7 @@ from iconotext.train.log import LOG
 
 
 def named_corpora(table: str, given: Sequence[str]) -> dict[str, Path]:
-    """Data set of the paper to corpus file, out of ``NAME=FILE``; a name may be shortened to what follows its hyphen.
-
-    Raises:
-        SettingError: There is no such data set, it is named twice, or the table is no table of links.
-    """
+    """Parse ``NAME=FILE``: data set of the paper to corpus file; ``DII`` is short for ``Story-DII``."""
     published = find_table(table)
     if published.kind != "links":
         raise SettingError(f"table {published.name} is of one corpus at a time: give corpus=FILE")
@@ -62,10 +58,6 @@ def reproduce_corpora(
     Args:
         table: As for ``reproduce``, of links.
         corpora: Data set of the paper to the corpus that stands for it; see ``named_corpora``.
-        folder: For everything; each corpus has a folder in it, with a report of its own.
-
-    Raises:
-        IconotextError: See ``reproduce``.
     """
     published = find_table(table)
     folder = folder or Path("reproduced") / published.state

@@ -24,12 +24,7 @@ VALIDATION_K = "object-detection-validation"
 
 
 def check_state(folder: Path, state: dict[str, Any]) -> dict[str, Any]:
-    """Return the recorded state of the folder; empty if it is new.
-
-    Raises:
-        SettingError: The folder was made from other corpora or settings.
-        OutputError: It has files that would be overwritten.
-    """
+    """Return the recorded state of the folder; empty if it is new."""
     path = folder / STATE
     if not path.is_file():
         there = [name for name in (TABLE, PAGE, CURVES, RESULTS) if (folder / name).exists()]

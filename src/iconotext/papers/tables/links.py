@@ -40,11 +40,7 @@ Scores = Mapping[str, Mapping[int, Results]]
 
 
 def check_corpus(corpus: Path, prepared: Prepared, *, links: bool = True) -> None:
-    """Check that a corpus has test documents, with gold links if ``links`` asks for them.
-
-    Raises:
-        CorpusError: There are none.
-    """
+    """Check that a corpus has test documents, with gold links if ``links`` asks for them."""
     if not len(prepared.linked_documents("test") if links else prepared.documents("test")):
         lacks = "test documents with gold links" if links else "test documents"
         raise CorpusError(
@@ -68,11 +64,7 @@ def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str,
 
 
 def report(comparison: Comparison) -> TableReport:
-    """Make the table, differences, training curves, and the sections beside the table.
-
-    Raises:
-        CorpusError: The seeds of a row were evaluated on different documents.
-    """
+    """Make the table, differences, training curves, and the sections beside the table."""
     table, scores = comparison.table, read_scores(comparison)
     means, by_seed = mean_scores(scores), scores_by_seed(comparison, scores)
     facts: dict[str, Any] = {}

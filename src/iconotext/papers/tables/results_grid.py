@@ -23,10 +23,6 @@ BySeed = Mapping[int, "Evaluation"]
 def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | None, dict[str, dict[str, Any]]]:
     """Compare every row with one of them.
 
-    Args:
-        rows: Scores of the rows, by name.
-        reference: Name of the row with which the others are compared; if it is missing, the first.
-
     Returns:
         The table, None without rows to compare; and the entries ``spread`` and ``difference`` of each name in
         ``results.json``.
@@ -89,7 +85,6 @@ def results_grid(
     """Set our figures beside published ones; figures within 1 point of the best of their column are bold.
 
     Args:
-        rows: Scores by name of the row, as in the published table, and name of our data set.
         published: The result of ``iconotext.papers.published.published_cells``; rows that only it has are included,
             too.
 

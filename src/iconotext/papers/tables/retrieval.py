@@ -91,9 +91,6 @@ def resampled_figures(
 ) -> NDArray[np.float64]:
     """Median rank, R@1 and R@10, each a mean over the pools, as they are and for pairs drawn anew.
 
-    Args:
-        pairs: How many there are in all; equal numbers are drawn alike.
-
     Returns:
         (1 + resamplings, 3); the first row is as it is. A pool of which no query was drawn counts as nothing.
     """
@@ -168,7 +165,6 @@ def retrieval_sections(
         scores: Of the models that are there, at least one.
         differences: See ``differences_to``.
         dataset: The paper's data set to set beside ours, None for none.
-        reference: Name of the row that the others are compared with.
     """
     sections: list[Section] = [_retrieval(scores, differences, dataset, reference)]
     aware = {name: by_seed for name, by_seed in scores.items() if _is_refined(by_seed)}
@@ -324,11 +320,7 @@ def _refined(by_seed: Mapping[int, Mapping[str, Any]], kind: str) -> dict[int, A
 
 
 def check_corpus(corpus: Path, prepared: Prepared) -> None:
-    """Check that a corpus has splits and labels, and that its documents are pairs.
-
-    Raises:
-        CorpusError: It does not.
-    """
+    """Check that a corpus has splits and labels, and that its documents are pairs."""
     if prepared.meta["drawn"] is not None or not len(prepared.documents("test")):
         raise CorpusError(
             f"{corpus}: these tables need a corpus with splits, test documents among them; "
@@ -348,7 +340,6 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     folder with the plot of Fig. 3, and with those that the paper chose for each of its data sets.
 
     Args:
-        prepared: The corpus it was trained on; validation and test documents have one sentence and one image each.
         path: JSON file for ``retrieval``, ``validation``, ``relations`` (Table 7), ``ranks`` (of every query in every
             pool), and for a model that predicts relations ``refined`` and ``precision`` (Table 8).
     """

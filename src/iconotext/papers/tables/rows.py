@@ -91,9 +91,6 @@ def table_rows(
             a relation are left out.
         dataset: Data set of the paper whose own settings apply; None for none.
         extra: Names of rows that the paper lacks and that are included nevertheless; others are left out.
-
-    Raises:
-        SettingError: An override is wrong, contradicts a recipe, or is for a setting in which the rows differ.
     """
     for override in overrides:
         pattern, key = split_override(override)
@@ -112,14 +109,7 @@ def is_by_relation(table: PublishedTable) -> bool:
 
 
 def chosen_rows(rows: Sequence[Row], only: Sequence[str], known: Sequence[PublishedRow] = ()) -> tuple[Row, ...]:
-    """Return the rows of the table itself that are named, by key or as published; without names all that the paper has.
-
-    Args:
-        known: Published names; an error lists also those of rows that are trained only if they are named.
-
-    Raises:
-        SettingError: A name is not a row of the table.
-    """
+    """Return the named rows of the table itself, by key or as published; without names all that the paper has."""
     rows = [row for row in rows if row.needed]
     for name in only:
         if not any(_is(row, name) for row in rows):
@@ -225,7 +215,6 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
     """Return the differences of a row's recipe from the paper, ours first and the paper's in brackets; may be empty.
 
     Args:
-        sample: Recipe of a trained row, which names the features of object detection.
         width: Numbers of the image features of rows that read a table of them; None if unknown.
     """
     recipe = row.recipe or (sample if row.key == DETECTION else None)

@@ -92,14 +92,8 @@ def reproduce(
             has.
         dataset: The data set of the paper whose published figures stand beside ours; None for all of the table, or for
             the one that has the corpus's relations.
-        seeds: Number of trainings of each row: with the seed of its recipe, the next one, and so on.
         source: For li2021/4: the corpus with gold links that the transferred model is trained on.
         jobs: Models that are trained at a time; None for half as many as there are cores.
-
-    Raises:
-        SettingError: Table, row, data set or a setting does not exist, or the folder was made with others.
-        CorpusError: A corpus breaks its format, or lacks data that the table needs.
-        FeatureError: A backbone is missing.
     """
     published = find_table(table)
     _check_dataset(published, dataset)

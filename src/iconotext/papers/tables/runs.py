@@ -53,11 +53,7 @@ class Job:
 
 
 def work(job: Job, send: Send) -> None:
-    """Train the model, continue its training, or do nothing for a trained one; then measure it.
-
-    Raises:
-        IconotextError: See ``train``.
-    """
+    """Train the model, continue its training, or do nothing for a trained one; then measure it."""
     from iconotext.train.parallel import Forwarded
     from iconotext.train.prepared import open_prepared
     from iconotext.train.run import train
@@ -115,13 +111,7 @@ def default_jobs() -> int:
 def run_jobs(
     jobs: Sequence[tuple[str, Any]], work: Callable[[Any, Send], None], *, at_once: int, logs: Path, watch: Watch
 ) -> dict[str, str]:
-    """Run all jobs, and return the reasons of those that failed. If it is interrupted, all jobs have stopped.
-
-    Args:
-        jobs: The jobs, each with a key; they must pickle.
-        work: Does a job; a function of a module, so that other processes can import it.
-        logs: Folder for the stderr of the processes; it is deleted except for jobs that fail unexpectedly.
-    """
+    """Run all jobs, and return the reasons of those that failed. If it is interrupted, all jobs have stopped."""
     waiting = list(reversed(jobs))
     running: dict[Child, tuple[str, Path]] = {}
     failed: dict[str, str] = {}
@@ -189,11 +179,7 @@ class Arrays:
     def __init__(
         self, rows: Sequence[Row], corpora: Callable[[Row], Path], folder: Path, report: Report | None
     ) -> None:
-        """Find out which rows can share, by the corpora that they are trained on.
-
-        Raises:
-            CorpusError: A corpus is not there.
-        """
+        """Find out which rows can share, by the corpora that they are trained on."""
         self._corpora, self._folder, self._report = corpora, folder, report
         recipes = {row.key: (row.recipe, corpora(row)) for row in rows if row.recipe is not None}
         self._first_seeds = {key: recipe for key, (recipe, _) in recipes.items()}
@@ -223,9 +209,6 @@ class Arrays:
         """Return the corpus in the form that a run reads, encoded if necessary.
 
         If the seed decides which documents of the corpus are for validation, runs of other seeds have separate arrays.
-
-        Raises:
-            CorpusError, FeatureError: See ``prepare``.
         """
         corpora, shared = [self._corpora(run.row)], self._folders[run.row.key]
         own = self._first_seeds[run.row.key]

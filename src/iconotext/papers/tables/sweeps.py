@@ -88,7 +88,6 @@ def overtaking(values: Sequence[tuple[float, float]], level: float) -> float | N
 
     Args:
         values: Share and value, in any order.
-        level: The value of the model that needs no labels.
 
     Returns:
         The smallest of the shares such that it, and every larger one, has a value above the level; None where the
@@ -108,9 +107,6 @@ def write_shares(supervised: Mapping[float, Evaluation], others: Mapping[str, Ev
     Args:
         supervised: Share of the training documents whose links are used, 0 to 1, to scores; at least one.
         path: ``.svg``, ``.png`` or ``.pdf``, replaced; equal figures give equal SVG files.
-
-    Raises:
-        OutputError: See ``write_figure``.
     """
 
     def draw(figure: Figure) -> None:
@@ -170,7 +166,6 @@ def sweep_sections(
     Args:
         rows: Of the table, the first one with the values that the paper chose.
         differences: To that row; see ``differences_to``.
-        folder: Where the drawing goes: a panel for each sweep, validation and test pairs a line each.
     """
 
     def draw(canvas: Figure) -> None:
