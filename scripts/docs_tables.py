@@ -5,12 +5,14 @@ A guide marks a table with the module and name of the program's table, and the f
     <!-- table iconotext.read.format:FORMATS name suffixes extra summary -->
     <!-- end of table -->
 
-A field may be an attribute or a property; a tuple becomes a list of literals. ``--check`` writes nothing, and fails
-where a guide says something else than the program.
+A field may be an attribute or a property; a tuple becomes a list of literals. Likewise, ``<!-- names iconotext -->``
+and ``<!-- end of names -->`` enclose the list of a package's public names. ``--check`` writes nothing, and fails where
+a guide says something else than the program.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -22,6 +24,7 @@ MARKED = re.compile(
     r"<!-- table (?P<module>[\w.]+):(?P<name>\w+) (?P<fields>[\w ]+?) -->\n(?P<table>.*?)<!-- end of table -->",
     re.DOTALL,
 )
+NAMES = re.compile(r"<!-- names (?P<package>[\w.]+) -->\n.*?<!-- end of names -->", re.DOTALL)
 
 
 def table(module: str, name: str, fields: Iterable[str]) -> str:
@@ -46,14 +49,28 @@ def cell(field: str, value: object) -> str:
     return f"`{text}`" if field == "name" and text else text
 
 
-def filled(text: str) -> str:
-    """Return a guide with its marked tables made anew."""
+def names(package: str) -> str:
+    """Return a Markdown list of the public names of a package, each with the first sentence of its docstring."""
+    room = import_module(package)
+    lines = []
+    for name in room.__all__:
+        value = getattr(room, name)
+        about = inspect.getdoc(value) if callable(value) else None
+        lines.append(f"- `{name}`" + (f": {about.splitlines()[0]}" if about else "") + "\n")
+    return "".join(lines)
 
-    def made(match: re.Match[str]) -> str:
+
+def filled(text: str) -> str:
+    """Return a guide with its marked tables and lists made anew."""
+
+    def new_table(match: re.Match[str]) -> str:
         head = match[0][: match.start("table") - match.start()]
         return f"{head}{table(match['module'], match['name'], match['fields'].split())}<!-- end of table -->"
 
-    return MARKED.sub(made, text)
+    def new_names(match: re.Match[str]) -> str:
+        return f"<!-- names {match['package']} -->\n{names(match['package'])}<!-- end of names -->"
+
+    return NAMES.sub(new_names, MARKED.sub(new_table, text))
 
 
 def main(arguments: list[str]) -> int:

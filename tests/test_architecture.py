@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 import iconotext
 
 SOURCE = Path(iconotext.__file__).parent
+DOCS = Path(__file__).parents[1] / "docs"
 
 # A module imports only from what stands above it; names on one line are one layer of several folders.
 LAYERS = [
@@ -75,6 +77,10 @@ def imported(path: Path) -> set[str]:
     return found
 
 
+SHORTHANDS = {"types": {"report"}, "excerpts": {"report"}}
+"""Their methods are shorthands for functions of ``report``, which they import when they are called."""
+
+
 def test_modules_import_only_from_above():
     wrong = []
     for path in SOURCE.rglob("*.py"):
@@ -82,7 +88,7 @@ def test_modules_import_only_from_above():
         layer = relative.parts[0].removesuffix(".py")
         if layer in ("__init__", "__main__"):
             continue
-        allowed = set(LAYERS[: LAYERS.index(layer) + 1]) | {"__version__"}
+        allowed = set(LAYERS[: LAYERS.index(layer) + 1]) | {"__version__"} | SHORTHANDS.get(layer, set())
         wrong += [(str(relative), name) for name in imported(path) - allowed]
     assert wrong == []
 
@@ -110,17 +116,35 @@ def imported_modules(name: str) -> set[str]:
 
 def test_modules_do_not_import_each_other_in_a_circle():
     imports = {name: imported_modules(name) for name in MODULES}
+    for name, parts in SHORTHANDS.items():
+        imports[f"iconotext.{name}"] -= {each for each in MODULES if each.split(".")[1:2] == [*parts]}
     while done := {name for name, needed in imports.items() if not needed & imports.keys()}:
         imports = {name: needed for name, needed in imports.items() if name not in done}
     assert imports == {}  # circles, and what leads into one
 
 
-def test_public_names():
-    assert iconotext.__all__ == sorted(iconotext.__all__)
-    for name in iconotext.__all__:
-        assert getattr(iconotext, name) is not None
+ROOMS = {"iconotext": "index"}
+"""Packages whose names users may import, and the pages of ``docs/api`` that list these names."""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_public_names_can_be_imported_and_are_documented(room):
+    package = import_module(room)
+    page = (DOCS / f"api/{ROOMS[room]}.md").read_text(encoding="utf-8")
+    public = {name: getattr(package, name) for name in package.__all__}
+    assert package.__all__ == sorted(package.__all__)
+    assert set(public) <= set(dir(package))
+    assert [name for name, value in public.items() if callable(value) and not value.__doc__] == []
+    assert f"<!-- names {room} -->" in page
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = iconotext.nothing
+        _ = package.nothing
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_module_hides_a_public_name(room):
+    package = import_module(room)
+    modules = {name.removeprefix(f"{room}.") for name in MODULES}
+    assert set(package.__all__) & modules <= {"read"}  # which is imported before any other module could import it
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 CONTEXT_WORDS = 120
 """Default length of a context in words: a paragraph or two."""
@@ -89,11 +88,10 @@ class Context:
     sentences: tuple[Excerpt, ...]
     text: str
 
-    card_in_notebook: ClassVar[Callable[[Context], str]]
-    """Makes the HTML that notebooks show: ``report.context.context_card``. The package sets it."""
-
     def _repr_html_(self) -> str:
-        return type(self).card_in_notebook(self)
+        from iconotext.report.context import context_card  # which is made of the types of this module
+
+        return context_card(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
 from iconotext.plain_text import counted
@@ -290,22 +290,24 @@ class LinkedDocument:
         links, images = counted(len(self.links), "link"), counted(len(self.document.images), "image")
         return f"LinkedDocument({self.document.id!r}, {links}, {images}, {self.model!r})"
 
-    page_in_notebook: ClassVar[Callable[[LinkedDocument], str]]
-    """Makes the HTML for notebooks. Set by the package, since ``report`` imports this module."""
-    make_context: ClassVar[Callable[[LinkedDocument, int | Image, int], Context]]
-    make_chunks: ClassVar[Callable[[LinkedDocument, int], list[Chunk]]]
-    """Set by the package too: ``report.context``, ``report.chunks``."""
+    # The methods import their functions when they are called, because these are made of the types of this module.
 
     def _repr_html_(self) -> str:
-        return type(self).page_in_notebook(self)
+        from iconotext.report.reading_page import notebook_frame
+
+        return notebook_frame(self)
 
     def context(self, image: int | Image, words: int = CONTEXT_WORDS) -> Context:
         """Make the context of one image: the sentences about it, of at most ``words`` words; see ``report.context``."""
-        return type(self).make_context(self, image, words)
+        from iconotext.report.context import context
+
+        return context(self, image, words)
 
     def chunks(self, words: int = CHUNK_WORDS) -> list[Chunk]:
         """Divide the document into chunks of at most ``words`` words, with their images; see ``report.chunks``."""
-        return type(self).make_chunks(self, words)
+        from iconotext.report.chunks import chunks
+
+        return chunks(self, words)
 
 
 def _parts(
