@@ -11,11 +11,11 @@ import iconotext
 from iconotext.alt_text.baseline import read_baseline
 from iconotext.alt_text.drafts import read_drafts
 from iconotext.cli.config import _parsed
+from iconotext.encoders.coherence import SETTINGS_FILE, read_refinement
 from iconotext.encoders.folder import METRICS, read_metrics
 from iconotext.errors import IconotextError
 from iconotext.features.detector import is_detector
 from iconotext.features.model_folder import is_dual_encoder
-from iconotext.library.refinement import SETTINGS_FILE, read_refinement
 from iconotext.library.settings import read_settings
 from iconotext.read import read
 from iconotext.recipe import load_recipe

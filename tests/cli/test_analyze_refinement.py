@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from iconotext.library.refinement import SETTINGS_FILE
+from iconotext.encoders.coherence import SETTINGS_FILE
 from iconotext.papers.analyses.refinement import FIGURE_FILE
 from tests.cli.test_evaluate import run
 from tests.cli.test_evaluate_retrieval import model, pairs

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from iconotext.library.refinement import SETTINGS_FILE
+from iconotext.encoders.coherence import SETTINGS_FILE
 from tests.cli.coherent import coherent_model, labelled_pairs
 from tests.cli.test_evaluate import run
 

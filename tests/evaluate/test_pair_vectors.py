@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iconotext.encoders.coherence import Refinement, refine
 from iconotext.errors import CorpusError
 from iconotext.evaluate import pair_vectors as module
 from iconotext.evaluate.pair_vectors import LeftOut, pair_vectors, pairs_of
 from iconotext.evaluate.retrieval import own_probabilities, rank_pools, refined, similarities
-from iconotext.library.refinement import Refinement, refine
 from iconotext.types import Document, Image, Sentence
 from tests.encoders import MadeUpEncoder
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from iconotext.encoders.coherence import Coherence
+from iconotext.encoders.coherence import Coherence, Refinement
 from iconotext.errors import SettingError
-from iconotext.library.refinement import Refinement
 from iconotext.library.search import Query, search
 from iconotext.library.store import open_library
 from tests.library.library_fakes import Colours, Relations, paint, update

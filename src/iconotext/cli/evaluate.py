@@ -37,6 +37,7 @@ from iconotext.papers.render import Grid
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
+    from iconotext.encoders.coherence import Refinement
     from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate import Comparison, Evaluation
     from iconotext.evaluate.metrics import RelationPrecision
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from iconotext.evaluate.retrieval import Figure, Retrieval
     from iconotext.evaluate.retrieval_report import RetrievalReport
     from iconotext.evaluate.scores import CorpusPart
-    from iconotext.library.refinement import Refinement
     from iconotext.papers.analyses.object_detection import ObjectDetection
     from iconotext.types import Document
 
@@ -229,7 +229,7 @@ def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) 
 
 def parse_refinement(text: str) -> Refinement:
     """λ and T from ``0.13,0.1``; ``none`` refines nothing, and anything else is a ``SettingError``."""
-    from iconotext.library.refinement import Refinement
+    from iconotext.encoders.coherence import Refinement
 
     if text.strip().casefold() == "none":
         return Refinement(0.0, 0.0)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from iconotext.encoders.coherence import Refinement, refine
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate.metrics import RelationPrecision, relation_precisions
 from iconotext.evaluate.statistics import RESAMPLINGS
-from iconotext.library.refinement import Refinement, refine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iconotext.corpus.convert import own_features
+from iconotext.encoders.coherence import Refinement, read_refinement
 from iconotext.encoders.folder import init_folder
 from iconotext.errors import SettingError
 from iconotext.evaluate.metrics import RelationPrecision
@@ -22,7 +23,6 @@ from iconotext.evaluate.retrieval import (
     similarities,
     told_precisions,
 )
-from iconotext.library.refinement import Refinement, read_refinement
 
 if TYPE_CHECKING:
     from pathlib import Path

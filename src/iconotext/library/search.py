@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.decide.choose import LANGUAGE
+from iconotext.encoders.coherence import Refinement, read_refinement, refine
 from iconotext.encoders.folder import init_folder
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import Filters, Match, find_candidates
 from iconotext.library.damage import TABLE
 from iconotext.library.items import Item, Near, Place, Said, different_places, own_relations, shown_place
 from iconotext.library.models import library_encoder, relation_model_of
-from iconotext.library.refinement import Refinement, probabilities, read_refinement, refine, refined
+from iconotext.library.refinement import probabilities, refined
 from iconotext.library.settings import SETTINGS
 from iconotext.library.store import Library, open_library
 from iconotext.read.sentences import detect_language

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from iconotext.encoders.coherence import Refinement
 from iconotext.evaluate.pair_vectors import pair_vectors
-from iconotext.library.refinement import Refinement
 from iconotext.papers.analyses.examples import WordWeight, attention_of
 from iconotext.papers.analyses.top_images import Search, ask, top_images_page
 from tests.evaluate.test_pair_vectors import image, pair, stand_in

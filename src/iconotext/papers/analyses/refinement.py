@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iconotext.encoders.coherence import SETTINGS_FILE, Refinement, confidence, refine, top_difference
 from iconotext.errors import SettingError
 from iconotext.evaluate.retrieval import DRAWS, POOL, Draw, Retrieval, pair_probabilities, rank_pools, retrieval
 from iconotext.evaluate.retrieval import similarities as similarities_of
-from iconotext.library.refinement import SETTINGS_FILE, Refinement, confidence, refine, top_difference
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
 from iconotext.papers.render import Bold, Grid, Note, Section
 from iconotext.system.files import write_text

@@ -345,7 +345,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     """
     import torch
 
-    from iconotext.encoders.coherence import Coherence
+    from iconotext.encoders.coherence import Coherence, Refinement
     from iconotext.encoders.folder import load_model
     from iconotext.evaluate.retrieval import (
         POOL,
@@ -356,7 +356,6 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
         similarities,
         told_precisions,
     )
-    from iconotext.library.refinement import Refinement
     from iconotext.papers.analyses.refinement import tune_refinement, write_tuning
     from iconotext.train.validate import found_images, split_pairs
 

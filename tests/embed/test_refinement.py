@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from iconotext.encoders.coherence import confidence, refine, top_difference
 from iconotext.errors import SettingError, ShapeError
-from iconotext.library.refinement import confidence, refine, top_difference
 
 
 @st.composite
