@@ -14,7 +14,7 @@ import typer
 
 from iconotext.cli.app import app
 from iconotext.evidence.reference import EXPLICIT, reference_evidence
-from iconotext.read import SUFFIXES, read
+from iconotext.read import formats_by_suffix, read
 
 ROOT = Path(__file__).parents[1]
 PROGRAM: Any = typer.main.get_command(app)
@@ -145,7 +145,7 @@ def test_kinds_of_files_that_the_guides_say_are_not_documentare_not():
     (shown,) = re.findall(r"`Not read: ([^`]+)`", text_of(ROOT / "docs/link.md"))
     kinds = set(re.findall(r"\.\w+", shown))
     assert kinds
-    assert kinds.isdisjoint(SUFFIXES)
+    assert kinds.isdisjoint(formats_by_suffix())
 
 
 def test_files_that_the_guides_for_contributors_name_are_there():

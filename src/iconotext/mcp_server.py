@@ -26,6 +26,7 @@ from iconotext.library.search import Query, Searcher
 from iconotext.library.settings import is_library, read_settings
 from iconotext.linker import Linker
 from iconotext.read import ReadSettings, find_documents, read
+from iconotext.read.format import EXAMPLES
 from iconotext.report.as_excerpts import row
 from iconotext.report.as_json import plain_number
 from iconotext.report.explanation import shown_relations
@@ -50,9 +51,7 @@ INSTRUCTIONS = (
     "(context), and finds pictures in a library (search). Paths are relative to the folder that is served."
 )
 
-DocumentPath = Annotated[
-    str, Field(description="A document (Markdown, HTML, DOCX, EPUB, PDF, ...), relative to the folder.")
-]
+DocumentPath = Annotated[str, Field(description=f"A document ({EXAMPLES}, ...), relative to the folder.")]
 Words = Annotated[int, Field(ge=1, le=5000, description="Most words of the sentences of a picture.")]
 Number = Annotated[int | None, Field(ge=0, description="Number of one picture, from 0; all without it.")]
 LibraryPath = Annotated[str, Field(description="Folder of the library, relative to the folder that is served.")]

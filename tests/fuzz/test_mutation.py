@@ -9,14 +9,15 @@ from importlib import import_module
 import pytest
 
 from iconotext.read import read
-from iconotext.read.pandoc.convert import NAMES
+from iconotext.read.format import FORMATS as READ
 from tests.fuzz.run import SUFFIXES, make, outcome, run
 from tests.fuzz.seeds import seeds
 
 MUTANTS = 10
 FEW = 5
 """Of the formats for which pandoc is started anew each time."""
-FORMATS = [pytest.param(name, marks=pytest.mark.slow) if name in NAMES else name for name in SUFFIXES]
+NEEDING_PANDOC = {row.name for row in READ if row.extra}
+FORMATS = [pytest.param(name, marks=pytest.mark.slow) if name in NEEDING_PANDOC else name for name in SUFFIXES]
 
 
 @pytest.mark.parametrize("format_", SUFFIXES)
@@ -30,7 +31,7 @@ def test_seeds_are_whole_documents(tmp_path, format_):
 @pytest.mark.parametrize("format_", FORMATS)
 def test_mutants_are_read_or_refused(tmp_path, format_):
     originals = seeds(format_)
-    count = FEW if format_ in NAMES else MUTANTS
+    count = FEW if format_ in NEEDING_PANDOC else MUTANTS
     mutants = [make(format_, number, 0, originals) for number in range(count)]
     assert len({*mutants, *originals}) > 0.8 * count
     assert mutants[:5] == [make(format_, number, 0, originals) for number in range(5)]

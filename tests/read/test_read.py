@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from iconotext import Document, IconotextError, ReadSettings, read, read_all
 from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
-from iconotext.read import SUFFIXES, Failure, find_documents, unique_names
+from iconotext.read import Failure, find_documents, formats_by_suffix, unique_names
 from iconotext.read.sentences import detect_language, document_language, language_code, split_sentences
 
 
@@ -146,7 +146,7 @@ def test_sentences_are_ordered_pieces_of_the_text(text, language):
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.binary(max_size=400), st.sampled_from(sorted(SUFFIXES)))
+@given(st.binary(max_size=400), st.sampled_from(sorted(formats_by_suffix())))
 def test_any_bytes_give_a_document_or_one_of_our_errors(tmp_path, data, suffix):
     path = tmp_path / f"any{suffix}"
     path.write_bytes(data)

@@ -20,7 +20,8 @@ from iconotext.errors import DocumentError, IconotextError, ImageError
 from iconotext.read import Failure, ReadSettings, find_documents, read_flows, read_isolated
 from iconotext.read.address import Addresses
 from iconotext.read.find import no_documents
-from iconotext.read.format import SUFFIXES
+from iconotext.read.format import FORMATS as READ
+from iconotext.read.format import suffix_format
 from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text
 from iconotext.system.worker import start_worker
@@ -28,7 +29,7 @@ from iconotext.system.worker import start_worker
 FORMATS = ("markdown", "html", "docx", "epub")
 """Formats that are checked; readers of other formats do not distinguish empty and missing alternative texts."""
 
-_SUFFIXES = frozenset(suffix for suffix, format_ in SUFFIXES.items() if format_ in FORMATS)
+_SUFFIXES = frozenset(suffix for row in READ if row.name in FORMATS for suffix in row.suffixes)
 
 _MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg)\b|\{[{%]|\x00|\[\[", re.IGNORECASE)
 """Bytes of every Markdown or HTML file with a picture; a zero byte if characters take two bytes."""
@@ -118,7 +119,8 @@ def read_pictures(format_: str, path: Path, reading: ReadSettings) -> list[Pictu
 
 def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
     """Whether a file may have pictures; True if it cannot be read or is too large, so that the reader reports that."""
-    if SUFFIXES.get(path.suffix.lower()) not in ("markdown", "html"):
+    row = suffix_format(path)
+    if row is None or row.name not in ("markdown", "html"):
         return True
     try:
         return path.stat().st_size > reading.max_bytes or bool(_MAY_HOLD_PICTURES.search(path.read_bytes()))

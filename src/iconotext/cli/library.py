@@ -18,6 +18,7 @@ from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, data_size, percent
 from iconotext.read import ReadSettings
+from iconotext.read.format import EXAMPLES
 
 if TYPE_CHECKING:
     from iconotext.library.changes import Report
@@ -41,7 +42,7 @@ def add(
         list[Path] | None,
         argument(
             metavar="PATH...",
-            help="Pictures, documents (Markdown, HTML, DOCX, EPUB, PDF, ...), shards or their results (in a store, "
+            help=f"Pictures, documents ({EXAMPLES}, ...), shards or their results (in a store, "
             "too: s3://bucket/linked), or folders of all that. Without any, what was added before is looked at again.",
         ),
     ] = None,

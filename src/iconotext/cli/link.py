@@ -42,6 +42,7 @@ from iconotext.errors import IconotextError, OutputError, SettingError
 from iconotext.linker import Linker, LinkSettings
 from iconotext.plain_text import counted
 from iconotext.read import Failure, ReadSettings
+from iconotext.read.format import EXAMPLES
 from iconotext.system.spool import Spool
 from iconotext.types import Document, LinkedDocument
 
@@ -284,7 +285,7 @@ Paths = Annotated[
     list[str],
     argument(
         metavar="PATH",
-        help="Documents (Markdown, HTML, DOCX, EPUB, PDF, LaTeX, ...), folders of them, or web pages (with --fetch).",
+        help=f"Documents ({EXAMPLES}, ...), folders of them, or web pages (with --fetch).",
     ),
 ]
 

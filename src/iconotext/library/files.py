@@ -18,7 +18,7 @@ from PIL import Image as Pillow
 
 from iconotext.errors import CorpusError, OutputError
 from iconotext.images.file import FORMATS, RAW, pillow_silenced
-from iconotext.read import SUFFIXES, ReadSettings, find_documents
+from iconotext.read import ReadSettings, find_documents, formats_by_suffix
 from iconotext.read.find import is_excluded
 from iconotext.scale.shards import SUFFIXES as SHARDS
 from iconotext.scale.shards import find_shards
@@ -28,9 +28,6 @@ IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .
 """Suffixes of pictures in folders; raw camera files are included only so that their users get advice."""
 
 _OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
-
-KINDS = IMAGES | SUFFIXES.keys() | _OF_SHARDS
-"""Suffixes of all files that can be added."""
 
 _EXIF = 0x8769  # where the camera's own fields begin
 
@@ -62,12 +59,13 @@ def find_files(
         skipped: Counts files that are not added, as ``find_documents`` does.
     """
     skipped = Counter() if skipped is None else skipped
+    suffixes = IMAGES | formats_by_suffix().keys() | _OF_SHARDS
     seen: set[Path] = set()
     for root, reading in readings.items():
         if is_remote(address_of(root)):
             yield from (each for each in _in_store(root, reading, unread) if each.path not in seen)
             continue
-        for file, folder in find_documents([root], reading, suffixes=KINDS, skipped=skipped):
+        for file, folder in find_documents([root], reading, suffixes=suffixes, skipped=skipped):
             if file in seen:
                 continue
             hidden = folder is not None and file.name.startswith(".")
@@ -108,7 +106,7 @@ def file_kind(path: Path) -> Literal["picture", "document", "shard"] | None:
     suffix = path.suffix.lower()
     if path.name.endswith(SHARDS):
         return "shard"
-    return "picture" if suffix in IMAGES else "document" if suffix in SUFFIXES else None
+    return "picture" if suffix in IMAGES else "document" if suffix in formats_by_suffix() else None
 
 
 def _is_shard(file: Path, folder: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.read.find import find_documents, unique_names
-from iconotext.read.format import SUFFIXES, file_format, reader_of
+from iconotext.read.format import file_format, formats_by_suffix, reader_of
 from iconotext.read.web.page import fetch_page, from_the_web, is_address
 from iconotext.system.worker import LimitError, run_isolated
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from iconotext.types import Document
 
 __all__ = [
-    "SUFFIXES",
     "Failure",
     "ReadSettings",
     "fetch_pages",
     "find_documents",
+    "formats_by_suffix",
     "read",
     "read_all",
     "read_documents",
@@ -70,7 +70,7 @@ class Failure:
 
 
 def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
-    """Read one document, of any format in ``SUFFIXES``. An EPUB comes as one document, all its chapters in order.
+    """Read one document, of any format in ``read.format``. An EPUB comes as one document, all its chapters in order.
 
     Args:
         path: The file; its format follows from the suffix, or from its first bytes if the suffix is unknown. Or, with

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.errors import DocumentError, SettingError
 from iconotext.plain_text import counted
-from iconotext.read.format import FORMATS, SUFFIXES, lacks_extra
+from iconotext.read.format import formats_by_suffix, formats_in_words, lacks_extra, suffix_format
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -64,7 +64,7 @@ def find_documents(
     paths: Iterable[Path | str],
     settings: ReadSettings | None = None,
     *,
-    suffixes: Container[str] = SUFFIXES,
+    suffixes: Container[str] | None = None,
     skipped: Counter[str] | None = None,
 ) -> Iterator[tuple[Path, Path | None]]:
     """Find the documents at paths, each once: (file, the named folder; None if the file itself was named).
@@ -97,7 +97,7 @@ def find_documents(
 
 
 def no_documents(
-    paths: Iterable[Path | str], settings: ReadSettings, skipped: Counter[str], *, formats: str = FORMATS
+    paths: Iterable[Path | str], settings: ReadSettings, skipped: Counter[str], *, formats: str | None = None
 ) -> DocumentError:
     """Return the error for paths without any document.
 
@@ -122,6 +122,7 @@ def no_documents(
     also = f"; folders left out: {', '.join(passed_by[:KINDS])}" if passed_by else ""
     wanting = any(map(lacks_extra, kinds))
     also += '; some of these are read after: pip install "iconotext[formats]"' if wanting else ""
+    formats = formats or formats_in_words()
     return DocumentError(f"no documents in {names}: {seen if total else 'no files there'}{also}; read are {formats}")
 
 
@@ -133,10 +134,11 @@ def is_excluded(file: Path, root: Path, settings: ReadSettings) -> bool:
 
 
 def _inside(
-    root: Path, settings: ReadSettings, suffixes: Container[str], skipped: Counter[str]
+    root: Path, settings: ReadSettings, suffixes: Container[str] | None, skipped: Counter[str]
 ) -> Iterator[tuple[Path, Path]]:
     exclude = _patterns((*LEFT_OUT, *settings.exclude))
     include = _patterns(settings.include) if settings.include else None
+    suffixes = formats_by_suffix() if suffixes is None else suffixes
     unlisted: list[Path] = []
 
     def skip(path: Path, kind: str) -> None:
@@ -181,7 +183,8 @@ def _reason_to_skip(path: Path) -> str | None:
 
     It is found in the first bytes of the file.
     """
-    if SUFFIXES.get(path.suffix.lower()) != "html" or not path.is_file():
+    row = suffix_format(path)
+    if row is None or row.name != "html" or not path.is_file():
         return None  # reading says what is wrong with a pipe or a device
     try:
         with path.open("rb") as file:

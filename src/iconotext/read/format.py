@@ -1,17 +1,23 @@
-"""The format of a document, found by its suffix or its first bytes, and the reader of each format."""
+"""The formats of documents: one table, and the format of a file by its suffix or its first bytes.
+
+Other packages add formats through the entry-point group ``iconotext.readers``, each an object ``DocumentFormat``.
+"""
 
 from __future__ import annotations
 
 import re
 import stat
 from collections.abc import Callable, Iterable
-from functools import partial
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from iconotext.errors import DocumentError, HostileDocumentError, UnknownFormatError
-from iconotext.extras import has
+from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, UnknownFormatError
+from iconotext.extras import EXTRAS, has
 from iconotext.plain_text import data_size
+from iconotext.system.plugins import plugins
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
@@ -19,67 +25,229 @@ if TYPE_CHECKING:
 
     Reader = Callable[[Path, ReadSettings], Iterable[Flow]]
 
-SUFFIXES = {
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".mdown": "markdown",
-    ".mkd": "markdown",
-    ".qmd": "markdown",
-    ".rmd": "markdown",
-    ".rst": "rst",
-    ".adoc": "asciidoc",
-    ".asciidoc": "asciidoc",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".docx": "docx",
-    ".epub": "epub",
-    ".pdf": "pdf",
-    ".pptx": "pptx",
-    ".ipynb": "notebook",
-    ".tex": "latex",
-    ".ltx": "latex",
-    ".org": "org",
-    ".odt": "odt",
-    ".rtf": "rtf",
-    ".dbk": "docbook",
-    ".docbook": "docbook",
-    ".jats": "jats",
-    ".nxml": "jats",
-    ".wiki": "mediawiki",
-    ".mediawiki": "mediawiki",
-    ".typ": "typst",
-}
-"""Suffix to format."""
 
-XML_KIND = re.compile(
-    rb"(http://docbook\.org/ns/docbook|-//OASIS//DTD DocBook)|-//NLM//DTD|<article[^>]{0,400} dtd-version="
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentFormat:
+    """A format of documents: a row of the table.
+
+    Attributes:
+        name: In settings and results, such as ``markdown``.
+        title: In texts for users, such as ``Markdown``.
+        suffixes: Suffixes of its files, in lower case, with the dot.
+        reader: ``module:function`` of its reader, imported with the first file. The function takes the path and the
+            ``ReadSettings`` and returns the ``Flow`` of each document in the file. It raises ``HostileDocumentError``
+            if a limit is exceeded, ``DocumentError`` if the file is of another format, damaged, or encrypted, and
+            ``MissingPackageError`` if a package is not installed.
+        summary: One sentence on what is read.
+        extra: The extra of iconotext that installs what the reader needs; "" for none.
+        head: Matches the first 4,096 bytes of a file of this format whose suffix is unknown; None if they show nothing.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    reader: str
+    summary: str
+    extra: str = ""
+    head: re.Pattern[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        wrong = [suffix for suffix in self.suffixes if suffix != suffix.lower() or not suffix.startswith(".")]
+        if wrong or ":" not in self.reader or (self.extra and self.extra not in EXTRAS):
+            raise ValueError(f"format {self.name}: give suffixes such as '.md', and a reader as 'module:function'")
+
+
+ZIP_OF = rb"(?s)PK.{0,%d}application/%s"
+"""The beginning of a zip file whose first member is its media type."""
 
 FORMATS = (
-    "Markdown, reStructuredText, AsciiDoc, HTML, DOCX, EPUB, PDF, ODT, PPTX, ipynb, "
-    "or with iconotext[formats] LaTeX, Org, ..."
+    DocumentFormat(
+        name="markdown",
+        title="Markdown",
+        suffixes=(".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd"),
+        reader="iconotext.read.markdown:read_markdown",
+        summary="Text, pictures, tables and HTML inside; also MyST, Quarto, R Markdown, bookdown and d2lbook.",
+    ),
+    DocumentFormat(
+        name="html",
+        title="HTML",
+        suffixes=(".html", ".htm", ".xhtml"),
+        reader="iconotext.read.html:read_html",
+        summary="The main text of a page with its pictures, without menus and footers.",
+        head=re.compile(rb"(?is)[\xef\xbb\xbf \t\r\n]*+(?:<!doctype html|.{0,195}<html)"),
+    ),
+    DocumentFormat(
+        name="docx",
+        title="DOCX",
+        suffixes=(".docx",),
+        reader="iconotext.read.docx:read_docx",
+        summary="The body of a Word file, with text boxes, captions and cross-references.",
+        head=re.compile(rb"(?s)PK(?!.{0,106}application/(?:epub|vnd\.oasis)).*word/"),
+    ),
+    DocumentFormat(
+        name="epub",
+        title="EPUB",
+        suffixes=(".epub",),
+        reader="iconotext.read.epub:read_epub",
+        summary="The chapters of a book in their order, as one document or as one each.",
+        head=re.compile(ZIP_OF % (106, rb"epub\+zip")),
+    ),
+    DocumentFormat(
+        name="pdf",
+        title="PDF",
+        suffixes=(".pdf",),
+        reader="iconotext.read.pdf.document:read_document",
+        summary="Text in reading order with columns, captions and embedded pictures.",
+        head=re.compile(rb"%PDF-"),
+    ),
+    DocumentFormat(
+        name="odt",
+        title="ODT",
+        suffixes=(".odt",),
+        reader="iconotext.read.odt:read_odt",
+        summary="The text of a LibreOffice file, with captions and cross-references.",
+        head=re.compile(ZIP_OF % (87, rb"vnd\.oasis\.opendocument\.text")),
+    ),
+    DocumentFormat(
+        name="pptx",
+        title="PPTX",
+        suffixes=(".pptx",),
+        reader="iconotext.read.pptx:read_pptx",
+        summary="Slides, each a section under its heading, and the notes to them.",
+        head=re.compile(rb"(?s)PK(?!.{0,106}application/(?:epub|vnd\.oasis)).*ppt/"),
+    ),
+    DocumentFormat(
+        name="notebook",
+        title="Jupyter",
+        suffixes=(".ipynb",),
+        reader="iconotext.read.notebook:read_notebook",
+        summary="The text cells of a notebook and the pictures among its outputs; nothing is run.",
+    ),
+    DocumentFormat(
+        name="rst",
+        title="reStructuredText",
+        suffixes=(".rst",),
+        reader="iconotext.read.rst:read_rst",
+        summary="Text, figures and included files, with the roles and directives of Sphinx.",
+    ),
+    DocumentFormat(
+        name="asciidoc",
+        title="AsciiDoc",
+        suffixes=(".adoc", ".asciidoc"),
+        reader="iconotext.read.asciidoc:read_asciidoc",
+        summary="Text, pictures and included files, with conditions and attributes.",
+    ),
+    DocumentFormat(
+        name="latex",
+        title="LaTeX",
+        suffixes=(".tex", ".ltx"),
+        reader="iconotext.read.pandoc.document:read_latex",
+        summary="A document with the files that it includes; what pandoc refuses is repaired.",
+        extra="formats",
+    ),
+    DocumentFormat(
+        name="org",
+        title="Org",
+        suffixes=(".org",),
+        reader="iconotext.read.pandoc.document:read_org",
+        summary="Text, captions, names and included files.",
+        extra="formats",
+    ),
+    DocumentFormat(
+        name="typst",
+        title="Typst",
+        suffixes=(".typ",),
+        reader="iconotext.read.pandoc.document:read_typst",
+        summary="Text and figures, functions and included files, without packages.",
+        extra="formats",
+    ),
+    DocumentFormat(
+        name="docbook",
+        title="DocBook",
+        suffixes=(".dbk", ".docbook"),
+        reader="iconotext.read.pandoc.document:read_docbook",
+        summary="Text, figures and cross-references.",
+        extra="formats",
+        head=re.compile(rb"(?s)[\xef\xbb\xbf]*<\?xml.*?(?:http://docbook\.org/ns/docbook|-//OASIS//DTD DocBook)"),
+    ),
+    DocumentFormat(
+        name="jats",
+        title="JATS",
+        suffixes=(".jats", ".nxml"),
+        reader="iconotext.read.pandoc.document:read_jats",
+        summary="Abstract and text of a paper with its figures, without the list of references.",
+        extra="formats",
+        head=re.compile(rb"(?s)[\xef\xbb\xbf]*<\?xml.*?(?:-//NLM//DTD|<article[^>]{0,400} dtd-version=)"),
+    ),
+    DocumentFormat(
+        name="mediawiki",
+        title="MediaWiki",
+        suffixes=(".wiki", ".mediawiki"),
+        reader="iconotext.read.pandoc.document:read_mediawiki",
+        summary="Text, pictures and galleries, without templates.",
+        extra="formats",
+    ),
+    DocumentFormat(
+        name="rtf",
+        title="RTF",
+        suffixes=(".rtf",),
+        reader="iconotext.read.pandoc.document:read_rtf",
+        summary="Text, and the pictures inside the file.",
+        extra="formats",
+        head=re.compile(rb"\{\\rtf"),
+    ),
 )
-"""The formats in words."""
+"""The formats that iconotext reads itself; of those whose first bytes match, the first one counts."""
+
+EXAMPLES = ", ".join(row.title for row in FORMATS[:5])
+"""The most common formats, for help texts."""
+
+_BY_SUFFIX = {suffix: row for row in FORMATS for suffix in row.suffixes}
+
+
+@cache
+def all_formats() -> dict[str, DocumentFormat]:
+    """Return all formats by name, with those of other packages, the search for which takes some 30 ms."""
+    own = {row.name: row for row in FORMATS}
+    return own | {row.name: row for row in plugins("iconotext.readers", DocumentFormat) if row.name not in own}
+
+
+@cache
+def formats_by_suffix() -> dict[str, DocumentFormat]:
+    """Return all formats by suffix, with those of other packages; ours have precedence."""
+    every = {suffix: row for row in all_formats().values() for suffix in row.suffixes}
+    return every | _BY_SUFFIX
+
+
+def suffix_format(path: PurePath) -> DocumentFormat | None:
+    """Return the format that a file has by its suffix; None if the suffix is unknown."""
+    suffix = path.suffix.lower()
+    return _BY_SUFFIX.get(suffix) or formats_by_suffix().get(suffix)
+
+
+def formats_in_words() -> str:
+    """Return the titles of all formats, for messages."""
+    rows = all_formats().values()
+    plain, more = ([row.title for row in rows if bool(row.extra) is needed] for needed in (False, True))
+    return f"{', '.join(plain)}, or with iconotext[formats] {', '.join(more)}"
 
 
 def lacks_extra(suffix: str) -> bool:
-    """Return whether files with this suffix could be read if the extra ``formats`` were installed."""
-    from iconotext.read.pandoc.convert import NAMES
-
-    return SUFFIXES.get(suffix) in NAMES and not has("formats")
+    """Return whether files with this suffix could be read if an extra were installed."""
+    row = formats_by_suffix().get(suffix)
+    return row is not None and bool(row.extra) and not has(row.extra)
 
 
 def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
-    """Return the format of a document, by its suffix or its first bytes, and its size in bytes.
+    """Return the name of a document's format, by its suffix or its first bytes, and its size in bytes.
 
     Raises:
         DocumentError: The file is missing, empty, not a regular file, too large, or of an unknown format.
     """
     try:
-        found = path.stat()
-        size = found.st_size
-        if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        status = path.stat()
+        # A pipe would block, and a device may never end.
+        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
             raise DocumentError(f"{path}: a pipe or a device, not a file; save what comes from it as a file")
         with path.open("rb") as file:
             head = file.read(4096)
@@ -90,61 +258,45 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
         raise DocumentError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if not head.strip():
         raise DocumentError(f"{path}: the file is empty")
-    if size > settings.max_bytes:
+    if status.st_size > settings.max_bytes:
         raise HostileDocumentError(
-            f"{path}: {data_size(size)} is more than the limit of {data_size(settings.max_bytes)}:"
+            f"{path}: {data_size(status.st_size)} is more than the limit of {data_size(settings.max_bytes)}:"
             " raise it with max_bytes=..."
         )
-    format_ = SUFFIXES.get(path.suffix.lower()) or _format_of_bytes(head)
-    if format_ is None:
-        raise UnknownFormatError(f"{path}: not a format iconotext reads; give {FORMATS} ({' '.join(SUFFIXES)})")
-    return format_, size
+    row = suffix_format(path) or next(
+        (row for row in all_formats().values() if row.head and row.head.match(head)), None
+    )
+    if row is None:
+        suffixes = " ".join(formats_by_suffix())
+        raise UnknownFormatError(f"{path}: not a format iconotext reads; give {formats_in_words()} ({suffixes})")
+    return row.name, status.st_size
 
 
-def _format_of_bytes(head: bytes) -> str | None:
-    if head.startswith(b"%PDF-"):
-        return "pdf"
-    if head.startswith(b"PK"):
-        zipped = {b"application/epub+zip": "epub", b"application/vnd.oasis.opendocument.text": "odt"}
-        kind = next((format_ for name, format_ in zipped.items() if name in head[:128]), None)
-        return kind or ("docx" if b"word/" in head else "pptx" if b"ppt/" in head else None)
-    if head.startswith(b"{\\rtf"):
-        return "rtf"
-    if head.lstrip(b"\xef\xbb\xbf").startswith(b"<?xml") and (found := XML_KIND.search(head)):
-        return "docbook" if found[1] else "jats"
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:200].lower()
-    return "html" if start.startswith((b"<!doctype html", b"<html")) or b"<html" in start else None
+def reader_of(name: str) -> Reader:
+    """Return the reader of a format, imported only now, since a process mostly reads one or two formats."""
+    row = next((row for row in FORMATS if row.name == name), None)
+    if row is not None:
+        return _imported(row)
+    row = all_formats()[name]
+
+    def read(path: Path, settings: ReadSettings) -> list[Flow]:
+        from iconotext.read.blocks import Flow
+
+        try:
+            flows = list(_imported(row)(path, settings))
+        except (IconotextError, MemoryError, RecursionError, OSError):
+            raise
+        except Exception as error:  # code of others, whose exceptions may not even be picklable
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise DocumentError(f"{path}: the reader {row.reader} of another package failed ({reason})") from None
+        if not all(isinstance(flow, Flow) for flow in flows):
+            raise DocumentError(f"{path}: the reader {row.reader} of another package returns something else than Flow")
+        return flows
+
+    return read
 
 
-def reader_of(format_: str) -> Reader:
-    """Return the reader of a format; imported only when a document needs it.
-
-    A reader raises ``HostileDocumentError`` if a limit is exceeded, ``DocumentError`` if the file is of another format,
-    damaged, or encrypted, and ``MissingPackageError`` if a package is not installed.
-    """
-    match format_:
-        case "markdown":
-            from iconotext.read.markdown import read_markdown as reader
-        case "html":
-            from iconotext.read.html import read_html as reader
-        case "asciidoc":
-            from iconotext.read.asciidoc import read_asciidoc as reader
-        case "rst":
-            from iconotext.read.rst import read_rst as reader
-        case "docx":
-            from iconotext.read.docx import read_docx as reader
-        case "pptx":
-            from iconotext.read.pptx import read_pptx as reader
-        case "odt":
-            from iconotext.read.odt import read_odt as reader
-        case "notebook":
-            from iconotext.read.notebook import read_notebook as reader
-        case "epub":
-            from iconotext.read.epub import read_epub as reader
-        case "pdf":
-            from iconotext.read.pdf.document import read_document as reader
-        case _:
-            from iconotext.read.pandoc.document import read_pandoc
-
-            reader = partial(read_pandoc, format_)
+def _imported(row: DocumentFormat) -> Reader:
+    module, _, function = row.reader.partition(":")
+    reader: Reader = getattr(import_module(module), function)
     return reader

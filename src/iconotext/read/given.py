@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from iconotext.errors import IconotextError
-from iconotext.read import SUFFIXES, Failure, read
+from iconotext.read import Failure, read
+from iconotext.read.format import suffix_format
 from iconotext.read.web.page import is_address
 from iconotext.types import Document
 
@@ -38,7 +39,7 @@ def _kind(given: object) -> str:
 def _names_file(text: str) -> bool:
     """Return whether a text is, or looks like, the name of a file; reading then reports a missing file."""
     try:
-        return Path(text).exists() or Path(text).suffix.lower() in SUFFIXES
+        return Path(text).exists() or suffix_format(Path(text)) is not None
     except (OSError, ValueError):  # too long for a name, or with characters that none has
         return False
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from iconotext.errors import IconotextError
 from iconotext.read.directives import REFERENCE
-from iconotext.read.format import SUFFIXES
+from iconotext.read.format import suffix_format
 from iconotext.read.html import INLINE, parse_html
 from iconotext.read.markdown import markdown_references
 from iconotext.read.text_file import decode_text
@@ -72,9 +72,10 @@ def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None
 def _source(document: Document) -> tuple[str, str] | None:
     """Return the decoded file of a document and its format; None if sentences cannot be found in it."""
     path = document.source
-    kind = SUFFIXES.get(path.suffix.lower()) if path is not None else None
-    if path is None or kind not in _TOKENS or "address" in document.meta:
+    row = suffix_format(path) if path is not None else None
+    if path is None or row is None or row.name not in _TOKENS or "address" in document.meta:
         return None
+    kind = row.name
     try:
         return decode_text(path, html=kind == "html"), kind
     except (OSError, IconotextError):

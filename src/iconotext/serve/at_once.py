@@ -20,7 +20,7 @@ from iconotext.excerpts import Chunk, Context
 from iconotext.linker import Linker
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_found
-from iconotext.read.format import FORMATS
+from iconotext.read.format import formats_in_words
 from iconotext.serve.views import for_clients, without_hint
 from iconotext.serve.work import linker
 from iconotext.types import Document, LinkedDocument
@@ -109,7 +109,7 @@ def _start() -> Path:
 
 def _reply(sent: Sent, text: Callable[[Results], Iterable[str]], *, may_fail: bool = False) -> Reply:
     documents = links = 0
-    problem = f"no document in it: what is read is {FORMATS}"
+    problem = f"no document in it: what is read is {formats_in_words()}"
 
     def counted(results: Results) -> Results:
         nonlocal documents, links, problem

@@ -20,7 +20,7 @@ from starlette.datastructures import UploadFile
 from iconotext.corpus.label_studio import labelling_config
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable, shortened
-from iconotext.read.format import SUFFIXES
+from iconotext.read.format import suffix_format
 from iconotext.serve import export
 from iconotext.serve.answers import collection_out, known_collection, known_entry, review_out
 from iconotext.serve.guard import too_large
@@ -292,6 +292,7 @@ async def sent_once(
 
 def _name(files: Sequence[str]) -> str:
     paths = [name.replace("\\", "/").strip("/") for name in files]
-    documents = [path for path in paths if PurePosixPath(path).suffix.lower() in {".zip", *SUFFIXES}] or paths
+    names = map(PurePosixPath, paths)
+    documents = [str(name) for name in names if name.suffix.lower() == ".zip" or suffix_format(name)] or paths
     more = f" and {len(documents) - 1:,} more" if len(documents) > 1 and "/" not in documents[0] else ""
     return shortened(readable(documents[0].split("/")[0]), 80 - len(more)) + more

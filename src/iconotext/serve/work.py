@@ -22,7 +22,7 @@ from iconotext.linker import BEST, Linker
 from iconotext.plain_text import counted, json_text
 from iconotext.read import Failure, find_documents, unique_names
 from iconotext.read.address import REMOTE
-from iconotext.read.format import FORMATS
+from iconotext.read.format import formats_in_words
 from iconotext.serve.alt_text_work import ALT_TEXT, to_describe, wanted
 from iconotext.serve.doubt import CANDIDATES, doubts
 from iconotext.serve.followed import File
@@ -117,7 +117,7 @@ def find(start: str, within: str, most: int, labels: Mapping[str, str] = Mapping
     """
     found = documents_in(start, within, most, labels)
     if not found:
-        raise DocumentError(f"no document in it: what is read is {FORMATS}")
+        raise DocumentError(f"no document in it: what is read is {formats_in_words()}")
     places = [Place(path, name, within) for name, path in found]
     return Found(found, *habits_text(_linkers["reading"].habits(_each(places))))
 

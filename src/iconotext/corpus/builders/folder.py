@@ -26,7 +26,7 @@ from iconotext.corpus.row import Split, UniqueIds, row_of, written_source
 from iconotext.corpus.split import Shares, at_least_two, connected, grouped_splits
 from iconotext.errors import CorpusError, DocumentError, IconotextError
 from iconotext.images import inspect
-from iconotext.read import SUFFIXES, ReadSettings, find_documents, read_documents
+from iconotext.read import ReadSettings, find_documents, formats_by_suffix, read_documents
 from iconotext.read.address import REMOTE
 from iconotext.read.find import no_documents
 from iconotext.types import Document, Image, Sentence
@@ -258,7 +258,7 @@ def _items(settings: Settings) -> Iterator[Item]:
         here = str(path.parent)
         if siblings[0] != here:
             names = map(os.path.splitext, os.listdir(here))
-            siblings = here, Counter(stem for stem, suffix in names if suffix.lower() in SUFFIXES)
+            siblings = here, Counter(stem for stem, suffix in names if suffix.lower() in formats_by_suffix())
         relative = path.relative_to(top)
         alone = siblings[1][path.stem] == 1
         yield str(path), str(top), _text((relative.with_suffix("") if alone else relative).as_posix())

@@ -20,6 +20,7 @@ from lxml import etree
 from iconotext.errors import DocumentError, HostileDocumentError, MissingPackageError
 from iconotext.extras import require
 from iconotext.read.cross_references import fill_references
+from iconotext.read.format import all_formats
 from iconotext.read.html import Element
 
 KINDS = {"figure": "Figure", "table": "Table", **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "")}
@@ -153,17 +154,6 @@ def _show(link: Element, label: str, kinds: dict[str, str], *, number_only: bool
         link.set("data-shown", "%s" if kind and number_only else f"{kind} %s" if kind else "")
 
 
-NAMES = {
-    "latex": "LaTeX",
-    "org": "Org",
-    "rtf": "RTF",
-    "docbook": "DocBook",
-    "jats": "JATS",
-    "mediawiki": "MediaWiki",
-    "typst": "Typst",
-}
-"""The formats that pandoc reads: its names for them, and the usual names."""
-
 MAX_SECONDS = 50
 """Limit in seconds, of the clock and of the processor. It is below the reader's own, so pandoc never outlives it."""
 LEAST_SECONDS, BYTES_A_SECOND = 8, 15_000
@@ -213,7 +203,7 @@ def to_html(
     Nothing is fetched, and pandoc can read no files but ``includes``: it runs in its sandbox.
 
     Args:
-        format_: One of ``NAMES``.
+        format_: Name of one of our formats, which is pandoc's name for it, too.
         folder: Where relative names in it start.
         includes: Files below the folder that it may take in, relative to it.
         media: Folder for the pictures inside the document; None leaves them where they are.
@@ -265,7 +255,7 @@ def to_html(
         line, column = map(int, place.groups()) if place else (0, 0)
         stopped = UNEXPECTED.search(messages[-1])
         raise RefusedError(
-            f"pandoc cannot read it as {NAMES[format_]}: {reason}",
+            f"pandoc cannot read it as {all_formats()[format_].title}: {reason}",
             line=line,
             column=column,
             reason=" ".join(stopped[0].split()) if stopped else "unexpected end of the line",
@@ -276,7 +266,7 @@ def to_html(
 
 
 def _program(format_: str) -> Path:
-    purpose = f"reading {NAMES[format_]}"
+    purpose = f"reading {all_formats()[format_].title}"
     require("formats", purpose=purpose)
     found = find_spec("pypandoc")
     folders = (found and found.submodule_search_locations) or ()

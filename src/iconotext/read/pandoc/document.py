@@ -183,13 +183,7 @@ MAX_TOLD = 20
 
 
 def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
-    """Read a document with pandoc.
-
-    Args:
-        format_: One of ``convert.NAMES``.
-    """
-    if format_ == "latex":
-        return _read_latex(path, settings)
+    """Read a document with pandoc, whose names of the formats are ours."""
     with ExitStack() as stack:
         media = Path(stack.enter_context(TemporaryDirectory(prefix="iconotext-"))) if format_ == "rtf" else None
         moved = False
@@ -210,7 +204,15 @@ def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
         return [_flow(html, format_, left_out, media=media)]
 
 
-def _read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
+read_org = partial(read_pandoc, "org")
+read_typst = partial(read_pandoc, "typst")
+read_docbook = partial(read_pandoc, "docbook")
+read_jats = partial(read_pandoc, "jats")
+read_mediawiki = partial(read_pandoc, "mediawiki")
+read_rtf = partial(read_pandoc, "rtf")
+
+
+def read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
     """Read LaTeX with pandoc: repair or remove parts that pandoc refuses, or in the end read without pandoc."""
     taken_in = path not in settings.origins  # what comes from the web takes in nothing of this machine
     source = join_files(decode_text(path, html=True), path, settings, take_in=taken_in)
