@@ -70,7 +70,7 @@ class Failure:
 
 
 def read(path: Path | str, settings: ReadSettings | None = None) -> Document:
-    """Read one document, of any format in ``read.format``. An EPUB comes as one document, all its chapters in order.
+    """Read one document, of any format. An EPUB comes as one document, all its chapters in order.
 
     Args:
         path: The file; its format follows from the suffix, or from its first bytes if the suffix is unknown. Or, with
