@@ -113,7 +113,7 @@ def test_what_is_left_out_is_said(image, tmp_path):
 def test_pictures_and_texts_are_encoded_in_batches_each_picture_once(image, monkeypatch):
     documents = [pair(f"d{n}", f"Text {n}.", image(f"{n % 7}.png")) for n in range(23)]
     at_once = pair_vectors(stand_in(), documents)
-    monkeypatch.setattr(module, "AT_ONCE", 4)
+    monkeypatch.setattr(module, "BATCH", 4)
     asked: list[str] = []
     in_batches = pair_vectors(stand_in(asked), iter(documents))
     assert asked == [f"{n}.png" for n in range(7)]
@@ -150,7 +150,7 @@ def test_scores_by_vectors_and_by_relations(image):
 def test_own_probabilities_are_those_of_each_text_with_its_image(image, monkeypatch):
     from iconotext.evaluate import retrieval as retrieval_scores
 
-    monkeypatch.setattr(retrieval_scores, "AT_ONCE", 4)
+    monkeypatch.setattr(retrieval_scores, "BATCH", 4)
     pairs = pair_vectors(stand_in(), [pair(f"d{n}", f"Text {n}.", image(f"{n % 5}.png")) for n in range(9)])
     whole = TELLS.probabilities(pairs.texts, pairs.images)
     expected = [whole[n, image] for n, image in enumerate(pairs.image_of)]

@@ -13,7 +13,8 @@ import pytest
 
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, SettingError
-from iconotext.evaluate.reorder import METRICS, Displaced, displaced, put_back, reorder
+from iconotext.evaluate.metrics import ORDER_METRICS
+from iconotext.evaluate.reorder import Displaced, displaced, put_back, reorder
 from iconotext.features.ocr import LineReader
 from iconotext.types import Document, Image, Sentence, TextLine
 from tests.links.texts import encode
@@ -150,7 +151,7 @@ def test_figures_are_means_over_documents_and_images() -> None:
     swapped = article(replace(DOUGH, position=6), replace(ROOF, position=2), name="swapped")
     found = reorder(linker(evidence=("caption",)), [article(DOUGH, SAW, ROOF), swapped])
     figures = found.figures(found.totals["text"])
-    assert list(figures) == list(METRICS)
+    assert list(figures) == list(ORDER_METRICS)
     assert [value for value, _, _ in figures.values()] == pytest.approx([0.5, 3 / 5, 0.5])
     assert set(found.totals) == {"random", "words", "text"}
     assert found.as_dict()["rules"]["text"]["figures"]["placed"][0] == pytest.approx(0.6)

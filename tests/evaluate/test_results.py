@@ -8,10 +8,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from iconotext.errors import CorpusError, OutputError, ShapeError
-from iconotext.evaluate import Results, Scored, evaluate, read_results, write_results
+from iconotext.evaluate import (
+    DocumentScores,
+    Evaluation,
+    Results,
+    Scored,
+    compare,
+    evaluate,
+    read_results,
+    write_results,
+)
 from iconotext.evaluate.results import COLUMNS
-from iconotext.evaluate.scores import random_scores
-from iconotext.evaluate.statistics import bootstrap_intervals, resampled_counts
+from iconotext.evaluate.statistics import wilcoxon_p
 from tests.counted import calls
 
 TWO = [
@@ -103,44 +111,6 @@ def test_what_is_no_results_file_is_named(tmp_path):
         read_results(tmp_path / "text.parquet")
 
 
-def test_resampled_counts_are_draws_with_replacement():
-    counts = np.concatenate(list(resampled_counts(7, 3000, 1)))
-    assert counts.shape == (3000, 7)
-    assert (counts.sum(1) == 7).all()
-    assert abs(counts.mean() - 1) < 1e-9
-    assert abs(counts.var(0).mean() - (1 - 1 / 7)) < 0.03  # of a multinomial
-    np.testing.assert_array_equal(counts, np.concatenate(list(resampled_counts(7, 3000, 1))))
-
-
-def test_intervals_agree_with_a_plain_loop():
-    random = np.random.default_rng(0)
-    totals, weights = random.random((30, 2)), random.integers(1, 5, (30, 2)).astype(float)
-    found = bootstrap_intervals(totals, weights, resamplings=4000)
-    other = np.random.default_rng(9)
-    ratios = []
-    for _ in range(4000):
-        drawn = [other.integers(30) for _ in range(30)]
-        ratios.append([sum(totals[i, c] for i in drawn) / sum(weights[i, c] for i in drawn) for c in (0, 1)])
-    np.testing.assert_allclose(found, np.quantile(ratios, [0.025, 0.975], axis=0).T, atol=0.012)
-
-
-def test_intervals_cover_the_truth_about_as_often_as_they_say():
-    random = np.random.default_rng(0)
-    hits = 0
-    for sample in range(300):
-        values = random.random((60, 1)) ** 2  # skewed, mean 1/3
-        low, high = bootstrap_intervals(values, np.ones((60, 1)), resamplings=500, seed=sample)[0]
-        hits += low <= 1 / 3 <= high
-    assert 0.89 <= hits / 300 <= 0.985
-
-
-def test_intervals_refuse_what_does_not_fit():
-    with pytest.raises(ShapeError, match=r"\(0, 1\)"):
-        bootstrap_intervals(np.zeros((0, 1)), np.zeros((0, 1)))
-    with pytest.raises(ShapeError, match=r"\(2, 1\)"):
-        bootstrap_intervals(np.zeros((2, 1)), np.ones((3, 1)))
-
-
 def test_work_grows_no_faster_than_the_documents():
     random = np.random.default_rng(0)
     documents = [
@@ -155,13 +125,49 @@ def test_work_grows_no_faster_than_the_documents():
     assert calls(evaluated, 400) < 2.5 * calls(evaluated, 200)
 
 
-def test_random_scores_depend_on_the_document_and_the_seed_alone():
-    one = random_scores("a", 3, 4)
-    np.testing.assert_array_equal(one, random_scores("a", 3, 4))
-    assert (one != random_scores("b", 3, 4)).any()
-    assert (one != random_scores("a", 3, 4, seed=1)).any()
-    assert one.dtype == np.float32
-    many = [Scored(str(i), random_scores(str(i), 8, 8), tuple((j, j) for j in range(8))) for i in range(600)]
-    interval = evaluate(many).intervals["auc"]
-    assert interval is not None
-    assert interval[0] < 0.5 < interval[1] < interval[0] + 0.03
+def scores(*aucs: float | None, **facts) -> Evaluation:
+    return Evaluation(
+        tuple(
+            DocumentScores(str(i), 4, 3, 2, undefined="it has no gold links")
+            if value is None
+            else DocumentScores(str(i), 4, 3, 2, value, value, value / 2, 2 * value, 2, **facts)
+            for i, value in enumerate(aucs)
+        )
+    )
+
+
+def test_compare_by_hand():
+    found = compare(scores(0.9, 0.8, 0.7), scores(0.5, 0.6, 0.7))
+    assert found["auc"].difference == pytest.approx(0.2)
+    assert found["p@5"].difference == pytest.approx(0.1)
+    assert found["image@1"].difference == pytest.approx(0.2)  # 1.2 hits more among 6 images
+    assert found["auc"].p == 0.5  # 2 of the 4 different ways
+    assert found["auc"].interval[0] <= 0.2 <= found["auc"].interval[1]
+    back = compare(scores(0.5, 0.6, 0.7), scores(0.9, 0.8, 0.7))
+    assert back["auc"].difference == pytest.approx(-0.2)
+    assert back["auc"].p == found["auc"].p
+
+
+def test_a_model_compared_with_itself():
+    for each in compare(scores(0.1, 0.9, None), scores(0.1, 0.9, None)).values():
+        assert (each.difference, each.interval, each.p, each.p_wilcoxon) == (0, (0, 0), 1, 1)
+    assert wilcoxon_p(np.zeros(5)) == 1
+
+
+def test_order_does_not_matter_and_documents_are_matched_by_id():
+    one, other = scores(0.9, 0.2, 0.4), scores(0.1, 0.3, 0.4)
+    turned = Evaluation(other.documents[::-1])
+    assert compare(one, other) == compare(one, turned)
+
+
+def test_different_documents_are_refused():
+    with pytest.raises(CorpusError, match=r"1 only in the first \(2\), 0 only in the second"):
+        compare(scores(0.1, 0.2, 0.3), scores(0.1, 0.2))
+    other = Evaluation(tuple(DocumentScores(d.id, 5, 3, 2, 0.5, 0, 0, 0, 2) for d in scores(0.1, 0.2).documents))
+    with pytest.raises(CorpusError, match=r"'0' differs.*\(4, 3, 2\) and \(5, 3, 2\)"):
+        compare(scores(0.1, 0.2), other)
+    with pytest.raises(CorpusError, match="no document has a defined AUC"):
+        compare(scores(None), scores(None))
+    twice = Evaluation(scores(0.1).documents * 2)
+    with pytest.raises(CorpusError, match="twice"):
+        compare(twice, scores(0.1))

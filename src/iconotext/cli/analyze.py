@@ -283,7 +283,7 @@ def study(
 def _searches(models: Sequence[str], corpus: Path, split: Split | None, *, cache: bool) -> list[Search]:
     """The models, each with its encoding of the corpus's pairs."""
     from iconotext.cli.evaluate import encoded_pairs, usual_part
-    from iconotext.evaluate.retrieval_report import chosen_refinement, retrieval_encoder, retrieval_score
+    from iconotext.evaluate.retrieval import chosen_refinement, retrieval_encoder, retrieval_score
     from iconotext.papers.analyses.top_images import Search, check_same_pairs
 
     if len(set(models)) < len(models):

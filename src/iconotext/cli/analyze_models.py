@@ -220,7 +220,7 @@ def refinement(
     with known_errors(download=download):
         from iconotext.cli.evaluate import encoded_pairs, usual_part
         from iconotext.encoders.coherence import SETTINGS_FILE
-        from iconotext.evaluate.retrieval_report import retrieval_encoder
+        from iconotext.evaluate.retrieval import retrieval_encoder
         from iconotext.papers.analyses.refinement import FIGURE_FILE, tune_pairs, tuning_sections, write_tuning
         from iconotext.system.files import check_overwrite
 

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from iconotext.evaluate.metrics import RelationPrecision
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.reorder import Reordering
-    from iconotext.evaluate.retrieval import Figure, Retrieval
-    from iconotext.evaluate.retrieval_report import RetrievalReport
+    from iconotext.evaluate.retrieval import Figure, Retrieval, RetrievalReport
     from iconotext.evaluate.scores import CorpusPart
     from iconotext.papers.analyses.object_detection import ObjectDetection
     from iconotext.types import Document
@@ -52,15 +51,15 @@ if TYPE_CHECKING:
 
 def show(report: Report, other: Report | None, comparison: dict[str, Comparison] | None, chosen: CorpusPart) -> None:
     """Print tables for people on stdout."""
-    from iconotext.evaluate.results import LABELS, METRICS
+    from iconotext.evaluate.metrics import LINK_METRICS
 
     rows = [
-        [name, *(_figure(evaluation.means[metric], evaluation.intervals[metric]) for metric in METRICS)]
+        [name, *(_figure(evaluation.means[metric], evaluation.intervals[metric]) for metric in LINK_METRICS)]
         for each in (report, other)
         if each is not None
         for name, evaluation in _named(each)
     ]
-    output.show([Grid("", ["Model", *(LABELS[metric] for metric in METRICS)], rows)])
+    output.show([Grid("", ["Model", *(metric.label for metric in LINK_METRICS.values())], rows)])
     evaluation = report.evaluation
     where = "" if chosen.split is None else f" of the split {chosen.split}"
     say(
@@ -70,13 +69,15 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
     say_left_out((document.id, document.undefined) for document in evaluation.undefined)
     if other is not None and comparison is not None:
         say(f"\n{report.name} minus {other.name}, in points:")
-        output.show([_comparison_grid(comparison, LABELS)])
+        output.show([_comparison_grid(comparison)])
 
 
-def _comparison_grid(comparison: Mapping[str, Comparison], labels: Mapping[str, str]) -> Grid:
+def _comparison_grid(comparison: Mapping[str, Comparison]) -> Grid:
+    from iconotext.evaluate.metrics import LINK_METRICS
+
     rows = [
         [
-            labels[metric],
+            LINK_METRICS[metric].label,
             f"{100 * each.difference:+.1f}",
             f"{100 * each.interval[0]:+.1f} to {100 * each.interval[1]:+.1f}",
             _p(each.p),
@@ -137,7 +138,8 @@ def evaluate_reorder(
 
 def show_reorder(model: str, found: Reordering) -> None:
     """Print the table for people on stdout."""
-    from iconotext.evaluate.reorder import METRICS, RULES
+    from iconotext.evaluate.metrics import ORDER_METRICS
+    from iconotext.evaluate.reorder import RULES
 
     rows = []
     for rule, totals in found.totals.items():
@@ -145,7 +147,9 @@ def show_reorder(model: str, found: Reordering) -> None:
         name = RULES[rule] if rule in ("random", "words") else f"{model}, {RULES[rule]}"
         cells = [_reorder_figure(figure) for figure in found.figures(totals).values()]
         rows.append([name, *cells, "" if rule in ("random", "words") else _reorder_figure(beyond, "+.1f")])
-    output.show([Grid("", ["Put back by", *METRICS.values(), "Beyond caption words"], rows)])
+    output.show(
+        [Grid("", ["Put back by", *(metric.label for metric in ORDER_METRICS.values()), "Beyond caption words"], rows)]
+    )
     say(
         f"\n{counted(len(found.documents), 'document')} with {counted(sum(found.images), 'picture')}, in percent; in "
         "brackets 95 % bootstrap intervals over documents. Kendall's τ is 50 by chance. The last column is the "
@@ -176,7 +180,7 @@ def evaluate_retrieval(
         refine: λ and T, or ``none``; None for the refinement in the model's folder.
         linking: The image backbone, or file of features, and whether features are stored on disk.
     """
-    from iconotext.evaluate.retrieval_report import chosen_refinement, measure_retrieval, retrieval_encoder
+    from iconotext.evaluate.retrieval import chosen_refinement, measure_retrieval, retrieval_encoder
     from iconotext.evaluate.scores import corpus_part
 
     if pool is None:

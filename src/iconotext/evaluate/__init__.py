@@ -1,21 +1,29 @@
 """Measures how good links are: metrics, intervals, and whether one model is better than another.
 
-``metrics`` scores one matrix, ``results`` a corpus; ``statistics`` shows how reliable figures are. ``scores`` stores
-the scores of a model. Pairs of one text and one image have separate measures: ``retrieval`` (with ``pair_vectors`` and
-``retrieval_report``) and the ``average_precision`` of relations.
+>>> from iconotext.evaluate import Scored, evaluate
+>>> found = evaluate([Scored("a", [[0.9, 0.1], [0.4, 0.6]], ((0, 0), (1, 0)))])
+>>> found.means["auc"]
+0.75
 """
 
-from iconotext.evaluate.results import (
-    Comparison,
-    DocumentScores,
-    Evaluation,
-    Results,
-    Scored,
-    compare,
-    evaluate,
-    read_results,
-    write_results,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iconotext.system.lazy import lazy
+
+if TYPE_CHECKING:
+    from iconotext.evaluate.results import (
+        Comparison,
+        DocumentScores,
+        Evaluation,
+        Results,
+        Scored,
+        compare,
+        evaluate,
+        read_results,
+        write_results,
+    )
 
 __all__ = [
     "Comparison",
@@ -28,3 +36,5 @@ __all__ = [
     "read_results",
     "write_results",
 ]
+
+__getattr__, __dir__ = lazy(__name__, dict.fromkeys(__all__, "iconotext.evaluate.results"))

@@ -1,8 +1,9 @@
 """Metrics of one document: how well a matrix of scores agrees with the author's links.
 
-AUC and p@C are those of Hessel 2019, section 2; image@1 is ours. Ties do not depend on the order of sentences or
-images: AUC counts a tie half, the others take the mean over all orders. So a matrix of equal scores has the AUC 0.5
-and, for the other metrics, the share of cells that are gold.
+``METRICS`` lists all metrics, also those of retrieval and of the order of pictures, which other modules compute. AUC
+and p@C are those of Hessel 2019, section 2; image@1 is ours. Ties do not depend on the order of sentences or images:
+AUC counts a tie half, the others take the mean over all orders. So a matrix of equal scores has the AUC 0.5 and, for
+the other metrics, the share of cells that are gold.
 """
 
 from __future__ import annotations
@@ -20,6 +21,63 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric that ``iconotext evaluate`` reports.
+
+    Attributes:
+        name: Key in JSON and in files of results.
+        label: Heading of its column.
+        measures: The evaluation that reports it: links, retrieval, relations, or order.
+        values: Range, and the value of a model that knows nothing.
+        function: Module and name of the function, or class, that computes it.
+        summary: One sentence.
+    """
+
+    name: str
+    label: str
+    measures: str
+    values: str
+    function: str
+    summary: str
+
+
+_RETRIEVAL, _ORDER = "iconotext.evaluate.retrieval:Ranks", "iconotext.evaluate.reorder:put_back"
+
+METRICS = {metric.name: metric for metric in (
+    Metric("auc", "AUC", "links", "0 to 1; by chance 0.5", f"{__name__}:auc",
+           "How often a gold pair scores higher than another pair of its document; mean over documents."),
+    Metric("p@1", "p@1", "links", "0 to 1; by chance the share of gold pairs", f"{__name__}:precision_at",
+           "Share of documents whose pair with the highest score is gold."),
+    Metric("p@5", "p@5", "links", "0 to 1; by chance the share of gold pairs", f"{__name__}:precision_at",
+           "Share of gold pairs among the five with the highest scores; mean over documents."),
+    Metric("image@1", "image@1", "links", "0 to 1; by chance the share of gold pairs", f"{__name__}:image_hits",
+           "Share of the images with gold links whose best sentence is a gold one; over all images."),
+    Metric("median_rank", "Median rank", "retrieval", "1 to N; by chance (N + 1) / 2", _RETRIEVAL,
+           "Place of a text's own picture in a pool of N, for the median text; mean over the pools."),
+    Metric("mean_rank", "Mean rank", "retrieval", "1 to N; by chance (N + 1) / 2", _RETRIEVAL,
+           "Mean place of a text's own picture in a pool of N; mean over the pools."),
+    Metric("r@1", "R@1", "retrieval", "0 to 1; by chance 1 / N", _RETRIEVAL,
+           "Share of the texts whose own picture comes first in a pool of N."),
+    Metric("r@5", "R@5", "retrieval", "0 to 1; by chance 5 / N", _RETRIEVAL,
+           "Share of the texts whose own picture is among the first 5 of N."),
+    Metric("r@10", "R@10", "retrieval", "0 to 1; by chance 10 / N", _RETRIEVAL,
+           "Share of the texts whose own picture is among the first 10 of N."),
+    Metric("average_precision", "Average precision", "relations", "0 to 1; by chance the share of pairs that have it",
+           f"{__name__}:average_precision", "Mean precision of a predicted relation over all recalls."),
+    Metric("exact", "All at their place", "order", "0 to 1; by chance 1 / number of orders", _ORDER,
+           "Share of the documents whose pictures all stand where they stood."),
+    Metric("placed", "At its own place", "order", "0 to 1; by chance about 1 / number of places", _ORDER,
+           "Share of the pictures that stand where they stood."),
+    Metric("tau", "Kendall's τ", "order", "0 to 1; by chance 0.5", _ORDER,
+           "Share of the pairs of pictures of different places in the right order, (τ + 1) / 2; mean over documents."),
+)}  # fmt: skip
+
+LINK_METRICS, ORDER_METRICS = (
+    {name: metric for name, metric in METRICS.items() if metric.measures == measures} for measures in ("links", "order")
+)
 
 
 def gold_matrix(shape: tuple[int, int], links: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
@@ -122,9 +180,7 @@ class RelationPrecision:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        found = asdict(self)
-        del found["relation"]
-        return found
+        return {name: value for name, value in asdict(self).items() if name != "relation"}
 
 
 def average_precision(scores: Floats, gold: NDArray[np.bool_]) -> float | None:
@@ -181,11 +237,11 @@ def relation_precisions(
         )
     if not (np.isnan(labels) | (labels == 0) | (labels == 1)).all():
         raise ShapeError("labels must be 0, 1 or NaN")
-    found = []
+    precisions = []
     for column, name in enumerate(relations):
         answered = ~np.isnan(labels[:, column])
         scores, gold = probabilities[answered, column], labels[answered, column] == 1
-        found.append(
+        precisions.append(
             RelationPrecision(
                 name,
                 average_precision(scores, gold),
@@ -195,7 +251,7 @@ def relation_precisions(
                 unanswered=int((~answered).sum()),
             )
         )
-    return tuple(found)
+    return tuple(precisions)
 
 
 def _steps(scores: Floats, gold: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -218,9 +274,9 @@ def _resampled(counts: NDArray[np.float64], positive: NDArray[np.bool_], ends: N
         counts: (resamplings, n), how often each pair is drawn, in the order of the scores.
         positive: (n,) in the same order.
     """
-    found = np.cumsum(counts * positive, axis=1)[:, ends]
-    seen = np.cumsum(counts, axis=1)[:, ends]
-    steps = np.diff(found, axis=1, prepend=0)
-    totals = found[:, -1]
-    sums = (steps * found / np.maximum(seen, 1)).sum(axis=1)  # nothing seen: nothing found, no step
+    hits = np.cumsum(counts * positive, axis=1)[:, ends]
+    drawn = np.cumsum(counts, axis=1)[:, ends]
+    steps = np.diff(hits, axis=1, prepend=0)
+    totals = hits[:, -1]
+    sums = (steps * hits / np.maximum(drawn, 1)).sum(axis=1)  # where nothing was drawn, there is no step
     return np.where(totals > 0, sums / np.maximum(totals, 1), np.nan)

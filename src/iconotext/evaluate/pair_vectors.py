@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from iconotext.encoders.encoder import Encoder
     from iconotext.types import FloatMatrix
 
-AT_ONCE = 512
+BATCH = 512
 """Pairs that are encoded at a time."""
 
 
@@ -112,36 +112,37 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
     pairs: list[Pair] = []
     image_of: list[int] = []
     of_texts, of_images = [np.zeros((0, encoder.dim), np.float32)], [np.zeros((0, encoder.dim), np.float32)]
-    for some in _batches(_pairs(documents, left_out, looks_up=encoder.image_source.looks_up)):
-        known = len(pictures)
-        for pair in some:
+    iterator = _pairs(documents, left_out, looks_up=encoder.image_source.looks_up)
+    while batch := list(islice(iterator, BATCH)):
+        encoded = len(pictures)
+        for pair in batch:
             number = numbers.setdefault(keys.of(pair.image), len(pictures))
             if number == len(pictures):
                 pictures.append(pair.image)
             image_of.append(number)
-        pairs += some
-        of_texts.append(encoder.encode_sentences([pair.text for pair in some]))
-        if len(pictures) > known:
-            found = encoder.encode_images(pictures[known:])
-            of_images.append(found.vectors)
-            problems += found.problems
+        pairs += batch
+        of_texts.append(encoder.encode_sentences([pair.text for pair in batch]))
+        if len(pictures) > encoded:
+            new = encoder.encode_images(pictures[encoded:])
+            of_images.append(new.vectors)
+            problems += new.problems
     readable = np.array([problem is None for problem in problems], np.bool_)
-    good = readable[image_of] if image_of else np.zeros(0, np.bool_)
+    usable = readable[image_of] if image_of else np.zeros(0, np.bool_)
     for pair, number in zip(pairs, image_of, strict=True):
         if problems[number] is not None:
             left_out.append(LeftOut(pair.id, f"its picture cannot be read: {problems[number]}"))
-    if not good.any():
+    if not usable.any():
         why = f": {left_out[0].id!r} is left out, because {left_out[0].reason}" if left_out else ""
         raise CorpusError(f"there is no pair of a text and its picture{why}")
-    kept = [pair for pair, keep in zip(pairs, good, strict=True) if keep]
-    relations, labels = _labels(kept)
+    pairs = [pair for pair, keep in zip(pairs, usable, strict=True) if keep]
+    relations, labels = _labels(pairs)
     return PairVectors(
-        ids=tuple(pair.id for pair in kept),
-        text=tuple(pair.text for pair in kept),
-        texts=np.concatenate(of_texts)[good],
+        ids=tuple(pair.id for pair in pairs),
+        text=tuple(pair.text for pair in pairs),
+        texts=np.concatenate(of_texts)[usable],
         images=np.concatenate(of_images)[readable],
         pictures=tuple(picture for picture, keep in zip(pictures, readable, strict=True) if keep),
-        image_of=(np.cumsum(readable) - 1)[np.array(image_of)[good]],
+        image_of=(np.cumsum(readable) - 1)[np.array(image_of)[usable]],
         relations=relations,
         labels=labels,
         left_out=tuple(left_out),
@@ -151,18 +152,11 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
 def _pairs(documents: Iterable[Document], left_out: list[LeftOut], *, looks_up: bool) -> Iterator[Pair]:
     """Yield all pairs; documents and pairs without one are added to ``left_out``."""
     for document in documents:
-        for found in pairs_of(document, looks_up=looks_up):
-            if isinstance(found, LeftOut):
-                left_out.append(found)
+        for pair in pairs_of(document, looks_up=looks_up):
+            if isinstance(pair, LeftOut):
+                left_out.append(pair)
             else:
-                yield found
-
-
-def _batches(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Batches of ``AT_ONCE`` pairs; the next one is collected while documents are read."""
-    iterator = iter(pairs)
-    while some := list(islice(iterator, AT_ONCE)):
-        yield some
+                yield pair
 
 
 def _labels(pairs: Sequence[Pair]) -> tuple[tuple[str, ...], NDArray[np.float64]]:

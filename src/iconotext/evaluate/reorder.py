@@ -17,6 +17,7 @@ import numpy as np
 
 from iconotext.decide.combine import weigh_evidence
 from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate.metrics import ORDER_METRICS
 from iconotext.evaluate.scores import UnseenImages, random_scores
 from iconotext.evaluate.statistics import RESAMPLINGS, bootstrap_intervals
 from iconotext.evidence.caption import texts_of
@@ -44,10 +45,6 @@ RULES = {
     "both": "text and image",
 }
 """Ways to put images back, with their names: two simple rules, then the model's evidence."""
-
-METRICS = {"exact": "All at their place", "placed": "At its own place", "tau": "Kendall's τ"}
-"""Share of documents, share of images, and mean over documents of the share of pairs of images in the right order:
-(τ + 1) / 2, as in the paper, 0.5 by chance."""
 
 
 class Displaced(NamedTuple):
@@ -88,7 +85,7 @@ class Reordering:
         weights[:, 1] = self.images
         bounds = bootstrap_intervals(totals, weights, resamplings=self.resamplings, seed=self.seed).tolist()
         means = (totals.sum(0) / weights.sum(0)).tolist()
-        return {name: (mean, *pair) for name, mean, pair in zip(METRICS, means, bounds, strict=True)}
+        return {name: (mean, *pair) for name, mean, pair in zip(ORDER_METRICS, means, bounds, strict=True)}
 
     def beyond_words(self, rule: str) -> dict[str, tuple[float, float, float]]:
         """``figures`` of the difference to the rule of the most shared caption words."""

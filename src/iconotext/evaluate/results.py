@@ -7,8 +7,7 @@ model is better.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.errors import CorpusError, ShapeError
-from iconotext.evaluate.metrics import auc, checked_scores, gold_matrix, image_hits, precision_at
-from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, bootstrap_intervals
+from iconotext.evaluate.metrics import LINK_METRICS, auc, checked_scores, gold_matrix, image_hits, precision_at
+from iconotext.evaluate.statistics import (
+    RESAMPLINGS,
+    Interval,
+    as_interval,
+    bootstrap_intervals,
+    permutation_p,
+    wilcoxon_p,
+)
 from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_json
 
@@ -27,12 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.types import FloatMatrix
-
-
-METRICS = ("auc", "p@1", "p@5", "image@1")
-"""Names of the metrics, in display order."""
-
-LABELS = {"auc": "AUC", "p@1": "p@1", "p@5": "p@5", "image@1": "image@1"}
 
 
 class Scored(NamedTuple):
@@ -99,19 +99,19 @@ class Evaluation:
         They are means over documents, for image@1 over the documents' images.
         """
         if not self.defined:
-            return dict.fromkeys(METRICS)
+            return dict.fromkeys(LINK_METRICS)
         totals, weights = totals_and_weights(self.defined)
-        return dict(zip(METRICS, map(float, totals.sum(0) / weights.sum(0)), strict=True))
+        return dict(zip(LINK_METRICS, map(float, totals.sum(0) / weights.sum(0)), strict=True))
 
     @cached_property
     def intervals(self) -> dict[str, tuple[float, float] | None]:
         """Return the 95 % bootstrap interval over documents of each metric; None without documents."""
         if not self.defined:
-            return dict.fromkeys(METRICS)
+            return dict.fromkeys(LINK_METRICS)
         bounds = bootstrap_intervals(
             *totals_and_weights(self.defined), resamplings=self.resamplings, seed=self.seed
         ).tolist()
-        return {metric: (low, high) for metric, (low, high) in zip(METRICS, bounds, strict=True)}
+        return {metric: (low, high) for metric, (low, high) in zip(LINK_METRICS, bounds, strict=True)}
 
     def as_dict(self, *, model: str, corpus: str, split: str | None) -> dict[str, Any]:
         """Return the output of ``iconotext evaluate --json``."""
@@ -144,8 +144,8 @@ def totals_and_weights(documents: Iterable[DocumentScores]) -> tuple[NDArray[np.
     """Numerators and denominators of the metrics.
 
     Returns:
-        Two (documents, metrics) arrays in the order of ``METRICS``: a metric is the sum of the first over the sum of
-        the second.
+        Two (documents, metrics) arrays in the order of ``LINK_METRICS``: a metric is the sum of the first over the sum
+        of the second.
     """
     totals = [(d.auc, d.p1, d.p5, d.image_hits) for d in documents]
     weights = [(1, 1, 1, d.linked_images) for d in documents]
@@ -268,17 +268,6 @@ def _schema() -> pa.Schema:
     return pa.schema([(name, pa.type_for_alias(type_)) for name, type_ in COLUMNS.items()])
 
 
-PERMUTATIONS = 10_000
-
-_EXACT = 13
-"""For up to this many documents all 2^n swaps are tried; for more, there are more than ``PERMUTATIONS``."""
-
-_RANKED_EXACTLY = 50
-"""For up to this many documents the distribution of Wilcoxon's sum of ranks is exact; for more, nearly normal."""
-
-_SIGNS_AT_ONCE = 4_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The difference between the first model and the second in one metric.
@@ -302,7 +291,7 @@ def compare(
     """Compare two models document by document.
 
     Returns:
-        Metric to comparison, in the order of ``METRICS``.
+        Metric to comparison, in the order of ``LINK_METRICS``.
 
     Raises:
         CorpusError: They are not of the same documents, or no document has a defined AUC.
@@ -319,7 +308,7 @@ def compare(
             p=permutation_p(differences[:, i], seed=seed),
             p_wilcoxon=wilcoxon_p(differences[:, i]),
         )
-        for i, metric in enumerate(METRICS)
+        for i, metric in enumerate(LINK_METRICS)
     }
 
 
@@ -349,57 +338,6 @@ def matched(first: Evaluation, second: Evaluation) -> tuple[list[DocumentScores]
     if not first.defined:
         raise CorpusError("no document has a defined AUC, so there is nothing to compare")
     return list(first.defined), [theirs[document.id] for document in first.defined]
-
-
-def permutation_p(differences: NDArray[np.float64], *, permutations: int = PERMUTATIONS, seed: int = 0) -> float:
-    """Two-sided p value of the paired permutation test: the two models of a document change places at random.
-
-    Args:
-        differences: (documents,), first minus second.
-
-    Returns:
-        Share of the swaps whose sum is at least as far from 0 as the one seen. Random swaps count the one seen among
-        them, so that the value is never 0.
-    """
-    seen = abs(differences.sum())
-    slack = 1e-12 * max(1.0, float(np.abs(differences).sum()))  # sums that differ by rounding are equal
-    exact = len(differences) <= _EXACT
-    sign_flips = _all_signs(len(differences)) if exact else _random_signs(len(differences), permutations, seed)
-    as_far = total = 0
-    for signs in sign_flips:
-        as_far += int((np.abs(signs @ differences) >= seen - slack).sum())
-        total += len(signs)
-    return as_far / total if exact else (as_far + 1) / (total + 1)
-
-
-def wilcoxon_p(differences: NDArray[np.float64]) -> float:
-    """Two-sided p value of Wilcoxon's signed-rank test; 1 where no document differs."""
-    differences = differences[differences != 0]  # as Wilcoxon has it
-    if not len(differences):
-        return 1.0
-    _, place, ties = np.unique(np.abs(differences), return_inverse=True, return_counts=True)
-    twice = (2 * np.cumsum(ties) - ties + 1)[place]  # ranks times two, whole numbers also where several share a mean
-    total, seen = int(twice.sum()), int(twice[differences > 0].sum())
-    if len(differences) <= _RANKED_EXACTLY:
-        ways = np.zeros(total + 1)  # in how many ways signs give each sum
-        ways[0] = 1
-        for rank in twice:
-            ways[rank:] += ways[: total + 1 - rank].copy()
-        return float(min(1.0, 2 * ways[: min(seen, total - seen) + 1].sum() / ways.sum()))
-    return math.erfc(abs(2 * seen - total) / math.sqrt(2 * float(np.square(twice, dtype=np.float64).sum())))
-
-
-def _all_signs(documents: int) -> Iterator[NDArray[np.float64]]:
-    bits = (np.arange(2**documents)[:, None] >> np.arange(documents)) & 1
-    yield np.where(bits, 1.0, -1.0)
-
-
-def _random_signs(documents: int, permutations: int, seed: int) -> Iterator[NDArray[np.float64]]:
-    random = np.random.default_rng(seed)
-    rows = max(1, _SIGNS_AT_ONCE // documents)
-    for start in range(0, permutations, rows):
-        swap = random.integers(0, 2, (min(rows, permutations - start), documents))
-        yield np.where(swap, 1.0, -1.0)
 
 
 def _facts(document: DocumentScores) -> tuple[int, int, int | None]:

@@ -1,4 +1,6 @@
-"""Retrieval metrics: the rank of the right image when a text is the query (Alikhani 2021, "Evaluation Metrics").
+"""Retrieval: the rank of the right image when a text is the query (Alikhani 2021, Tables 4-8, "Evaluation Metrics").
+
+``measure_retrieval`` measures a model and makes a ``RetrievalReport``; ``retrieval_encoder`` loads the model.
 
 A pool is a number of random images, 500 in the paper. Every text whose own image is in the pool is a query, and all
 images of the pool are its candidates. Several pairs may share an image, which is then one candidate, right for each of
@@ -18,15 +20,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from iconotext.encoders.coherence import Refinement, refine
+from iconotext.corpus.convert import own_features
+from iconotext.encoders.coherence import Refinement, read_refinement, refine
+from iconotext.encoders.folder import init_folder
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate.metrics import RelationPrecision, relation_precisions
 from iconotext.evaluate.statistics import RESAMPLINGS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from iconotext.encoders.coherence import Coherence
+    from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate.pair_vectors import PairVectors
 
     Floats = NDArray[np.floating]
@@ -35,8 +42,8 @@ if TYPE_CHECKING:
     """From numbers of Q queries and numbers of N images to (Q, N) similarities."""
 
 
-AT_ONCE = 64
-"""Pairs whose own relations are predicted together."""
+BATCH = 64
+"""Pairs whose own relations are predicted together: the model predicts those of every text with every image."""
 
 
 def similarities(pairs: PairVectors) -> Score:
@@ -67,14 +74,15 @@ def refined(pairs: PairVectors, coherence: Coherence, refinement: Refinement) ->
 def own_probabilities(pairs: PairVectors, coherence: Coherence) -> NDArray[np.float64]:
     """Compute the (P, R) probabilities of the relations of each text with its own image."""
     parts = []
-    for start in range(0, len(pairs.ids), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        found = np.asarray(coherence.probabilities(pairs.texts[some], pairs.images[pairs.image_of[some]]), np.float64)
-        parts.append(found[np.arange(len(found)), np.arange(len(found))])
+    for start in range(0, len(pairs.ids), BATCH):
+        batch = slice(start, start + BATCH)
+        all_pairs = coherence.probabilities(pairs.texts[batch], pairs.images[pairs.image_of[batch]])
+        own = np.arange(len(all_pairs))
+        parts.append(np.asarray(all_pairs, np.float64)[own, own])
     return np.concatenate(parts)
 
 
-def told_precisions(
+def coherence_precisions(
     coherence: Coherence | None, pairs: PairVectors, *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> tuple[RelationPrecision, ...]:
     """Compute the average precision of the relations that a model predicts and the pairs have labels for; may be ()."""
@@ -237,12 +245,12 @@ def rank_pools(
         image_of: (P,) number of each pair's image, from 0.
     """
     images = int(image_of.max()) + 1 if len(image_of) else 0
-    found = []
+    ranked = []
     for drawn in draw_pools(images, pool=pool, draws=draws, seed=seed):
         queries, true = pool_queries(image_of, drawn, images)
-        parts = [ranks_of(score(queries[some], drawn), true[some]) for some in chunks(len(queries), pool)]
-        found.append(Draw(queries, joined(parts)))
-    return tuple(found)
+        parts = [ranks_of(score(queries[chunk], drawn), true[chunk]) for chunk in chunks(len(queries), pool)]
+        ranked.append(Draw(queries, joined(parts)))
+    return tuple(ranked)
 
 
 def joined(parts: Sequence[Ranks]) -> Ranks:
@@ -255,10 +263,10 @@ def joined(parts: Sequence[Ranks]) -> Ranks:
 
 def retrieval(draws: Sequence[Draw]) -> Retrieval:
     """Compute median rank, mean rank and R@K over the pools from ``rank_pools``."""
-    found = retrieval_of(draws, None)
-    if found is None:
+    metrics = retrieval_of(draws, None)
+    if metrics is None:
         raise CorpusError("no text belongs to an image of the pools, so there is nothing to measure")
-    return found
+    return metrics
 
 
 def retrieval_of(draws: Sequence[Draw], chosen: NDArray[np.bool_] | None) -> Retrieval | None:
@@ -298,3 +306,105 @@ def of_relations(draws: Sequence[Draw], labels: Floats, relations: Sequence[str]
 def figure(values: Sequence[float]) -> Figure:
     """Mean and standard deviation of at least one value."""
     return Figure(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
+
+
+NO_REFINEMENT = Refinement(0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class RetrievalFigures:
+    """The retrieval metrics of one score.
+
+    Attributes:
+        relations: Metrics over the queries with each relation, by its name; None if no pool has such a query.
+    """
+
+    all: Retrieval
+    relations: dict[str, Retrieval | None]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        by_relation = {name: each and each.as_dict() for name, each in self.relations.items()}
+        return {**self.all.as_dict(), "relations": by_relation}
+
+
+@dataclass(frozen=True)
+class RetrievalReport:
+    """The result of a measurement.
+
+    Attributes:
+        plain: Metrics by the similarities of the vectors.
+        refined: Metrics by the refined similarities; None without refinement.
+        precisions: Average precisions of the relations that the model predicts and the pairs have labels for.
+    """
+
+    pairs: PairVectors
+    plain: RetrievalFigures
+    refinement: Refinement
+    refined: RetrievalFigures | None
+    precisions: tuple[RelationPrecision, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "pairs": len(self.pairs.ids),
+            "images": len(self.pairs.pictures),
+            "left_out": [each._asdict() for each in self.pairs.left_out],
+            **self.plain.as_dict(),
+            "refined": self.refined and {**self.refinement._asdict(), **self.refined.as_dict()},
+            "average_precision": {each.relation: each.as_dict() for each in self.precisions} or None,
+        }
+
+
+def retrieval_encoder(model: str, corpus: Path, *, image: str | None = None, cache: bool = True) -> Encoder:
+    """Load the encoder of a model; one that looks images up does so in the features beside the corpus.
+
+    Args:
+        model: As for ``load_encoder``.
+        image: Another image backbone or file of features; None for the model's own.
+    """
+    from iconotext.encoders.encoder import load_encoder
+
+    if model in ("random", "object-detection"):
+        raise SettingError(f"{model} has no vectors to search by; by chance, R@K of a pool of N is K / N")
+    return load_encoder(model, image=image or own_features(model, corpus), cache=cache)
+
+
+def chosen_refinement(model: str, encoder: Encoder, wanted: Refinement | None = None) -> Refinement:
+    """Return the wanted refinement, else the one in the model's folder; T = 0 refines no query."""
+    if encoder.coherence is None:
+        if wanted is not None and wanted.threshold:
+            given = f"{wanted.strength:g},{wanted.threshold:g}"
+            raise SettingError(f"refine={given}: the model {model} tells no relations to refine by")
+        return NO_REFINEMENT
+    return wanted or read_refinement(init_folder(model)) or NO_REFINEMENT
+
+
+def retrieval_score(encoder: Encoder, pairs: PairVectors, refinement: Refinement) -> Score:
+    """Similarities by the vectors of a model, refined or not."""
+    if encoder.coherence is None or not refinement.threshold:
+        return similarities(pairs)
+    return refined(pairs, encoder.coherence, refinement)
+
+
+def measure_retrieval(
+    encoder: Encoder,
+    pairs: PairVectors,
+    *,
+    pool: int,
+    refinement: Refinement = NO_REFINEMENT,
+    draws: int = DRAWS,
+    resamplings: int = 2000,
+    seed: int = 0,
+) -> RetrievalReport:
+    """Measure the ranks of the texts' images, and the average precision of the relations."""
+
+    def measured(score: Score) -> RetrievalFigures:
+        ranks = rank_pools(score, pairs.image_of, pool=pool, draws=draws, seed=seed)
+        return RetrievalFigures(retrieval(ranks), of_relations(ranks, pairs.labels, pairs.relations))
+
+    better = None
+    if encoder.coherence is not None and refinement.threshold:
+        better = measured(refined(pairs, encoder.coherence, refinement))
+    precisions = coherence_precisions(encoder.coherence, pairs, resamplings=resamplings, seed=seed)
+    return RetrievalReport(pairs, measured(similarities(pairs)), refinement, better, precisions)

@@ -1,11 +1,13 @@
-"""Statistics of figures: bootstrap intervals over documents, and agreement between people.
+"""Statistics of figures: intervals, tests of differences, and agreement between people.
 
-``bootstrap_intervals`` computes the intervals, ``krippendorff_alpha`` the agreement of reviewers of links, or raters of
-a study, corrected for chance.
+``bootstrap_intervals`` computes intervals over documents, ``permutation_p`` and ``wilcoxon_p`` test paired differences,
+and ``krippendorff_alpha`` is the agreement of reviewers of links, or raters of a study, corrected for chance. They are
+written with NumPy alone, since the program measures and serves without SciPy.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from fractions import Fraction
@@ -105,3 +107,65 @@ def interval_ends(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
     tail = (1 - LEVEL) / 2
     ends: NDArray[np.float64] = np.quantile(drawn, [tail, 1 - tail], axis=0).T
     return ends
+
+
+PERMUTATIONS = 10_000
+
+_EXACT = 13
+"""For up to this many documents all 2^n swaps are tried; for more, there are more than ``PERMUTATIONS``."""
+
+_RANKED_EXACTLY = 50
+"""For up to this many documents the distribution of Wilcoxon's sum of ranks is exact; for more, nearly normal."""
+
+_SIGNS_AT_ONCE = 4_000_000
+
+
+def permutation_p(differences: NDArray[np.float64], *, permutations: int = PERMUTATIONS, seed: int = 0) -> float:
+    """Two-sided p value of the paired permutation test: the two models of a document change places at random.
+
+    Args:
+        differences: (documents,), first minus second.
+
+    Returns:
+        Share of the swaps whose sum is at least as far from 0 as the one seen. Random swaps count the one seen among
+        them, so that the value is never 0.
+    """
+    seen = abs(differences.sum())
+    slack = 1e-12 * max(1.0, float(np.abs(differences).sum()))  # sums that differ by rounding are equal
+    exact = len(differences) <= _EXACT
+    sign_flips = _all_signs(len(differences)) if exact else _random_signs(len(differences), permutations, seed)
+    as_far = total = 0
+    for signs in sign_flips:
+        as_far += int((np.abs(signs @ differences) >= seen - slack).sum())
+        total += len(signs)
+    return as_far / total if exact else (as_far + 1) / (total + 1)
+
+
+def wilcoxon_p(differences: NDArray[np.float64]) -> float:
+    """Two-sided p value of Wilcoxon's signed-rank test; 1 where no document differs."""
+    differences = differences[differences != 0]  # as Wilcoxon has it
+    if not len(differences):
+        return 1.0
+    _, place, ties = np.unique(np.abs(differences), return_inverse=True, return_counts=True)
+    twice = (2 * np.cumsum(ties) - ties + 1)[place]  # ranks times two, whole numbers also where several share a mean
+    total, seen = int(twice.sum()), int(twice[differences > 0].sum())
+    if len(differences) <= _RANKED_EXACTLY:
+        ways = np.zeros(total + 1)  # in how many ways signs give each sum
+        ways[0] = 1
+        for rank in twice:
+            ways[rank:] += ways[: total + 1 - rank].copy()
+        return float(min(1.0, 2 * ways[: min(seen, total - seen) + 1].sum() / ways.sum()))
+    return math.erfc(abs(2 * seen - total) / math.sqrt(2 * float(np.square(twice, dtype=np.float64).sum())))
+
+
+def _all_signs(documents: int) -> Iterator[NDArray[np.float64]]:
+    bits = (np.arange(2**documents)[:, None] >> np.arange(documents)) & 1
+    yield np.where(bits, 1.0, -1.0)
+
+
+def _random_signs(documents: int, permutations: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    random = np.random.default_rng(seed)
+    rows = max(1, _SIGNS_AT_ONCE // documents)
+    for start in range(0, permutations, rows):
+        swap = random.integers(0, 2, (min(rows, permutations - start), documents))
+        yield np.where(swap, 1.0, -1.0)

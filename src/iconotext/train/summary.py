@@ -13,7 +13,7 @@ import numpy as np
 
 from iconotext.encoders.folder import VOCABULARY, read_metrics
 from iconotext.errors import CollapseError
-from iconotext.evaluate.results import LABELS
+from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.features.word_vectors import load_vocabulary, words_of
 from iconotext.plain_text import counted
 from iconotext.train.changes import PAGE, describe_gain
@@ -144,7 +144,7 @@ def model_summary(folder: Path) -> Iterator[str]:
             for name, value in found.get("average_precision", {}).items():
                 yield f"  {name}: average precision {_precision(value)}"
         elif found.get("auc") is not None:
-            figures = ", ".join(f"{LABELS[name]} {100 * found[name]:.1f}" for name in ("auc", "p@1", "p@5"))
+            figures = ", ".join(f"{LINK_METRICS[name].label} {100 * found[name]:.1f}" for name in ("auc", "p@1", "p@5"))
             yield f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)"
 
 

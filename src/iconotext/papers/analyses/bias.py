@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import CorpusError, SettingError, ShapeError
-from iconotext.evaluate.results import permutation_p
-from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, bootstrap_intervals
+from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, bootstrap_intervals, permutation_p
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, legend_above, write_figure
 from iconotext.papers.analyses.settings import BATCH, BiasSettings
 from iconotext.papers.render import Grid

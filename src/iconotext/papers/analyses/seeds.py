@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.results import METRICS, Evaluation, matched, totals_and_weights
+from iconotext.evaluate.metrics import LINK_METRICS
+from iconotext.evaluate.results import Evaluation, matched, totals_and_weights
 from iconotext.evaluate.statistics import (
     RESAMPLINGS,
     Interval,
@@ -67,8 +68,8 @@ def over_seeds(evaluations: Sequence[Evaluation]) -> Evaluation:
 def spread_over_seeds(evaluations: Sequence[Evaluation]) -> dict[str, float | None]:
     """Return the sample standard deviation of each metric over the seeds; None for a single seed."""
     if len(evaluations) < 2:
-        return dict.fromkeys(METRICS)
-    values = {metric: [each.means[metric] for each in evaluations] for metric in METRICS}
+        return dict.fromkeys(LINK_METRICS)
+    values = {metric: [each.means[metric] for each in evaluations] for metric in LINK_METRICS}
     return {
         metric: None if None in each else float(np.std(np.array(each, np.float64), ddof=1))
         for metric, each in values.items()
@@ -78,7 +79,7 @@ def spread_over_seeds(evaluations: Sequence[Evaluation]) -> dict[str, float | No
 def differences(
     mine: Mapping[int, Evaluation], theirs: Mapping[int, Evaluation], *, resamplings: int = RESAMPLINGS, seed: int = 0
 ) -> dict[str, Difference]:
-    """Compare two models, document by document and seed by seed: metric to difference, as in ``METRICS``.
+    """Compare two models, document by document and seed by seed: metric to difference, as in ``LINK_METRICS``.
 
     The interval covers two sources of variation: other documents of the same kind, and other seeds. Each resampling
     draws both with replacement, the same ones for both models, and computes the difference. With few seeds such an
@@ -106,7 +107,7 @@ def differences(
             len(common),
             int(signs[:, i].sum()) if found[i] else 0,
         )
-        for i, metric in enumerate(METRICS)
+        for i, metric in enumerate(LINK_METRICS)
     }
 
 

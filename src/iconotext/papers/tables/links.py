@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from iconotext.encoders.folder import METRICS, load_model, read_metrics
 from iconotext.errors import CorpusError
-from iconotext.evaluate.results import METRICS as FIGURES
+from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.evaluate.results import Evaluation, Results, read_results, write_results
 from iconotext.papers.analyses.seeds import over_seeds
 from iconotext.papers.render import Drawing, Section
@@ -170,7 +170,7 @@ def _facts(
     found |= {name: first.about[name] for name in ("k", "trained_on", "test_loss") if name in first.about}
     if compared:
         found["seeds"] = [
-            {"seed": seed, "model": each.model, **{metric: each.evaluation.means[metric] for metric in FIGURES}}
+            {"seed": seed, "model": each.model, **{metric: each.evaluation.means[metric] for metric in LINK_METRICS}}
             | _training(model_folder(comparison.folder, each.model))
             for seed, each in scores.items()
         ]

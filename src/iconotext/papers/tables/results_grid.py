@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.results import LABELS, Evaluation
+from iconotext.evaluate.metrics import LINK_METRICS
+from iconotext.evaluate.results import Evaluation
 from iconotext.papers.analyses.seeds import Difference, differences, spread_over_seeds
 from iconotext.papers.published import Cells, published_facts
 from iconotext.papers.render import Bold, Grid, difference, percent
@@ -51,7 +52,11 @@ def compare_rows(rows: Mapping[str, BySeed], reference: str) -> tuple[Grid | Non
         lines.append(cells)
     if len(rows) < 2 and all(len(by_seed) < 2 for by_seed in rows.values()):
         return None, facts
-    columns = ["", "seeds", *(f"{LABELS[each]}{what}" for each in SHOWN for what in (": spread", f" − {reference}"))]
+    columns = [
+        "",
+        "seeds",
+        *(f"{LINK_METRICS[each].label}{what}" for each in SHOWN for what in (": spread", f" − {reference}")),
+    ]
     return Grid(f"Differences to {reference}", columns, lines, notes), facts
 
 

@@ -349,12 +349,12 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     from iconotext.encoders.folder import load_model
     from iconotext.evaluate.retrieval import (
         POOL,
+        coherence_precisions,
         of_relations,
         pair_probabilities,
         rank_pools,
         refined,
         similarities,
-        told_precisions,
     )
     from iconotext.papers.analyses.refinement import tune_refinement, write_tuning
     from iconotext.train.validate import found_images, split_pairs
@@ -381,7 +381,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     }
     if stored.model.coherence is not None:
         coherence = Coherence(tuple(stored.relations), stored.model.coherence)
-        found["precision"] = {each.relation: each.as_dict() for each in told_precisions(coherence, test)}
+        found["precision"] = {each.relation: each.as_dict() for each in coherence_precisions(coherence, test)}
         tuning = tune_refinement(
             similarities(validation),
             pair_probabilities(validation, coherence),

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.errors import CorpusError
-from iconotext.evaluate.results import LABELS, Evaluation
+from iconotext.evaluate.metrics import LINK_METRICS
+from iconotext.evaluate.results import Evaluation
 from iconotext.papers.analyses.drawing import BLUE, ORANGE, legend_above, write_figure
 from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.papers.published import published_facts
@@ -78,7 +79,7 @@ def share_sections(
         return [drawing], facts
     columns = ["better than"]
     for metric in SHOWN:
-        columns += [f"{LABELS[metric]}: from", f"{LABELS[metric]}: beyond chance from"]
+        columns += [f"{LINK_METRICS[metric].label}: from", f"{LINK_METRICS[metric].label}: beyond chance from"]
     grid = Grid("Labels that the supervised model needs", [*columns, "published"], lines, list(dict.fromkeys(notes)))
     return [drawing, grid], facts
 
@@ -137,7 +138,7 @@ def _share_panel(
             colour = _COLOURS[number % len(_COLOURS)]
             axes.axhline(100 * mean, color=colour, linestyle="--", linewidth=1.3, label=name)
     axes.set_xlabel("labelled training documents (%)")
-    axes.set_ylabel(f"{LABELS[metric]} (%)")
+    axes.set_ylabel(f"{LINK_METRICS[metric].label} (%)")
     axes.set_xticks(shares)
     axes.grid(alpha=0.25)
 
