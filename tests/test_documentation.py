@@ -19,10 +19,10 @@ from iconotext.read import formats_by_suffix, read
 ROOT = Path(__file__).parents[1]
 PROGRAM: Any = typer.main.get_command(app)
 SHOWN = [
-    pytest.param(line.strip(), id=f"{path.name}: {line.strip()[:60]}")
+    pytest.param(line[2:].strip(), id=f"{path.name}: {line[2:].strip()[:60]}")
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for line in path.read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
-    if re.match(r" {4}iconotext ", line) and " NAME " not in line
+    if re.match(r"(?: {4}|\$ )iconotext ", line) and " NAME " not in line
 ]
 
 

@@ -106,25 +106,28 @@ def test_a_measurement_needs_gold_links(inputs):
     assert (done.returncode, done.stderr) == (1, "corpus.jsonl: no document has gold links to measure with\n")
 
 
+GUIDES = ("README.md", "docs/link.md", "docs/search.md", "docs/corpora.md", "docs/evaluate.md")
+"""Guides whose Python runs on the documents of this test."""
+
+PYTHON = re.compile(
+    r"(?<=^```python\n)(?:.*\n)*?(?=```$)|(?:^ {4}(?:from|import) .*\n)(?:^(?: {4}.*)?\n)*", re.MULTILINE
+)
+"""A block of Python in a guide: fenced, or indented from its first import on."""
+
 BLOCKS = {
-    f"{name}: {block.splitlines()[0].strip()}": textwrap.dedent(block)
-    for name in ("README.md", "docs/link.md", "docs/search.md", "docs/corpora.md", "docs/evaluate.md")
-    for block in re.findall(
-        r"(?:^ {4}(?:from|import) .*\n)(?:^(?: {4}.*)?\n)*", (EXAMPLES.parent / name).read_text("utf-8"), re.MULTILINE
-    )
+    name: list(map(textwrap.dedent, PYTHON.findall((EXAMPLES.parent / name).read_text("utf-8")))) for name in GUIDES
 }
-"""Blocks of Python in README and guides, by their first line."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["README.md", "docs/link.md", "docs/search.md", "docs/corpora.md", "docs/evaluate.md"])
+@pytest.mark.parametrize("name", GUIDES)
 def test_the_python_of_a_guide_runs_twice(inputs, name):
     """Its blocks one after the other: later ones use names of earlier ones."""
     Path("docs/0.md").rename("article.md")
     Path("docs/img0.png").rename("img0.png")
     if name == "docs/search.md":
         Path("docs").rename("photos")
-    code = "\n".join(block for title, block in BLOCKS.items() if title.startswith(f"{name}: "))
+    code = "\n".join(BLOCKS[name])
     assert "iconotext" in code
     if name == "docs/corpora.md":
         code = code.replace("corpus.parquet", "corpus.jsonl")
