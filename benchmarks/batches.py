@@ -117,7 +117,7 @@ from pathlib import Path
 import numpy as np
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageBackbone, ImageFeatures, TextBackbone
-from iconotext.features.cached import cached_image, cached_text
+from iconotext.features.cached_backbones import cached_image, cached_text
 rng = np.random.default_rng(0)
 def read(texts): return rng.random((len(texts), 384), np.float32)
 def look(files, *, regions=False):

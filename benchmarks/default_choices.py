@@ -28,8 +28,8 @@ from iconotext.corpus.builders.captions import RULES, CaptionSettings, validatio
 from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.store import read_corpus, write_corpus
-from iconotext.encoders.folder import load_model
-from iconotext.encoders.trained import trained_encoder
+from iconotext.encoders.encoder import trained_encoder
+from iconotext.encoders.stored_model import load_model
 from iconotext.evaluate import Evaluation, Scored, evaluate
 from iconotext.linker import Linker, LinkSettings
 from iconotext.papers.analyses.seeds import differences, over_seeds

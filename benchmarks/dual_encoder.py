@@ -31,7 +31,7 @@ from PIL import Image as Pillow
 from iconotext.corpus.builders.captions import CaptionSettings
 from iconotext.corpus.builders.photos import Photo, read_photos
 from iconotext.corpus.store import write_corpus
-from iconotext.encoders.folder import DUAL
+from iconotext.encoders.stored_model import DUAL
 from iconotext.evaluate import compare
 from iconotext.recipe import load_recipe
 from iconotext.train import train

@@ -36,7 +36,7 @@ from iconotext.evidence.caption import Reading
 from iconotext.evidence.ocr import text_in
 from iconotext.evidence.words import stems
 from iconotext.features import FeatureCache
-from iconotext.features.cached import cached_lines
+from iconotext.features.cached_backbones import cached_lines
 from iconotext.features.ocr import load_line_reader, with_lines
 from iconotext.types import Document, Evidence
 

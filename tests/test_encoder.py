@@ -6,8 +6,8 @@ import pytest
 from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.encoders.bridge import CONCEPTS, concept_vectors
 from iconotext.encoders.encoder import load_encoder
-from iconotext.encoders.folder import load_model, shipped_folder
 from iconotext.encoders.space import JointSpace
+from iconotext.encoders.stored_model import load_model, shipped_folder
 from iconotext.errors import FeatureError
 from iconotext.features import FeatureCache, load_dual_encoder, load_image_backbone, load_text_backbone
 from iconotext.library.models import library_encoder

@@ -12,9 +12,9 @@ from iconotext.alt_text.baseline import read_baseline
 from iconotext.alt_text.drafts import read_drafts
 from iconotext.cli.config import _parsed
 from iconotext.encoders.coherence import SETTINGS_FILE, read_refinement
-from iconotext.encoders.folder import METRICS, read_metrics
+from iconotext.encoders.stored_model import METRICS, read_metrics
 from iconotext.errors import IconotextError
-from iconotext.features.detector import is_detector
+from iconotext.features.hub_models import is_detector
 from iconotext.features.model_folder import is_dual_encoder
 from iconotext.library.settings import read_settings
 from iconotext.read import read
@@ -111,7 +111,7 @@ OWN = {
     "papers/tables/rows.py",
     *("evidence/habit.py", "decide/calibration.py", "decide/combine.py"),  # tables in the package
     "papers/published/__init__.py",
-    "features/cached.py",  # the cache, which checks each value's digest
+    "features/cached_backbones.py",  # the cache, which checks each value's digest
     "papers/studies/results.py",
 }
 """Modules with a parser for texts that nobody else wrote."""

@@ -9,11 +9,11 @@ import tomllib
 import pytest
 import torch
 
-from iconotext.encoders import folder as model_folder
+from iconotext.encoders import stored_model as model_folder
 from iconotext.encoders.encoder import load_encoder
-from iconotext.encoders.folder import load_model
+from iconotext.encoders.stored_model import load_model
 from iconotext.errors import FeatureError
-from iconotext.features.huggingface import load_resnet
+from iconotext.features.hub_models import load_resnet
 from iconotext.networks.image_network import ImageNetwork
 from iconotext.recipe import dump_recipe, load_recipe, make_recipe, shipped_recipes
 from iconotext.recipe.relations import is_relation_recipe

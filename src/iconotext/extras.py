@@ -34,15 +34,10 @@ def has(extra: str) -> bool:
 
 
 def require(extra: str, *modules: str, purpose: str) -> None:
-    """Make sure that optional packages are installed, before any work. Nothing is imported.
+    """Raise ``MissingPackageError`` unless optional packages are installed. Nothing is imported.
 
     Args:
-        extra: The extra that installs them.
         modules: The required modules; default: all of the extra.
-        purpose: What needs them; the message begins with it.
-
-    Raises:
-        MissingPackageError: A package is missing; the message says what to install.
     """
     for module in modules or EXTRAS[extra]:
         if find_spec(module) is None:

@@ -261,7 +261,7 @@ class Linker:
     def line_reader(self) -> LineReader:
         """The model that reads words in images."""
         from iconotext.features import FeatureCache
-        from iconotext.features.cached import cached_lines
+        from iconotext.features.cached_backbones import cached_lines
         from iconotext.features.ocr import load_line_reader
 
         reader = load_line_reader()

@@ -34,7 +34,7 @@ from iconotext.evidence.gather import (
 )
 from iconotext.evidence.habit import Habit, Judged, PlaceEvidence, collection_of, infer_habit, judged_evidence
 from iconotext.evidence.language import is_foreign
-from iconotext.features.cached import knowing
+from iconotext.features.cached_backbones import knowing
 from iconotext.read import Failure
 from iconotext.system.threads import in_threads
 from iconotext.types import Document, Evidence
@@ -281,7 +281,6 @@ def habits_of(
 
     Args:
         documents: From ``add_places``.
-        judged: Document id to what people said about its images.
     """
     found: dict[str, list[tuple[str, PlaceEvidence]]] = {}
     for each in documents:

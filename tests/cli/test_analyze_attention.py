@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from iconotext.encoders.folder import load_model
+from iconotext.encoders.stored_model import load_model
 from iconotext.papers.analyses.examples import attention_of
 from iconotext.recipe import load_recipe
 from iconotext.train.run import train

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from iconotext.encoders.backbone_encoder import Inputs
-from iconotext.encoders.folder import save_model
-from iconotext.encoders.model import JointModel
+from iconotext.encoders.joint_model import JointModel
+from iconotext.encoders.stored_model import save_model
 from iconotext.features import load_text_backbone
 from iconotext.features.feature_table import write_feature_table
 from iconotext.recipe import load_recipe

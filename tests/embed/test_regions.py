@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from iconotext.encoders.backbone_encoder import Inputs
-from iconotext.encoders.model import JointModel
+from iconotext.encoders.joint_model import JointModel
 from iconotext.networks.transformer import RegionBatch, RegionEncoder
 from iconotext.recipe import make_recipe
 

@@ -141,8 +141,8 @@ def test_no_pictures(cache):
 
 
 def test_more_than_are_written_at_once(cache, monkeypatch, noise):
-    monkeypatch.setattr("iconotext.features.cached.IMAGES", 4)
-    monkeypatch.setattr("iconotext.features.cached.TEXTS", 4)
+    monkeypatch.setattr("iconotext.features.cached_backbones.IMAGES", 4)
+    monkeypatch.setattr("iconotext.features.cached_backbones.TEXTS", 4)
     files = [noise(i % 7) for i in range(11)] + [BROKEN]
     assert_same(cached_image(image_backbone(CountingImage()), cache).encode(files), CountingImage().encode(files))
     texts = [str(i % 7) for i in range(11)]

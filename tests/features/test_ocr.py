@@ -11,7 +11,7 @@ from PIL import Image as Pillow
 from PIL import ImageDraw, ImageFont
 
 from iconotext.features import FeatureCache, ocr
-from iconotext.features.cached import cached_lines
+from iconotext.features.cached_backbones import cached_lines
 from iconotext.features.ocr import LineReader, load_line_reader, with_lines
 from iconotext.types import Document, Image, TextLine
 

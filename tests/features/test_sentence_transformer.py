@@ -7,7 +7,8 @@ import transformers
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
 from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_text_backbone, share_space
-from iconotext.features.hub import SIDE, _reduced
+from iconotext.features.hub_checks import SIDE
+from iconotext.features.hub_models import _reduced
 
 BROKEN = b"no picture"
 TEXTS = ["a cat on the mat", "dog", "", "photo of a dog"]

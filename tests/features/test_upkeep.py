@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from iconotext.errors import FeatureError
-from iconotext.features.cache import FeatureCache
-from iconotext.features.upkeep import cache_usage, prune_cache
+from iconotext.features.cache import FeatureCache, cache_usage, prune_cache
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from iconotext.encoders.coherence import Coherence
-from iconotext.encoders.folder import load_model
+from iconotext.encoders.stored_model import load_model
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate import retrieval as retrieval_module
 from iconotext.evaluate.metrics import average_precision

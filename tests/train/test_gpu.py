@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from iconotext.encoders.folder import load_model
+from iconotext.encoders.stored_model import load_model
 from iconotext.recipe import load_recipe
 from iconotext.train import train
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead

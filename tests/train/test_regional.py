@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from iconotext import Linker
 from iconotext.corpus.store import read_corpus
-from iconotext.encoders.folder import load_model
+from iconotext.encoders.stored_model import load_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.linker import LinkSettings
 from iconotext.recipe import load_recipe, make_recipe

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.encoders.folder import load_model
+from iconotext.encoders.stored_model import load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError, TrainingError
 from iconotext.system.files import locked
 from iconotext.train import loop, loss, train

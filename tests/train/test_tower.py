@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from iconotext.encoders.encoder import load_encoder
-from iconotext.encoders.folder import DUAL, load_model
+from iconotext.encoders.stored_model import DUAL, load_model
 from iconotext.errors import FeatureError, SettingError
 from iconotext.features import load_dual_encoder
 from iconotext.recipe import load_recipe

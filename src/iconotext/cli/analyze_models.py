@@ -160,7 +160,7 @@ def attention(
     - `iconotext analyze attention models/cmca "The start of the race." --json`
     """
     with known_errors():
-        from iconotext.encoders.folder import init_folder, load_model
+        from iconotext.encoders.stored_model import init_folder, load_model
         from iconotext.papers.analyses.examples import word_weights
 
         stored = load_model(init_folder(model))

@@ -14,7 +14,7 @@ from iconotext.cli.output import output_console, say, say_json
 from iconotext.errors import SettingError
 
 if TYPE_CHECKING:
-    from iconotext.features.upkeep import Usage
+    from iconotext.features.cache import Usage
 
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 
@@ -37,7 +37,7 @@ def show(context: typer.Context, json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
     with known_errors():
-        from iconotext.features.upkeep import cache_usage
+        from iconotext.features.cache import cache_usage
 
         usage = cache_usage()
         if json:
@@ -73,8 +73,7 @@ def prune(
     - `iconotext cache prune --to-size 2GB`
     """
     with known_errors():
-        from iconotext.features.cache import size_in_bytes
-        from iconotext.features.upkeep import prune_cache
+        from iconotext.features.cache import prune_cache, size_in_bytes
 
         if older_than is None and to_size is None:
             raise SettingError("cache prune needs --older-than AGE or --to-size SIZE: 30d, 2GB")

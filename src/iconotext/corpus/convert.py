@@ -23,7 +23,7 @@ from iconotext.corpus.store import (
     target_format,
     write_corpus,
 )
-from iconotext.encoders.folder import RECIPE, init_folder, is_model_folder
+from iconotext.encoders.stored_model import RECIPE, init_folder, is_model_folder
 from iconotext.errors import CorpusError, FeatureError
 from iconotext.features import ImageBackbone, feature_table
 from iconotext.features.feature_table import ROWS_FILE, TABLE_FILE

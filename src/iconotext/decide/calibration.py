@@ -58,7 +58,6 @@ def calibration_of(linked: Iterable[tuple[str, LinkedDocument]], evidence: Colle
 
     Args:
         linked: Class and document, each image linked to its best sentence, whatever the confidence.
-        evidence: The kinds of evidence that were used for linking.
     """
     table: dict[str, dict[str, list[list[Figure]]]] = {}
     for name, each in linked:

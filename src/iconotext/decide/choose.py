@@ -165,9 +165,6 @@ def choose_links(
 
     Returns:
         The document with its links, and the (S, V) scores from which they were chosen.
-
-    Raises:
-        SettingError: An unknown selection, k below 1, a confidence outside 0 to 1.
     """
     choose = selection(select)
     if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:

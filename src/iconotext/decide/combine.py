@@ -130,9 +130,6 @@ def combine(
 
     Args:
         coefficients: As ``load_coefficients`` returns them, the default.
-
-    Raises:
-        ShapeError: A matrix is not (S, V).
     """
     for each in several:
         _check(each)
@@ -255,15 +252,10 @@ def weigh_evidence(
         document: With S sentences and V images. Images with a ``problem`` are ignored: their columns are 0.
         image_similarity: (S, V) cosines of an encoder; None without picture evidence.
         encode: Texts to unit vectors, for captions and words; called at most twice, and not if no image has any.
-        evidence: The kinds to use; a kind that the document lacks is left out.
         sentence_vectors: (S, d) result of ``encode`` for the sentences, if available; saves time.
         coefficients: Default: the fitted weights in the package.
         matcher: Default: the matcher in the package.
         habit: Where the author puts images; inferred from this document alone by default.
-
-    Raises:
-        SettingError: A kind has an unknown name.
-        ShapeError: A matrix does not fit the document.
     """
     (found,) = gather_evidence(
         [document],
@@ -316,8 +308,6 @@ def places_by_evidence(
     """Return the likely places of the images of each document, by all evidence but layout.
 
     Args:
-        several: The evidence of each document.
-        evidence: The kinds to use; it may leave out kinds.
         coefficients: Default: the fitted weights in the package.
 
     Returns:
@@ -355,8 +345,6 @@ def layouts(
     """Return the layout features of each document; ``has_places`` must be true for all.
 
     Args:
-        found: Where each document's images stand by other evidence.
-        habits: For each document the habit of its collection.
         place: ``places(documents)``, if available; saves time.
     """
     place = place or places(documents)

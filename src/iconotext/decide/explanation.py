@@ -58,11 +58,7 @@ class Coverable:
 
 
 def explained(linked: LinkedDocument, encoded: EncodedDocument) -> LinkedDocument:
-    """Add an explanation to each link; None if its image was not encoded.
-
-    Raises:
-        ImageError: The file of a linked image is gone.
-    """
+    """Add an explanation to each link; None if its image was not encoded."""
     vectors = dict(zip(encoded.seen.numbers, encoded.images(), strict=True))
     seen = [link for link in linked.links if link.image in vectors]
 
@@ -112,8 +108,6 @@ def explain_links(
     ``AT_ONCE`` texts (or all trials of one sentence).
 
     Args:
-        links: The links to explain.
-        texts: The sentences of the document.
         image_vectors: Number of each linked image to its (D,) vector in the space of the sentences.
         sentence_vectors: From n texts, and the number of the sentence that each stands for, to (n, D) vectors; the dot
             product with an image vector is the similarity to explain.

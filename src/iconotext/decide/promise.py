@@ -129,7 +129,6 @@ def make_promises(
     """Test every claim for every image.
 
     Args:
-        tested: The images of all documents, in any order.
         calibration: See ``Calibration``.
         max_false: Largest expected share of wrong claims, above 0 and below 1.
         required: See ``Promises``.
@@ -216,7 +215,6 @@ def largest_p_value(values: NDArray[np.float64], numbers: NDArray[np.int64], max
     Args:
         values: (d,) different p values, ascending.
         numbers: (d,) number of hypotheses with each p value.
-        max_false: Expected share of true hypotheses among the rejected ones.
     """
     low = np.flatnonzero(values <= max_false * np.cumsum(numbers) / max(1, numbers.sum()) + 1e-12)
     return float(values[low[-1]]) if len(low) else -1.0
@@ -294,12 +292,8 @@ def collection_promises(
     """Make the promises for documents that are linked together.
 
     Args:
-        documents: Iterated several times.
         settings: With ``max_false``.
         calibration: For the claims ``paragraph`` and ``sentence``.
-
-    Raises:
-        SettingError: Two documents have the same id, or ``max_false`` is not set.
     """
     if settings.max_false is None:
         raise SettingError("max_false is not set: say which share of the links may be wrong")
@@ -322,9 +316,6 @@ def candidates(
 
     Args:
         documents: Iterated twice, with unique ids; those that cannot be linked are skipped.
-        pool: The pool from which decoys are drawn.
-        link_all: The function that links documents.
-        evidence: The kinds of evidence that are used for linking.
     """
     rivals = _rivals_of(documents, pool, link_all, evidence)
     for linked in link_all(documents, evidence):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from iconotext.encoders.space import Space
     from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone
     from iconotext.features.cache import FeatureCache
-    from iconotext.features.cached import ReadLayers
+    from iconotext.features.cached_backbones import ReadLayers
     from iconotext.types import Document, FloatMatrix
 
 
@@ -208,9 +208,6 @@ def untrained_encoder(
     """Make an encoder without training: in the backbones' own space if they share one, else in the concept bridge.
 
     Args:
-        name: The name of the encoder.
-        text: The text backbone.
-        image: The image backbone.
         k: Number of class names that stand for an image; see ``concept_vectors``.
         cache: The cache for features; None for no cache.
         read_layers: As for ``cached_text``.

@@ -65,11 +65,7 @@ class ConceptBridge:
         return vectors if among is None else centred(vectors, among)
 
     def images(self, features: ImageFeatures, among: ImageFeatures | None = None) -> FloatMatrix:
-        """Return the vectors of n images, see ``Space``; nothing is subtracted in a document.
-
-        Raises:
-            FeatureError: The features have no class probabilities.
-        """
+        """Return the vectors of n images, see ``Space``; nothing is subtracted in a document."""
         return concept_vectors(features, self.class_vectors, k=self.k)
 
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
@@ -89,17 +85,11 @@ def concept_vectors(features: ImageFeatures, class_vectors: FloatMatrix, *, k: i
     ``k`` from 5 to 20 makes little difference.
 
     Args:
-        features: Features of n images, with C probabilities each.
         class_vectors: (C, dim), vectors of the class names from any text backbone.
         k: Number of classes to use, 1 to C.
 
     Returns:
         (n, dim) float32 unit vectors; zeros for an image with a problem.
-
-    Raises:
-        FeatureError: The features have no probabilities.
-        ShapeError: There are not C class vectors.
-        SettingError: ``k`` is out of range.
     """
     return _named(_probabilities(features), class_vectors, k)
 

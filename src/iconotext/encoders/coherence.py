@@ -59,9 +59,6 @@ class Coherence:
 
         Returns:
             (Q, N, R) float32.
-
-        Raises:
-            ShapeError: The vectors are shorter than the model's joint space.
         """
         dim = self.layer.in_features // 2
         weight = self.layer.weight.detach().cpu().numpy()  # (R, 2 dim)
@@ -123,10 +120,6 @@ def refine(similarities: Floats, probabilities: Floats, *, strength: float, thre
 
     Returns:
         (Q, N), a new array of the same type; rows of easy queries are unchanged.
-
-    Raises:
-        ShapeError: The shapes do not fit, or a value is not finite.
-        SettingError: λ or T is negative or not a number.
     """
     if not threshold >= 0:
         raise SettingError(f"threshold is {threshold}; T is at least 0")
@@ -147,10 +140,6 @@ def confidence(probabilities: Floats, strength: float) -> NDArray[np.float64]:
 
     Returns:
         (...), from R to R exp(λ / 2).
-
-    Raises:
-        ShapeError: There are no relations, or a value is no probability.
-        SettingError: λ is negative or not finite.
     """
     if not (strength >= 0 and math.isfinite(strength)):
         raise SettingError(f"strength is {strength}; λ is a number of at least 0")
@@ -168,9 +157,6 @@ def top_difference(similarities: Floats) -> NDArray[np.float64]:
 
     Returns:
         (Q,), at least 0; infinite if there is only one image, so that no such query is hard.
-
-    Raises:
-        ShapeError: Not a matrix, or a value is not a number.
     """
     checked = _checked(similarities)
     if checked.shape[1] < 2:

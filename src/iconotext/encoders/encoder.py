@@ -1,29 +1,49 @@
 """The protocol ``Encoder``, and the functions that load one: ``load_encoder`` and ``load_bridge``.
 
-An encoder turns sentences and images into vectors, and a document into its matrix of similarities. There are three
-kinds, with the same methods: a trained model (``encoders.trained``), a dual encoder such as CLIP
-(``features.huggingface`` in the space of ``encoders.space``), and the concept bridge, which needs no training
-(``encoders.bridge``).
+An encoder turns sentences and images into vectors, and a document into its matrix of similarities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from iconotext.encoders.backbone_encoder import BackboneEncoder, untrained_encoder
+from iconotext.encoders.bridge import ConceptBridge
+from iconotext.encoders.coherence import Coherence
+from iconotext.encoders.image_source import image_source, looking_at_regions, looking_up_in, looking_with
+from iconotext.encoders.space import JointSpace, MixedSpace, word_reader
+from iconotext.encoders.stored_model import DUAL, init_folder, is_model_folder, load_model
+from iconotext.errors import FeatureError
+from iconotext.features import (
+    FeatureCache,
+    cached_text,
+    downloads,
+    load_dual_encoder,
+    load_image_backbone,
+    load_regions,
+    load_text_backbone,
+)
+from iconotext.features.model_folder import MODELS, SHIPPED, folder_name
+from iconotext.recipe.settings import REGION_FILES
+
 if TYPE_CHECKING:
     from iconotext.encoders.backbone_encoder import EncodedDocument, EncodedImages
-    from iconotext.encoders.coherence import Coherence
     from iconotext.encoders.image_source import ImageSource
+    from iconotext.encoders.space import Space
+    from iconotext.encoders.stored_model import StoredModel
     from iconotext.features.backbone import Picture, TextBackbone
-    from iconotext.features.cached import ReadLayers
+    from iconotext.features.cache import FeatureCache
+    from iconotext.features.cached_backbones import ReadLayers
     from iconotext.types import Document, FloatMatrix, Image
 
 DEFAULT_TEXT = "minilm"
 DEFAULT_IMAGE = "efficientnet-lite0"
-"""The backbones of the concept bridge, unless others are named."""
+"""The backbones of the concept bridge, unless others are named; ``DEFAULT_TEXT`` also compares captions with sentences
+for a model that reads words itself."""
 
 
 class Encoder(Protocol):
@@ -87,6 +107,104 @@ class Encoder(Protocol):
         """Encode several documents, each with its sentences' vectors from ``reader``; images are encoded together."""
 
 
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A model that a user named, and how it is to be loaded; see ``load_encoder``."""
+
+    name: str
+    text: str | None = None
+    image: str | None = None
+    concepts: int = 10
+    cache: FeatureCache | None = None
+    read_layers: ReadLayers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """A kind of models.
+
+    Attributes:
+        models: How a user names a model of this kind.
+        summary: What it is, in one sentence.
+        extra: The extra that installs what it needs; None if nothing is missing.
+        is_named: Whether a name is that of such a model; the first kind that says so is taken.
+        load: Loads a model of this kind.
+    """
+
+    models: str
+    summary: str
+    extra: str | None
+    is_named: Callable[[str], bool]
+    load: Callable[[ModelRequest], Encoder]
+
+
+def _load_trained(wanted: ModelRequest) -> Encoder:
+    return trained_encoder(
+        init_folder(wanted.name),
+        name=wanted.name,
+        text=wanted.text,
+        image=wanted.image,
+        cache=wanted.cache,
+        read_layers=wanted.read_layers,
+    )
+
+
+def _load_bridge(wanted: ModelRequest) -> Encoder:
+    text, image = load_text_backbone(wanted.text or DEFAULT_TEXT), load_image_backbone(wanted.image or DEFAULT_IMAGE)
+    return untrained_encoder(
+        wanted.name, text, image, k=wanted.concepts, cache=wanted.cache, read_layers=wanted.read_layers
+    )
+
+
+def _load_dual_encoder(wanted: ModelRequest) -> Encoder:
+    both = load_dual_encoder(wanted.name, MODELS)
+    text = load_text_backbone(wanted.text) if wanted.text else both.text
+    image = load_image_backbone(wanted.image) if wanted.image else both.image
+    return untrained_encoder(
+        wanted.name, text, image, k=wanted.concepts, cache=wanted.cache, read_layers=wanted.read_layers
+    )
+
+
+MODEL_KINDS = (
+    ModelKind(
+        "`default`",
+        "the trained model in the package, which learned from free pictures alone",
+        None,
+        lambda name: name == "default",
+        _load_trained,
+    ),
+    ModelKind(
+        "`photographs`",
+        "a trained model in the package that knows everyday photographs far better; for research only",
+        None,
+        lambda name: name == "photographs",
+        _load_trained,
+    ),
+    ModelKind(
+        "`no-training`",
+        "the concept bridge: the names of the classes that a classifier sees stand for the picture",
+        None,
+        lambda name: name == "no-training",
+        _load_bridge,
+    ),
+    ModelKind(
+        "a folder",
+        "a model of yours, trained by `iconotext train`",
+        None,
+        lambda name: is_model_folder(Path(name)),
+        _load_trained,
+    ),
+    ModelKind(
+        "a folder, or a name on the Hugging Face hub",
+        "a dual encoder of others, such as CLIP or SigLIP",
+        "models",
+        lambda name: True,
+        _load_dual_encoder,
+    ),
+)
+"""Every kind of models, in the order in which a name is tried."""
+
+
 def load_encoder(
     name: str = "default",
     *,
@@ -100,8 +218,7 @@ def load_encoder(
     """Load an encoder.
 
     Args:
-        name: ``default`` or ``photographs`` (trained models in the package), the folder of a trained model,
-            ``no-training`` (the concept bridge), or the name or folder of a dual encoder (CLIP, SigLIP).
+        name: The name of a model, or its folder; see ``MODEL_KINDS``.
         text: Another text backbone. The models in the package work only with their own backbones: with another one, the
             concept bridge is loaded instead.
         image: Another image backbone, or the table of features or file of regions of a model that reads such a file.
@@ -113,30 +230,14 @@ def load_encoder(
     Raises:
         FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
     """
-    from iconotext.encoders.backbone_encoder import untrained_encoder
-    from iconotext.encoders.folder import init_folder, is_model_folder
-    from iconotext.encoders.trained import trained_encoder
-    from iconotext.features import FeatureCache, downloads, load_dual_encoder, load_image_backbone, load_text_backbone
-    from iconotext.features.model_folder import MODELS, SHIPPED
-
     if download:
         with downloads():
             return load_encoder(name, text=text, image=image, concepts=concepts, cache=cache, read_layers=read_layers)
     if name in SHIPPED and (text or image):
         name = "no-training"
     store = FeatureCache() if cache else None
-    if is_model_folder(init_folder(name)):
-        return trained_encoder(
-            init_folder(name), name=name, text=text, image=image, cache=store, read_layers=read_layers
-        )
-    if name == "no-training":
-        reading = load_text_backbone(text or DEFAULT_TEXT)
-        seeing = load_image_backbone(image or DEFAULT_IMAGE)
-    else:
-        both = load_dual_encoder(name, MODELS)
-        reading = load_text_backbone(text) if text else both.text
-        seeing = load_image_backbone(image) if image else both.image
-    return untrained_encoder(name, reading, seeing, k=concepts, cache=store, read_layers=read_layers)
+    kind = next(kind for kind in MODEL_KINDS if kind.is_named(name))
+    return kind.load(ModelRequest(name, text, image, concepts, store, read_layers))
 
 
 def load_bridge(
@@ -164,10 +265,6 @@ def load_bridge(
     Raises:
         FeatureError: A model or file cannot be loaded.
     """
-    from iconotext.encoders.backbone_encoder import BackboneEncoder
-    from iconotext.encoders.bridge import ConceptBridge
-    from iconotext.encoders.image_source import image_source
-    from iconotext.features import FeatureCache, cached_text, load_text_backbone
     from iconotext.features.word_vectors import mean_words
 
     store = FeatureCache() if cache else None
@@ -178,3 +275,106 @@ def load_bridge(
     else:  # no cache for texts: adding up word vectors is faster than a look-up
         own = reading = mean_words(word_vectors, word_dim, chain(source.classes or (), texts))
     return BackboneEncoder("no-training", reading, reading, own, source, ConceptBridge(reading, source.classes or ()))
+
+
+def trained_encoder(
+    folder: Path,
+    *,
+    name: str | None = None,
+    text: str | None = None,
+    image: str | None = None,
+    cache: FeatureCache | None = None,
+    stored: StoredModel | None = None,
+    read_layers: ReadLayers | None = None,
+) -> BackboneEncoder:
+    """Load a trained model with its backbones or, if it does not encode pictures, the file with their features.
+
+    Args:
+        name: The model's name, as the user gave it; default: the folder.
+        text: Text backbone; None for the model's own.
+        image: Image backbone, table of features, or source of regions; None for the model's own.
+        cache: The cache for features; None for no cache.
+        stored: The contents of the folder, if they were read before.
+        read_layers: As for ``cached_text``.
+    """
+    stored = stored or load_model(folder)
+    features = stored.recipe.features
+    if stored.recipe.dual_encoder:
+        reading, source = _dual(folder, stored, {"text": text, "image": image}, cache)
+    else:
+        reading = load_text_backbone(DEFAULT_TEXT if features.text == "words" else text or features.text)
+        _check_same(folder, stored, {"text": "words" if features.text == "words" else reading.name})
+        source = _image_source(folder, stored, image or features.image, cache)
+    texts = reading if cache is None else cached_text(reading, cache, read_layers=read_layers)
+    uncached, own = reading, texts
+    if stored.vocabulary is not None and stored.recipe.words is not None:
+        longest = stored.recipe.words.max_tokens
+        uncached = own = word_reader(stored, stored.vocabulary, longest, folder_name(folder))
+    space: Space = JointSpace(stored)
+    if stored.recipe.linking.bridge:
+        space = MixedSpace(space, ConceptBridge(texts, source.classes or ()), stored.recipe.linking.bridge)
+    layer = stored.model.coherence if stored.relations else None
+    coherence = None if layer is None else Coherence(tuple(stored.relations), layer)
+    return BackboneEncoder(name or str(folder), texts, own, uncached, source, space, coherence, folder)
+
+
+def _dual(
+    folder: Path, stored: StoredModel, asked: Mapping[str, str | None], cache: FeatureCache | None
+) -> tuple[TextBackbone, ImageSource]:
+    own = stored.recipe.features.text
+    for side, other in asked.items():
+        if other not in (None, own):
+            raise FeatureError(f"{folder}: was trained on the dual encoder {own}; {side}={other} is another")
+    if stored.recipe.towers:
+        both = load_dual_encoder(str(folder / DUAL))
+    else:
+        both = load_dual_encoder(own)
+        _check_same(folder, stored, {"text": both.text.name, "image": both.image.name})
+    return both.text, looking_with(both.image, cache)
+
+
+def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
+    features = stored.recipe.features
+    if features.image == "pixels":
+        from iconotext.networks.image_network import trained_network
+
+        network = trained_network(stored.model.image, folder_name(folder), stored.recipe.dim)
+        return looking_with(network, cache)
+    if stored.recipe.regions:
+        return _regions(folder, stored, wanted, cache)
+    if features.image.endswith(".npy"):
+        from iconotext.features.feature_table import load_feature_table
+
+        if not Path(wanted).is_file():
+            raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")
+        return looking_up_in(load_feature_table(Path(wanted)))
+    backbone = load_image_backbone(wanted)
+    _check_same(folder, stored, {"image": backbone.name})
+    return looking_with(backbone, cache)
+
+
+def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
+    """Make the source of a model that reads regions, from a detector or a file."""
+    from iconotext.features.region_files import is_region_file
+
+    if Path(wanted).suffix in REGION_FILES and not Path(wanted).exists():
+        raise FeatureError(f"{folder}: the model looks regions up in a file; name it: image={Path(wanted).name}")
+    source, dim = load_regions(wanted), stored.inputs.image_features
+    if source.dim != dim:
+        raise FeatureError(f"{folder}: was trained on regions of {dim} numbers, those of {wanted} have {source.dim}")
+    if stored.recipe.reads_concepts and list(source.concepts or ()) != list(stored.concepts):
+        raise FeatureError(
+            f"{folder}: was trained on other concepts than {wanted} names; give it the same names in the same order"
+        )
+    in_file = is_region_file(Path(wanted))
+    if not in_file:  # a file is of one corpus, so it may differ
+        _check_same(folder, stored, {"image": source.name})
+    return looking_at_regions(stored, source, f"{folder_name(folder)}/{source.name}", in_file=in_file, cache=cache)
+
+
+def _check_same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:
+    """Raise ``FeatureError`` if a backbone differs from the one in training."""
+    for side, name in used.items():
+        trained = stored.backbones.get(side)
+        if trained != name:
+            raise FeatureError(f"{folder}: was trained on the {side} backbone {trained}, not {name}; use that one")

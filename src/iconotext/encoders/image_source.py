@@ -1,15 +1,15 @@
 """Sources of image features: a backbone, a table of features, or a file of regions.
 
 ``image_source`` makes the source with a given name. ``ImageSource.look`` encodes images, and ``ImageSource.parts``
-gives an image whose regions can be left out, to explain a similarity. ``encoders.region_backbone`` has the source for
-models that read regions.
+gives an image whose regions can be left out, to explain a similarity. ``looking_at_regions`` makes the source
+for models that read regions.
 """
 
 from __future__ import annotations
 
 import io
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.features import cached_image
-from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, blank_features, filled
-from iconotext.features.regions import grid_boxes
+from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, Row, blank_features, filled
+from iconotext.features.regions import Regions, grid_boxes, strongest
 from iconotext.images import decode
 from iconotext.types import Image
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from iconotext.encoders.joint_model import JointModel
+    from iconotext.encoders.stored_model import StoredModel
     from iconotext.features.cache import FeatureCache
     from iconotext.features.feature_table import FeatureTable
     from iconotext.features.regions import RegionSource
@@ -51,12 +53,8 @@ def covered_cells(file: Picture, encode: Callable[[Sequence[Picture]], ImageFeat
     """Make a picture whose cells can be covered with its mean colour.
 
     Args:
-        file: The encoded picture, or its file.
         encode: A function from n encoded pictures to their features. It should not cache them, since they are not the
             document's pictures.
-
-    Raises:
-        ImageError: The picture cannot be decoded.
     """
     pixels = _small(file)
     mean = np.round(pixels.mean(axis=(0, 1))).astype(np.uint8)
@@ -154,7 +152,6 @@ def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> 
     """Make a source that encodes pictures with a backbone.
 
     Args:
-        backbone: The image backbone.
         cache: The cache for features; it is not used for pictures that are changed for an explanation.
     """
     kept = backbone if cache is None else cached_image(backbone, cache)
@@ -188,11 +185,7 @@ def averaging(source: RegionSource) -> ImageSource:
 
 
 def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
-    """Make a source of pooled features from an image backbone, a table of features, or a file of regions.
-
-    Raises:
-        FeatureError, CorpusError: The backbone or file cannot be loaded.
-    """
+    """Make a source of pooled features from an image backbone, a table of features, or a file of regions."""
     from iconotext.features import load_image_backbone, load_regions
     from iconotext.features.feature_table import load_feature_table
     from iconotext.features.region_files import is_region_file
@@ -202,3 +195,74 @@ def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
     if is_region_file(Path(name)):
         return averaging(load_regions(name))
     return looking_with(load_image_backbone(name), cache)
+
+
+AT_ONCE = 64
+"""Images whose regions are in memory at a time."""
+
+
+def looking_at_regions(
+    stored: StoredModel, source: RegionSource, name: str, *, in_file: bool, cache: FeatureCache | None
+) -> ImageSource:
+    """Make a source that encodes images with a model that reads regions.
+
+    Args:
+        name: A name that is unique to the weights.
+        in_file: Whether the regions are in a file, by the ``source`` of an image, so that no picture is needed.
+        cache: The cache for vectors of images whose regions are not in a file; None for no cache.
+    """
+    at_most = stored.recipe.regions.max_regions if stored.recipe.regions else None
+    dim = stored.recipe.dim
+
+    def look(images: Sequence[Image]) -> list[Regions | str]:
+        found = source.regions(images)
+        return [regions if isinstance(regions, str) else strongest(regions, at_most) for regions in found]
+
+    def rows(images: Sequence[Image]) -> Iterator[Row | str]:
+        for at in range(0, len(images), AT_ONCE):
+            found = look(images[at : at + AT_ONCE])
+            vectors = iter(_vectors(stored.model, [regions for regions in found if not isinstance(regions, str)]))
+            yield from (regions if isinstance(regions, str) else {"pooled": next(vectors)} for regions in found)
+
+    def encode(images: Sequence[Image]) -> ImageFeatures:
+        return filled(blank_features(len(images), dim), rows(images))
+
+    def encode_files(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
+        return encode([Image("", file) for file in files])
+
+    def parts(image: Image) -> ImageParts | None:
+        (regions,) = look([image])
+        return None if isinstance(regions, str) else _parts(stored.model, regions)
+
+    if in_file:
+        return ImageSource(name, encode, parts, looks_up=True)
+    return replace(looking_with(ImageBackbone(name, dim, encode_files), cache), parts=parts)
+
+
+def _vectors(model: JointModel, images: Sequence[Regions]) -> FloatMatrix:
+    """Return (n, dim) vectors of n images in the joint space."""
+    import torch
+
+    from iconotext.networks.transformer import RegionBatch
+
+    if not images:
+        return np.zeros((0, 0), np.float32)
+    batch = RegionBatch(
+        torch.from_numpy(np.concatenate([regions.features for regions in images]).astype(np.float32)),
+        torch.tensor([len(regions) for regions in images]),
+        torch.from_numpy(np.concatenate([regions.concepts for regions in images]).astype(np.int64)),
+    )
+    with torch.inference_mode():
+        encoded: FloatMatrix = model.encode_images(batch).numpy()
+    return encoded
+
+
+def _parts(model: JointModel, regions: Regions) -> ImageParts:
+    """Make an image whose regions, with their concepts, can be left out; at least one must remain."""
+
+    def without(left_out: NDArray[np.bool_]) -> ImageFeatures:
+        trials = np.array_split(~left_out, -(-len(left_out) // AT_ONCE))
+        vectors = [_vectors(model, [regions[kept] for kept in some]) for some in trials]
+        return ImageFeatures(np.concatenate(vectors), problems=(None,) * len(left_out))
+
+    return ImageParts(regions.boxes, without)

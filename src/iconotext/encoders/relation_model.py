@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.encoders.folder import ABOUT, WEIGHTS
+from iconotext.encoders.stored_model import ABOUT, WEIGHTS
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import TextBackbone, cached_text
-from iconotext.features.cached import keep_texts
+from iconotext.features.cached_backbones import keep_texts
 from iconotext.features.minilm import DIM, LAYERS, MiniLM
 from iconotext.features.model_folder import no_such_model
 from iconotext.networks.rounded import product
@@ -46,10 +46,6 @@ def hashed_runs(text: str, buckets: int) -> list[int]:
 
     Case is ignored; punctuation marks are words; the beginning and end of the text count as words in runs, since they
     show the kind of text.
-
-    Args:
-        text: The text.
-        buckets: Number of different hashes; runs may collide.
     """
     words = ["<", *(word.lower() for word in _WORD.findall(text)), ">"]
     runs = {
@@ -64,7 +60,6 @@ def word_logits(texts: Sequence[str], rarity: NDArray[np.float32], words: FloatM
     """Compute (N, R) log-odds of N texts from their runs, weighted by rarity and scaled to length 1 per text.
 
     Args:
-        texts: The N texts.
         rarity: (B,) weight of each of B hashes.
         words: (B, R) log-odds of each hash for R relations.
     """
@@ -211,7 +206,6 @@ class RelationModel:
         """Put log-odds of texts into the cache while their layers are available, which saves encoding them again.
 
         Args:
-            texts: N texts that were just encoded.
             layers: (N, D) layers of these texts.
         """
         if self._cache is not None:
@@ -223,9 +217,6 @@ class RelationModel:
 
         Args:
             pooled: (M, P) pooled features of the image backbone.
-
-        Raises:
-            ShapeError: The features have another length.
         """
         weight = self._arrays["image"]
         if pooled.ndim != 2 or pooled.shape[1] != len(weight):
@@ -234,11 +225,7 @@ class RelationModel:
 
 
 def relations_folder(name: str = "default") -> Path:
-    """Return the folder of a relation model: ``default`` names the one in the package, other names are folders.
-
-    Raises:
-        FeatureError: There is no such folder.
-    """
+    """Return the folder of a relation model: ``default`` names the one in the package, other names are folders."""
     if name == "default":
         return Path(__file__).parents[1] / "models" / "relations"
     if not Path(name).is_dir():
@@ -264,10 +251,6 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
     Args:
         folder: A folder written by ``train_relations``; None for the model in the package.
         cache: The cache for log-odds of texts; None for no cache.
-
-    Raises:
-        FeatureError: The folder has no relation model, it is damaged, or it needs other encoders than those in the
-            package.
     """
     from safetensors import SafetensorError, safe_open
 

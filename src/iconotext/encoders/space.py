@@ -25,7 +25,7 @@ from iconotext.similarity.vectors import unit_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from iconotext.encoders.folder import StoredModel
+    from iconotext.encoders.stored_model import StoredModel
     from iconotext.features.backbone import ImageFeatures
     from iconotext.features.word_vectors import Vocabulary
     from iconotext.networks.recurrent import WordEncoder
@@ -57,7 +57,6 @@ class Space(Protocol):
         """Return the vectors of n images.
 
         Args:
-            features: Their features, from the image backbone.
             among: The features of all images of their document; None for images alone.
 
         Returns:
@@ -219,9 +218,6 @@ def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name:
     The documentation of ``JointSpace.stored`` tells what its vectors are.
 
     Args:
-        stored: The model.
-        vocabulary: Its words.
-        longest: Largest number of words of a sentence that are used.
         name: A name that is unique to its weights.
     """
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from iconotext.corpus.convert import own_features
 from iconotext.encoders.coherence import Refinement, read_refinement, refine
-from iconotext.encoders.folder import init_folder
+from iconotext.encoders.stored_model import init_folder
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate.metrics import RelationPrecision, relation_precisions
 from iconotext.evaluate.statistics import RESAMPLINGS

@@ -39,9 +39,7 @@ def word_features(
     sentences of the document.
 
     Args:
-        cells: The cells of the documents.
         ranks: (sentences,) number of each sentence's block, from 0 in each document.
-        sentences: Their texts.
         several: Lists of texts, each with one text for every image; None for an image without.
 
     Returns:
@@ -236,7 +234,6 @@ class Matcher:
         Args:
             probe: (d',) the encoder's vector of ``PROBE``.
             centre: Mean cosine among the sentences of the document; used if the encoder is another one.
-            spread: Standard deviation of these cosines.
         """
         known = probe.shape == self.probe.shape and float(probe @ self.probe) > _SAME
         return self if known else replace(self, cosine=(float(centre), float(spread)))
@@ -362,7 +359,6 @@ def compared(
 
     Args:
         texts: One for each image of the documents; None for an image without text.
-        name: Prefix of the features' names.
         also: Longer texts, one for each image; only their words are compared, with the prefix ``texts.``.
         matcher: Default: the matcher in the package.
 

@@ -172,14 +172,8 @@ def gather_evidence(
     Args:
         documents: Images with a ``problem`` are ignored.
         similarities: For each document the encoder's (S, V) cosines, or None without picture evidence.
-        readings: For each document how its texts become vectors.
-        evidence: The kinds to use; a kind that a document lacks is left out.
         matcher: Default: the matcher in the package.
         texts: Results of ``text_evidence`` for the same documents and kinds, if available; saves time.
-
-    Raises:
-        SettingError: An unknown kind of evidence.
-        ShapeError: An array does not fit its document.
     """
     if unknown := set(evidence) - set(EVIDENCE):
         raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")

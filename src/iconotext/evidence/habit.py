@@ -173,8 +173,6 @@ def judged_evidence(
 
     Args:
         document: The document of ``found``.
-        found: The evidence to replace.
-        judged: Human judgments of images of this document.
         numbers: (V,) number of each image of ``document`` in ``judged``; default 0 to V - 1.
     """
     known = range(len(document.images)) if numbers is None else numbers
@@ -228,9 +226,6 @@ def habit_probability(
     """Return (cells,) the probability of each sentence by its place alone.
 
     Sentences at the same place share it equally.
-
-    Args:
-        habits: For each document the habit of its collection.
     """
     prior = [habit.pseudo_counts(document.id) for document, habit in zip(documents, habits, strict=True)]
     shares, _ = infer_shares(found, np.stack(prior), place.cells.images.tolist())

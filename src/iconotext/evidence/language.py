@@ -38,8 +38,6 @@ def language_note(document: Document, *, picture: bool, caption: bool) -> str | 
 
     Args:
         document: Its ``language`` is named.
-        picture: Whether images cannot be compared with its sentences.
-        caption: Whether captions cannot be compared with its sentences by meaning.
     """
     lost = [what for what, is_lost in (("pictures", picture), ("captions", caption)) if is_lost]
     if not lost:

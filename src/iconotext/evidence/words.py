@@ -44,7 +44,6 @@ def remembered(most: int, *, longest: int) -> Callable[[Callable[[str], Found]],
     """Cache a function's results for the texts that were used last.
 
     Args:
-        most: Number of texts in the cache.
         longest: Longest text that is cached, in characters, since a few long ones could fill the memory.
     """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from iconotext.features.backbone import DualEncoder, ImageBackbone, ImageFeatures, TextBackbone, share_space
 from iconotext.features.cache import FeatureCache, cache_folder
-from iconotext.features.cached import cached_image, cached_regions, cached_text
+from iconotext.features.cached_backbones import cached_image, cached_regions, cached_text
 from iconotext.features.efficientnet import imagenet_classes
 from iconotext.features.model_folder import (
     IMAGE_BACKBONES,
@@ -55,9 +55,6 @@ def check_backbones(text: str | None, image: str | None) -> None:
         text: As for ``load_text_backbone``; None or ``words`` for none.
         image: As for ``load_image_backbone`` or ``load_regions``; None or ``pixels`` for none. Files of features are
             not checked here.
-
-    Raises:
-        FeatureError: There is no such model; the error is the one that loading it would raise.
     """
     if text not in (None, "words"):
         find_model(text, TEXT_BACKBONES)
@@ -83,7 +80,7 @@ def load_text_backbone(name: str = "minilm") -> TextBackbone:
         return TextBackbone(minilm.name, minilm.dim, minilm.encode, "en", minilm.with_layers)
     if is_dual_encoder(folder):
         return load_dual_encoder(name).text
-    from iconotext.features.hub import load_sentence_transformer
+    from iconotext.features.hub_models import load_sentence_transformer
 
     return load_sentence_transformer(name, folder)
 
@@ -103,7 +100,7 @@ def load_image_backbone(name: str = IMAGE_BACKBONES[0]) -> ImageBackbone:
         from iconotext.features.efficientnet import load_efficientnet
 
         return load_efficientnet()
-    from iconotext.features.huggingface import load_vision_model
+    from iconotext.features.hub_models import load_vision_model
 
     return load_vision_model(name, folder)
 
@@ -121,10 +118,10 @@ def load_dual_encoder(name: str, ours: Sequence[str] = ()) -> DualEncoder:
     """
     folder = folder_of_model(name, ours)
     if (folder / "modules.json").is_file():  # the file layout of sentence-transformers
-        from iconotext.features.hub import load_clip_like
+        from iconotext.features.hub_models import load_clip_like
 
         return load_clip_like(name, folder)
-    from iconotext.features.huggingface import load_clip
+    from iconotext.features.hub_models import load_clip
 
     return load_clip(name, folder)
 
@@ -145,7 +142,7 @@ def load_regions(name: str = IMAGE_BACKBONES[0], *, cache: FeatureCache | None =
 
     if is_region_file(Path(name)):
         return load_region_file(Path(name))
-    from iconotext.features.detector import is_detector, load_detector
+    from iconotext.features.hub_models import is_detector, load_detector
 
     folder = find_model(name, IMAGE_BACKBONES)
     if folder is not None and is_detector(folder):

@@ -118,11 +118,7 @@ class ImageEncode(Protocol):
     """The encoding function of an image backbone."""
 
     def __call__(self, files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
-        """Compute features in the order of the files; a picture that cannot be read has a problem.
-
-        Raises:
-            FeatureError: Regions are requested, and the backbone has none.
-        """
+        """Compute features in the order of the files; a picture that cannot be read has a problem."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,10 +153,6 @@ def share_space(text: TextBackbone, image: ImageBackbone) -> bool:
 
 
 def check_dim(side: str, setting: str, features: int, dim: int) -> None:
-    """Check the length of vectors that are not projected.
-
-    Raises:
-        SettingError: The length of the features is not that of the joint space.
-    """
+    """Raise ``SettingError`` if vectors that are not projected have another length than the joint space."""
     if features != dim:
         raise SettingError(f"{side}.{setting}: dim is {dim}, the {side} features have {features}; set dim to it")

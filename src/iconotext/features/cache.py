@@ -19,14 +19,15 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.errors import SettingError
+from iconotext.errors import FeatureError, SettingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,20 +61,12 @@ def cache_file() -> Path:
 
 
 def cache_limit() -> int:
-    """Return the maximum size of the file in bytes.
-
-    Raises:
-        SettingError: ``ICONOTEXT_CACHE_SIZE`` is not a size.
-    """
+    """Return the maximum size of the file in bytes."""
     return size_in_bytes(os.environ.get(SIZE) or LIMIT, SIZE)
 
 
 def size_in_bytes(text: str, name: str) -> int:
-    """Convert a size such as 500MB to bytes.
-
-    Raises:
-        SettingError: The text is not a size; the message begins with ``name``, the name of the setting.
-    """
+    """Convert a size such as 500MB to bytes."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
     if found is None or found[2] not in _UNITS:
         raise SettingError(f"{name} {text}: give a size such as 500MB, 2GB or 0")
@@ -350,7 +343,6 @@ def removals(
     """Remove the entries used longest ago, in steps between which others may write; yields the number removed in each.
 
     Args:
-        connection: An open cache.
         to_bytes: Stop when the file uses at most this many bytes; None for no such limit.
         before: Seconds since 1970; remove all entries last used before.
     """
@@ -378,3 +370,112 @@ def _hash(number: int, content: bytes) -> int:
     """Compute the key of a row. If two contents collide, one pair in 10^19, the later replaces the earlier."""
     mixed = (int.from_bytes(content[:8], "big") + number * 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
     return mixed - 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Arrays of one backbone that are stored together.
+
+    Attributes:
+        backbone: Name of the backbone.
+        kind: Names of the arrays, joined by ``+``.
+        entries: Number of contents with such arrays.
+        bytes: Their total size, without overhead of the database.
+    """
+
+    backbone: str
+    kind: str
+    entries: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The size and contents of the cache.
+
+    Attributes:
+        path: The file.
+        bytes: Size on disk; 0 without a file.
+        limit: Maximum size in bytes.
+        kinds: The contents, largest first.
+    """
+
+    path: Path
+    bytes: int
+    limit: int
+    kinds: tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The result of pruning the cache.
+
+    Attributes:
+        entries: Number of entries that were removed.
+        bytes_before: Size on disk before.
+        bytes_after: Size on disk after; while another process uses the cache, its file may shrink only later.
+    """
+
+    entries: int
+    bytes_before: int
+    bytes_after: int
+
+
+def cache_usage(path: Path | None = None) -> Usage:
+    """Describe the cache, by default the user's."""
+    path = path or cache_file()
+    kinds: list[Kind] = []
+    if path.is_file():
+        with _opened(path) as connection:
+            rows = connection.execute(
+                "SELECT backbone, kinds, count(*), sum(length(data)) FROM features JOIN kinds ON kind = number "
+                "GROUP BY 1, 2 ORDER BY 4 DESC"
+            )
+            kinds = [Kind(*row) for row in rows]
+    return Usage(path, _bytes(path), cache_limit(), tuple(kinds))
+
+
+def prune_cache(path: Path | None = None, *, older_than: float | None = None, to_bytes: int | None = None) -> Pruned:
+    """Remove entries, beginning with those used longest ago.
+
+    Args:
+        path: The file, by default the user's cache.
+    """
+    path = path or cache_file()
+    size_before, removed = _bytes(path), 0
+    if path.is_file():
+        with _opened(path) as connection:
+            before = None if older_than is None else time.time() - older_than
+            removed = sum(removals(connection, to_bytes=to_bytes, before=before))
+            if removed:
+                _shrink(connection)
+    return Pruned(removed, size_before, _bytes(path))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a cache; files of other programs are not touched."""
+    with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
+        try:
+            columns = {row[1] for row in connection.execute("PRAGMA table_info(features)")}
+            if not columns >= COLUMNS:
+                raise FeatureError(f"{path}: not a cache that iconotext wrote, so nothing in it is counted or removed")
+            prepare(connection)
+            yield connection
+        except sqlite3.Error as error:
+            raise FeatureError(f"{path}: the cache cannot be used: {error}") from error
+
+
+def _shrink(connection: sqlite3.Connection) -> None:
+    """Return free space to the disk; if another process or a full disk prevents that, the space is used again later."""
+    with suppress(sqlite3.OperationalError):
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _bytes(path: Path) -> int:
+    size = 0
+    for file in (Path(f"{path}{suffix}") for suffix in OF_FILE):
+        with suppress(FileNotFoundError):  # SQLite deletes files when the last process closes them
+            size += file.stat().st_size
+    return size

@@ -49,11 +49,8 @@ def look_at(
     """Yield the network's result for each picture, in order, or the reason why the picture cannot be read.
 
     Args:
-        files: Encoded pictures or their files.
         prepare: Turns an RGB picture into the network's input; runs on several threads.
-        network: Turns a batch of inputs into as many results.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
-        batch_size: Pictures in a batch.
         cores: Whether each batch is decoded and computed on one core, several at once. Else the network runs on this
             thread, at most ``AHEAD`` batches behind decoding: for a GPU, and for networks that use several cores
             themselves.
@@ -103,14 +100,10 @@ def network_backbone(
     """Make an image backbone out of a network, whichever library runs it.
 
     Args:
-        name: A name that identifies weights and processing.
-        dim: Length of a vector.
-        prepare: Turns a picture into the network's input.
         network: Turns b inputs into arrays of b rows, named as in ``ImageFeatures``; its second argument tells whether
             regions are requested.
         at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
         classes: Names of its classes; None without a classifier.
-        has_regions: Whether it can return regions.
         cores: Whether on a CPU each batch is computed on one core; see ``look_at``.
         on_cpu: Tells whether the network runs on the CPU; called when the first picture has to be encoded.
     """

@@ -65,9 +65,6 @@ def load_networks(runtime: str) -> tuple[Network, Network, bool]:
     Returns:
         A function from (b, 224, 224, 3) pixels to a (b, 7, 7, 1280) grid, one from (n, 1280) to (n, 1000) class
         probabilities, and whether they run on the CPU.
-
-    Raises:
-        FeatureError: Files of the package are damaged.
     """
     if runtime == "onnx":
         network, classifier = open_graph(FOLDER / "network.onnx"), open_graph(FOLDER / "classifier.onnx")

@@ -222,10 +222,6 @@ def network_of(weights: Mapping[str, Tensor], *, rounding: bool = True) -> Effic
 
     Args:
         weights: The result of ``load_weights``.
-        rounding: Whether values between layers are rounded, too.
-
-    Raises:
-        KeyError, RuntimeError: The weights are of another network.
     """
     with torch.device("meta"):  # saves filling 5 million weights with random numbers
         network = EfficientNetLite0()

@@ -85,10 +85,6 @@ def load_feature_table(path: Path) -> FeatureTable:
 
     Args:
         path: The ``.npy`` file, (rows, dim) floating point, with ``id2row.json`` beside it.
-
-    Raises:
-        CorpusError: A file is missing or damaged, is not a matrix of floating-point numbers (pickled Python objects are
-            never loaded), or the two files do not fit each other.
     """
     import numpy as np
 
@@ -116,11 +112,7 @@ def load_feature_table(path: Path) -> FeatureTable:
 
 
 def read_rows(path: Path) -> dict[str, int]:
-    """Read the row of every image in the table, by the image's id.
-
-    Raises:
-        CorpusError: The file is missing, or is not an object of rows, counted from 0.
-    """
+    """Read the row of every image in the table, by the image's id."""
     try:
         return _ROWS.validate_python(parse_json(path.read_text(encoding="utf-8-sig")))
     except OSError as error:
@@ -145,14 +137,7 @@ def write_feature_table(
 
     Args:
         path: The ``.npy`` file.
-        sources: Ids of the images in the order of the rows.
         chunks: Arrays of (any number, dim), in all one row for each image; one array is in memory at a time.
-        dim: Length of a row.
-        force: Whether to replace existing files.
-
-    Raises:
-        CorpusError: The chunks do not have a row of ``dim`` numbers for each image.
-        OutputError: A file exists, or cannot be written.
     """
     import numpy as np
 
@@ -172,11 +157,7 @@ def write_feature_table(
 
 
 def write_rows(path: Path, rows: Mapping[str, int], *, force: bool = False) -> None:
-    """Write ``id2row.json``.
-
-    Raises:
-        OutputError: The file exists, or cannot be written.
-    """
+    """Write ``id2row.json``."""
     write_text(path, dump_json(rows) + "\n", force=force)
 
 
@@ -187,18 +168,8 @@ def copy_feature_table(
 
     If the target has the same features already, they stay, and new names of images are added.
 
-    Args:
-        source: Folder that may have a table.
-        target: Folder to copy to.
-        renamed: New ids by old ids, for images whose id changes.
-        force: Whether to replace other features in the target.
-
     Returns:
         Whether there was a table to copy; False if both are the same folder.
-
-    Raises:
-        CorpusError: Only one of the two files exists, or ``id2row.json`` is damaged.
-        OutputError: The target has other features, or a file cannot be written.
     """
     known = _rows_to_copy(source, target)
     if known is None:
@@ -218,23 +189,14 @@ def copy_feature_table(
 
 
 def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
-    """Check whether ``copy_feature_table`` would fail, before long work that ends with copying.
-
-    Raises:
-        CorpusError: Only one of the two files exists, or ``id2row.json`` is damaged.
-        OutputError: The target has other features.
-    """
+    """Check whether ``copy_feature_table`` would fail, before long work that ends with copying."""
     known = _rows_to_copy(source, target)
     if known is not None:
         _rows_kept(source, target, known, force)
 
 
 def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:
-    """Return the rows of the table in a folder; None if there is no table to copy.
-
-    Raises:
-        CorpusError: Only one of the two files exists, or ``id2row.json`` is damaged.
-    """
+    """Return the rows of the table in a folder; None if there is no table to copy."""
     table, rows = source / TABLE_FILE, source / ROWS_FILE
     if target.resolve() == source.resolve() or not (table.is_file() or rows.is_file()):
         return None
@@ -247,9 +209,6 @@ def _rows_kept(source: Path, target: Path, wanted: Mapping[str, int], force: boo
     """Return the rows that the target already has of the same table.
 
     The result is empty if the target has no table, and None if another table is replaced.
-
-    Raises:
-        OutputError: The target has another table, and ``force`` is not set.
     """
     table, rows = target / TABLE_FILE, target / ROWS_FILE
     with contextlib.suppress(CorpusError):

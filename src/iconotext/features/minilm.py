@@ -100,9 +100,6 @@ def load_network(runtime: str) -> tuple[Network, int | None]:
     Returns:
         A function from (n, t) tokens and mask to the means of every layer, and the number of cores on which to run it,
         None for all.
-
-    Raises:
-        FeatureError: Files of the package are damaged.
     """
     if runtime == "onnx":
         graph = open_graph(FOLDER / "network.onnx")

@@ -106,10 +106,6 @@ def folder_of_model(name: str, ours: Sequence[str] = ()) -> Path:
     Args:
         name: A folder, or a name on the Hugging Face hub, which is looked up in the hub's local cache; in a
             ``downloads()`` block it is downloaded if missing.
-        ours: Names of models in the package, for the error message.
-
-    Raises:
-        FeatureError: There is no such model here (the message suggests similar names), or the download fails.
     """
     path = Path(name)
     if name and path.is_dir():
@@ -134,9 +130,6 @@ def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str
     """Make the error for a name without a model.
 
     Args:
-        name: The name.
-        ours: Names of models in the package.
-        hub: Whether the name may be that of a model on the Hugging Face hub.
         nor: End of the first clause, naming another place where the model was not found.
     """
     beside = _models_in(Path(name).parent)

@@ -68,11 +68,7 @@ class LineReader:
 
 
 def load_line_reader() -> LineReader:
-    """Make the reader of the extra ``ocr``; its models are loaded at the first image.
-
-    Raises:
-        MissingPackageError: The extra is not installed.
-    """
+    """Make the reader of the extra ``ocr``; its models are loaded at the first image."""
     require("ocr", purpose="reading the words in pictures")
     engines = cache(_engines)
 

@@ -1,7 +1,7 @@
 """Precomputed regions in files: ``load_region_file`` opens TSV files, or folders of NPZ files.
 
 ``RegionFiles`` finds the regions of an image in them. ``Classifier`` adds concepts to regions without them. The names
-of arrays in the files are in ``features.region_row``.
+of arrays in the files are in ``features.regions``.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ import numpy as np
 
 from iconotext.errors import FeatureError
 from iconotext.features.model_folder import digest_of
-from iconotext.features.region_row import (
+from iconotext.features.regions import (
     FEATURES,
     KNOWN,
     LARGEST,
     OBJECTS,
     OF_IMAGE,
     PROBABILITIES,
+    Regions,
+    RegionSource,
     RegionTable,
     Stored,
     first_array,
     plain_array,
     region_row,
 )
-from iconotext.features.regions import Regions, RegionSource
 from iconotext.types import Image
 
 if TYPE_CHECKING:
@@ -56,11 +57,7 @@ COLUMNS: Mapping[int, tuple[str, ...]] = {len(names): names for names in (_ANDER
 
 
 def open_tsv(path: Path) -> RegionTable:
-    """Find the line of every picture, reading the file once without decoding it.
-
-    Raises:
-        FeatureError: A line has another number of columns than the first or is too long, or a picture has two lines.
-    """
+    """Find the line of every picture, reading the file once without decoding it."""
     offsets: dict[str, int] = {}
     columns = offset = number = 0
     with path.open("rb") as file:
@@ -141,11 +138,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedErro
 
 
 def open_npz_folder(path: Path) -> RegionTable:
-    """Find the NPZ files in a folder and below; they are named after their pictures.
-
-    Raises:
-        FeatureError: Two files in different folders have the same name.
-    """
+    """Find the NPZ files in a folder and below; they are named after their pictures."""
     files: dict[str, Path] = {}
     for file in sorted(path.rglob("*.npz")):
         if file.stem in files:
@@ -171,12 +164,7 @@ def _digest(files: Mapping[str, Path]) -> bytes:
 
 
 def npz_arrays(file: BinaryIO, where: str) -> Stored:
-    """Read the arrays of an NPZ file that have known names.
-
-    Raises:
-        FeatureError: The file is not an NPZ file, is damaged, or is larger when decompressed than a picture's regions
-            can be.
-    """
+    """Read the arrays of an NPZ file that have known names."""
     stored: dict[str, NDArray[Any] | None] = {}
     with _opened(file, where) as archive:
         for info in archive.infolist():
@@ -278,11 +266,7 @@ def says_concepts(stored: Stored) -> bool:
 
 
 def load_classifier(path: Path, names: int) -> Classifier:
-    """Read the weights of a classifier.
-
-    Raises:
-        FeatureError: The file cannot be read, or does not have ``names`` classes.
-    """
+    """Read the weights of a classifier."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -352,12 +336,7 @@ class RegionFiles:
         return f"{self._path.resolve().name}@{digest.hexdigest()[:16]}"
 
     def regions(self, images: Sequence[Image]) -> list[Regions | str]:
-        """Return the regions of images, which are found by their ``source``.
-
-        Raises:
-            FeatureError: An image matches several entries of the file, two different images match the same entry, or
-                the file is damaged.
-        """
+        """Return the regions of images, which are found by their ``source``."""
         found = [self._find(image.source) for image in images]
         _check_names([image.source for image in images], found)
         wanted = sorted({image for image in found if image is not None}, key=self._place_of.__getitem__)
@@ -440,9 +419,6 @@ def load_region_file(path: Path) -> RegionSource:
             may be beside it in ``NAME.concepts.txt`` or ``objects_vocab.txt``, one per line. If the file does not name
             the concept of each region, the detector's last layer may be beside it in
             ``NAME.classifier.safetensors`` or ``classifier.safetensors``.
-
-    Raises:
-        FeatureError: It is missing, damaged, of unknown layout, or needs a package that is not installed.
     """
     with _readable(path):
         files = [path] if _has_suffix(path) or not path.is_dir() else _inside(path)

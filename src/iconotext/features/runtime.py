@@ -52,11 +52,7 @@ WEIGHTS = "weights.safetensors"
 
 
 def chosen_runtime() -> Literal["onnx", "torch"]:
-    """Return the runtime that ``ICONOTEXT_RUNTIME`` names; by default ``torch`` if it can use a GPU, else ``onnx``.
-
-    Raises:
-        FeatureError: The variable names no runtime, or one that is not installed.
-    """
+    """Return the runtime that ``ICONOTEXT_RUNTIME`` names; by default ``torch`` if it can use a GPU, else ``onnx``."""
     wanted = os.environ.get(VARIABLE) or "auto"
     if wanted not in RUNTIMES:
         raise FeatureError(f"{VARIABLE} is {wanted!r}: it must be one of {', '.join(RUNTIMES)}")
@@ -90,9 +86,6 @@ def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
 
     Returns:
         A function from the graph's inputs, by name, to its single output.
-
-    Raises:
-        FeatureError: The file is damaged.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime is imported; without it, it sends telemetry
     import onnxruntime

@@ -61,24 +61,14 @@ class Vocabulary:
 
 
 def most_frequent(counts: Mapping[str, int], *, max_words: int, besides: Sequence[str] = ()) -> Vocabulary:
-    """Make a vocabulary of the ``max_words`` most frequent words; ties are broken in alphabetical order.
-
-    Args:
-        counts: Number of occurrences of each word.
-        max_words: Number of words to choose by frequency.
-        besides: Texts, such as names of concepts, whose words are always included.
-    """
+    """Make a vocabulary of the ``max_words`` most frequent words; ties are broken in alphabetical order."""
     frequent = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:max_words]
     more = (word for text in besides for word in words_of(text))
     return Vocabulary(list(dict.fromkeys([UNKNOWN, *(word for word, _ in frequent), *more])))
 
 
 def load_vocabulary(path: Path) -> Vocabulary:
-    """Read a file written by ``Vocabulary.save``.
-
-    Raises:
-        FeatureError: The file is missing or is not a vocabulary.
-    """
+    """Read a file written by ``Vocabulary.save``."""
     try:
         return Vocabulary(path.read_text(encoding="utf-8").splitlines())
     except (OSError, UnicodeDecodeError, FeatureError) as error:
@@ -104,14 +94,9 @@ def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> 
         source: ``minilm``, or a file, of which only these words are kept in memory: text (``.txt``, ``.vec``, GloVe's,
             or word2vec's with its first line), or word2vec's binary (``.bin``); each also compressed (``.gz``). A word
             is also looked up capitalised and in capitals, as in GoogleNews.
-        words: V words.
-        dim: Length of a word vector.
 
     Returns:
         (V, dim) float32, zeros for words that are not in the file, and the number of words that are in it.
-
-    Raises:
-        FeatureError: The file cannot be read, has vectors of another length, or numbers that are not finite.
     """
     if str(source) == MINILM:
         return _minilm_vectors(words, dim), len(words)
@@ -145,11 +130,7 @@ def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbo
 
     Args:
         source: word2vec or GloVe file, or ``minilm``.
-        dim: Length of the word vectors.
         texts: All texts that will be encoded; only the vectors of their words are loaded.
-
-    Raises:
-        FeatureError: The file cannot be read.
     """
     words = sorted({word for text in texts for word in words_of(text)})
     vectors, _ = load_word_vectors(source, words, dim=dim)
@@ -169,9 +150,6 @@ def _minilm_vectors(words: Sequence[str], dim: int) -> FloatMatrix:
     """Compute (V, dim): MiniLM's vector of each word as a sentence, centred, projected on the main components.
 
     They are scaled to the mean square of word2vec's GoogleNews vectors, about 0.12².
-
-    Raises:
-        FeatureError: ``dim`` is larger than MiniLM's vectors, or than the number of words.
     """
     from iconotext.features import FeatureCache, cached_text, load_text_backbone
 
@@ -250,16 +228,9 @@ def train_word2vec(sentences: Iterable[Sequence[int]], words: int, *, dim: int, 
 
     Args:
         sentences: Word ids of each sentence, 0 for an unknown word; iterated several times, so not a generator.
-        words: Number of words in the vocabulary.
-        dim: Length of a word vector.
-        seed: Seed of the initial vectors and negative samples.
 
     Returns:
         (words, dim) float32, zeros for words that do not occur.
-
-    Raises:
-        FeatureError: There are no words.
-        MissingPackageError: gensim is not installed.
     """
     require("papers", "gensim", purpose='text.word_vectors = "word2vec"')
     from gensim.models import Word2Vec

@@ -18,7 +18,7 @@ import numpy as np
 
 from iconotext.decide.choose import LANGUAGE
 from iconotext.encoders.coherence import Refinement, read_refinement, refine
-from iconotext.encoders.folder import init_folder
+from iconotext.encoders.stored_model import init_folder
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import Filters, Match, find_candidates
 from iconotext.library.damage import TABLE

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import LibraryError
 from iconotext.features import FeatureCache, check_backbones, find_model
-from iconotext.features.cached import cached_lines
+from iconotext.features.cached_backbones import cached_lines
 from iconotext.features.model_folder import MODELS
 from iconotext.features.ocr import load_line_reader
 from iconotext.images import inspect

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from iconotext.features.backbone import check_dim
-from iconotext.features.hub import SIDE, Foreign, loading, pretrained
-from iconotext.features.huggingface import TEXTS, Tokens, dual_model, embedding_of, prepared
+from iconotext.features.hub_checks import SIDE, Foreign, loading, pretrained
+from iconotext.features.hub_models import TEXTS, Tokens, dual_model, embedding_of, prepared
 from iconotext.features.model_folder import folder_of_model
 
 if TYPE_CHECKING:

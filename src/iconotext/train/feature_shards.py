@@ -22,7 +22,7 @@ import numpy as np
 
 from iconotext import __version__
 from iconotext.corpus.split import Shares, at_least_two
-from iconotext.encoders.folder import VOCABULARY
+from iconotext.encoders.stored_model import VOCABULARY
 from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require
 from iconotext.features import check_backbones

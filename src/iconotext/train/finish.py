@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from iconotext.encoders.folder import CARD, METRICS, save_model
+from iconotext.encoders.stored_model import CARD, METRICS, save_model
 from iconotext.report.as_markdown import inline_text
 from iconotext.system.files import write_text
 from iconotext.train.checkpoint import CHECKPOINT

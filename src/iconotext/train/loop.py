@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.optim import AdamW
 
-from iconotext.encoders.folder import VOCABULARY, init_folder, load_model
+from iconotext.encoders.stored_model import VOCABULARY, init_folder, load_model
 from iconotext.errors import SettingError, TrainingError
 from iconotext.features.word_vectors import WORD2VEC
 from iconotext.recipe import Recipe, dump_recipe
@@ -38,7 +38,7 @@ from iconotext.train.validate import NOTHING, sampling, validate, validation_med
 
 if TYPE_CHECKING:
     from iconotext.encoders.backbone_encoder import Inputs
-    from iconotext.encoders.model import JointModel
+    from iconotext.encoders.joint_model import JointModel
     from iconotext.features.word_vectors import Vocabulary
     from iconotext.train.batches import Batch
     from iconotext.types import FloatMatrix
@@ -122,7 +122,7 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
     import torch
 
     from iconotext.encoders.backbone_encoder import Inputs
-    from iconotext.encoders.model import JointModel
+    from iconotext.encoders.joint_model import JointModel
     from iconotext.features.word_vectors import load_vocabulary
 
     vocabulary = load_vocabulary(prepared.folder / VOCABULARY) if recipe.words else None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from torch import Tensor
 
-    from iconotext.encoders.model import JointModel
+    from iconotext.encoders.joint_model import JointModel
     from iconotext.recipe import TrainingSettings
 
 

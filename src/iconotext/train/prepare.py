@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from iconotext.corpus.convert import region_path, table_path
 from iconotext.corpus.split import Shares, at_least_two
 from iconotext.corpus.store import read_corpus
-from iconotext.encoders.folder import VOCABULARY
+from iconotext.encoders.stored_model import VOCABULARY
 from iconotext.errors import CorpusError, TrainingError
 from iconotext.features.region_files import files_beside
 from iconotext.recipe import Recipe

@@ -21,7 +21,7 @@ import numpy as np
 
 from iconotext.corpus.convert import region_path, table_path
 from iconotext.decide.combine import weigh_evidence
-from iconotext.encoders.trained import CAPTIONS
+from iconotext.encoders.encoder import DEFAULT_TEXT
 from iconotext.errors import FeatureError, ImageError
 from iconotext.evidence.language import is_foreign, no_meaning
 from iconotext.features.model_folder import folder_of_model, revised_name
@@ -52,7 +52,7 @@ def sentence_writer(
         longest = recipe.words.max_tokens
         return WordWriter("words", lambda texts: [vocabulary.ids(t, max_tokens=longest) for t in texts], work, stack)
     if isinstance(recipe.text, TowerSettings):
-        from iconotext.features.huggingface import Tokens
+        from iconotext.features.hub_models import Tokens
 
         folder = folder_of_model(recipe.features.text)
         tokens = Tokens(recipe.features.text, folder)
@@ -136,7 +136,7 @@ def caption_backbone(recipe: Recipe) -> TextBackbone | None:
 
     if not recipe.objective.posterior and (recipe.words is not None or isinstance(recipe.text, TowerSettings)):
         return None
-    name = CAPTIONS if recipe.words else recipe.features.text
+    name = DEFAULT_TEXT if recipe.words else recipe.features.text
     return cached_text(
         load_dual_encoder(name).text if recipe.dual_encoder else load_text_backbone(name), FeatureCache()
     )

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from iconotext.encoders.folder import METRICS, RECIPE, is_model_folder, read_metrics
+from iconotext.encoders.stored_model import METRICS, RECIPE, is_model_folder, read_metrics
 from iconotext.errors import SettingError, TrainingError
 from iconotext.recipe import Recipe, dump_recipe
 from iconotext.recipe.settings import REGION_FILES
@@ -37,7 +37,7 @@ def train(
 ) -> Path:
     """Train a model, continue an interrupted training, or do nothing if it has ended; returns the folder.
 
-    The folder then has the model (see ``encoders.folder``), ``log.csv`` and ``metrics.json``. A run that is
+    The folder then has the model (see ``encoders.stored_model``), ``log.csv`` and ``metrics.json``. A run that is
     interrupted, and called again with the same recipe and corpora, ends with the same weights and figures as an
     uninterrupted one. It repeats only the steps since the last checkpoint, written after every epoch and every ten
     minutes.

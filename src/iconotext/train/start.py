@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.encoders.folder import DUAL, StoredModel, init_folder, load_model
+from iconotext.encoders.stored_model import DUAL, StoredModel, init_folder, load_model
 from iconotext.errors import CorpusError, FeatureError, SettingError
 from iconotext.extras import require
 from iconotext.features import check_backbones
@@ -21,7 +21,7 @@ from iconotext.train.prepared import Prepared, labelled_documents, learned_relat
 if TYPE_CHECKING:
     from torch import nn
 
-    from iconotext.encoders.model import JointModel
+    from iconotext.encoders.joint_model import JointModel
     from iconotext.features.word_vectors import Vocabulary
     from iconotext.recipe import Recipe
 

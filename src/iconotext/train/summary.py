@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.encoders.folder import VOCABULARY, read_metrics
+from iconotext.encoders.stored_model import VOCABULARY, read_metrics
 from iconotext.errors import CollapseError
 from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.features.word_vectors import load_vocabulary, words_of

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from iconotext.encoders.coherence import Coherence
-from iconotext.encoders.model import JointModel
+from iconotext.encoders.joint_model import JointModel
 from iconotext.evaluate.metrics import average_precision
 from iconotext.evaluate.pair_vectors import PairVectors
 from iconotext.evaluate.results import Evaluation, Scored, evaluate

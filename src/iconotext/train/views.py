@@ -13,7 +13,7 @@ import torch
 from PIL.Image import Image, Resampling, Transpose
 from torch import Tensor
 
-from iconotext.features.hub import SIDE as HUB_SIDE
+from iconotext.features.hub_checks import SIDE as HUB_SIDE
 from iconotext.images import decode
 from iconotext.networks.dual_encoder import pixel_preparation
 from iconotext.networks.image_network import WHOLE, augmented, middle

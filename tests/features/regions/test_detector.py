@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from iconotext.errors import FeatureError
-from iconotext.features import FeatureCache, detector, load_regions
-from iconotext.features.detector import is_detector, load_detector
+from iconotext.features import FeatureCache, hub_models, load_regions
+from iconotext.features.hub_models import is_detector, load_detector
 from iconotext.images import decode
 from iconotext.types import Image
 from tests.features.regions.detected import joined
@@ -135,7 +135,7 @@ def expected(folder, name, file, sure):
         hidden = output.last_hidden_state[0, output.last_hidden_state.shape[1] - queries + query]
         found.append((hidden.numpy(), box, int(np.argmax(shares)), max(shares)))
     found.sort(key=lambda one: -one[3])
-    return [one for i, one in enumerate(found[: detector.AT_MOST]) if i == 0 or one[3] >= sure]
+    return [one for i, one in enumerate(found[: hub_models.MAX_REGIONS]) if i == 0 or one[3] >= sure]
 
 
 @pytest.mark.slow
@@ -145,7 +145,7 @@ def test_regions_are_what_the_queries_of_the_model_find(detectors, noise, monkey
     everything = [expected(folder, name, file, 0) for file in files if len(file) > 20]
     middle = float(np.median([one[3] for some in everything for one in some]))
     for sure in (0.0, middle, 2.0):
-        monkeypatch.setattr(detector, "SURE", sure)
+        monkeypatch.setattr(hub_models, "MIN_PROBABILITY", sure)
         source = loaded(folder)
         assert source.concepts == tuple(LABELS.values())
         assert source.dim == everything[0][0][0].shape[0]
@@ -176,15 +176,15 @@ def loaded(folder):
 
 def test_at_most_36_and_at_least_one_region(detectors, noise, monkeypatch):
     images = images_of([noise(0), noise(1)])
-    monkeypatch.setattr(detector, "SURE", 0.0)
+    monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
     assert joined(loaded(detectors("yolos")).regions(images)).counts.tolist() == [36, 36]  # of 50 queries
     assert joined(loaded(detectors("detr")).regions(images)).counts.tolist() == [7, 7]
-    monkeypatch.setattr(detector, "SURE", 1.1)
+    monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 1.1)
     assert joined(loaded(detectors("yolos")).regions(images)).counts.tolist() == [1, 1]
 
 
 def test_boxes_lie_within_the_picture(detectors, noise, monkeypatch):
-    monkeypatch.setattr(detector, "SURE", 0.0)
+    monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
     boxes = joined(loaded(detectors("yolos")).regions(images_of([noise(i) for i in range(4)]))).boxes
     assert ((boxes >= 0) & (boxes <= 1)).all()
     assert (boxes[:, 2:] >= boxes[:, :2]).all()
@@ -261,7 +261,7 @@ def test_settings_that_are_damaged(tmp_path, text):
 
 
 def test_a_detector_trained_without_focal_loss_has_a_last_class_for_no_object(detectors, noise, tmp_path, monkeypatch):
-    monkeypatch.setattr(detector, "SURE", 0.0)
+    monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
     for file in detectors("rt_detr").iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     settings = json.loads((tmp_path / "config.json").read_text())
@@ -282,7 +282,7 @@ def test_hidden_states_that_are_not_one_a_query_are_refused(detectors):
 
     processor = transformers.AutoImageProcessor.from_pretrained(detectors("detr"))
     with pytest.raises(FeatureError, match="one hidden state for each query"):
-        detector.Detector(Odd(), processor, name="odd", concepts=2)
+        hub_models.Detector(Odd(), processor, name="odd", concepts=2)
 
 
 def test_a_detector_without_its_processor_is_one_line(detectors, tmp_path):
@@ -294,10 +294,10 @@ def test_a_detector_without_its_processor_is_one_line(detectors, tmp_path):
 
 
 def test_load_regions_takes_a_detector_and_looks_at_each_picture_once(detectors, noise, tmp_path, monkeypatch):
-    monkeypatch.setattr(detector, "SURE", 0.0)
+    monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
     scores = joined(loaded(detectors("yolos")).regions(images_of([noise(0), noise(1)]))).scores.reshape(2, 36)
     rank = int(np.abs(scores[0] - scores[1]).argmax())  # where one of them stays above, the other below
-    monkeypatch.setattr(detector, "SURE", float(scores[:, rank].mean()))
+    monkeypatch.setattr(hub_models, "MIN_PROBABILITY", float(scores[:, rank].mean()))
     cache = FeatureCache(tmp_path / "features.sqlite")
     (tmp_path / "a.png").write_bytes(noise(0))
     images = [
@@ -309,7 +309,7 @@ def test_load_regions_takes_a_detector_and_looks_at_each_picture_once(detectors,
     ]
     plain = load_regions(str(detectors("yolos")))
     looked: list[str] = []
-    original = detector.Detector.regions
+    original = hub_models.Detector.regions
 
     def counting(self, images):
         looked.extend(image.source for image in images)
@@ -317,7 +317,7 @@ def test_load_regions_takes_a_detector_and_looks_at_each_picture_once(detectors,
 
     once = joined(plain.regions(images))
     assert len(set(once.counts[[0, 2]].tolist())) == 2  # ragged
-    monkeypatch.setattr(detector.Detector, "regions", counting)
+    monkeypatch.setattr(hub_models.Detector, "regions", counting)
     cached = load_regions(str(detectors("yolos")), cache=cache)
     assert (plain.name, plain.dim, plain.concepts) == (cached.name, cached.dim, cached.concepts)
     for asked in (["a", "b", "c", "gone"], ["b", "gone"]):
@@ -357,7 +357,7 @@ def test_a_picture_that_is_too_large_to_be_taken_as_it_is(detectors, noise, tmp_
     for file in detectors("detr").iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(EDGES | {"do_resize": False}))
-    monkeypatch.setattr(detector, "LARGEST", 10_000)
+    monkeypatch.setattr(hub_models, "MAX_PIXELS", 10_000)
     regions = joined(loaded(tmp_path).regions(images_of([noise(0, 200, 90), noise(1, 64, 64)])))
     assert "200 × 90: too large" in regions.problems[0]
     assert regions.problems[1] is None

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import FeatureError
-from iconotext.features import FeatureCache, load_regions, region_row
+from iconotext.features import FeatureCache, load_regions, regions
 from iconotext.features.region_files import is_region_file, load_region_file
 from tests.features.regions.detected import (
     NAMES,
@@ -200,7 +200,7 @@ def test_boxes_in_pixels_become_shares(count, width, height, seed):
     boxes = np.concatenate([corners.min(1), corners.max(1)], axis=1)
     boxes[0, 3] = 306  # in pixels without doubt
     stored = {"features": np.zeros((count, 2), np.float32), "boxes": boxes, "img_w": width, "img_h": height}
-    row = region_row.region_row({name: np.array(value) for name, value in stored.items()}, None, "x")
+    row = regions.region_row({name: np.array(value) for name, value in stored.items()}, None, "x")
     for box, found in zip(boxes, row.boxes, strict=True):
         sides = (width, height, width, height)
         shares = [min(max(edge / side, 0), 1) for edge, side in zip(box, sides, strict=True)]

@@ -28,7 +28,7 @@ from iconotext.similarity.matching import best_matching
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.encoders.folder import StoredModel
+    from iconotext.encoders.stored_model import StoredModel
     from iconotext.features.regions import RegionSource
     from iconotext.networks.recurrent import WordLSTM
     from iconotext.types import Document, FloatMatrix, Image
@@ -44,7 +44,7 @@ class WordWeight(NamedTuple):
 
 def attention_of(model: str) -> Callable[[str], list[WordWeight]] | None:
     """A function that weighs the words of a sentence with a model (see ``load_encoder``); None without attention."""
-    from iconotext.encoders.folder import init_folder, is_model_folder, load_model
+    from iconotext.encoders.stored_model import init_folder, is_model_folder, load_model
 
     stored = load_model(init_folder(model)) if is_model_folder(init_folder(model)) else None
     return partial(word_weights, stored) if stored is not None and _attending(stored) else None
@@ -151,7 +151,7 @@ def concept_source(model: str, image: str | None = None) -> RegionSource | None:
         model: As for ``load_encoder``.
         image: Detector, backbone or file of regions; None for the model's own.
     """
-    from iconotext.encoders.folder import RECIPE, init_folder, is_model_folder
+    from iconotext.encoders.stored_model import RECIPE, init_folder, is_model_folder
     from iconotext.features import load_regions
     from iconotext.recipe import load_recipe
 

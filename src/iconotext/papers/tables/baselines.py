@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from iconotext.encoders.folder import VOCABULARY
+from iconotext.encoders.stored_model import VOCABULARY
 from iconotext.errors import FeatureError
 from iconotext.evaluate.results import Results, Scored, evaluate, write_results
 from iconotext.features.word_vectors import WORD2VEC, load_vocabulary, train_word2vec

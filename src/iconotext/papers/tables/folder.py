@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from iconotext.encoders.folder import METRICS, read_metrics
+from iconotext.encoders.stored_model import METRICS, read_metrics
 from iconotext.errors import OutputError, SettingError
 from iconotext.papers.tables.rows import Row
 from iconotext.recipe import Recipe

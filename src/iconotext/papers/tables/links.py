@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.encoders.folder import METRICS, load_model, read_metrics
+from iconotext.encoders.stored_model import METRICS, load_model, read_metrics
 from iconotext.errors import CorpusError
 from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.evaluate.results import Evaluation, Results, read_results, write_results

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.encoders.folder import WEIGHTS
+from iconotext.encoders.stored_model import WEIGHTS
 from iconotext.errors import CorpusError
 from iconotext.evaluate.retrieval import Draw, Ranks
 from iconotext.evaluate.statistics import RESAMPLINGS, interval_ends, resampled_counts
@@ -346,7 +346,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     import torch
 
     from iconotext.encoders.coherence import Coherence, Refinement
-    from iconotext.encoders.folder import load_model
+    from iconotext.encoders.stored_model import load_model
     from iconotext.evaluate.retrieval import (
         POOL,
         coherence_precisions,

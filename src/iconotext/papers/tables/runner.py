@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iconotext.encoders.folder import RECIPE
+from iconotext.encoders.stored_model import RECIPE
 from iconotext.errors import CorpusError, SettingError
 from iconotext.papers.published import PublishedTable
 from iconotext.papers.render import Section, footnoted

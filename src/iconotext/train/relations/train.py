@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.encoders.folder import METRICS, RECIPE, WEIGHTS
 from iconotext.encoders.relation_model import LayerMeans, RelationModel, RelationWeights, save_relation_model
+from iconotext.encoders.stored_model import METRICS, RECIPE, WEIGHTS
 from iconotext.errors import CorpusError, SettingError, TrainingError
 from iconotext.evaluate.metrics import average_precision
 from iconotext.extras import require

@@ -1,7 +1,6 @@
-"""Loads models made by others, and checks their files first, since a damaged or hostile file could exhaust the machine.
+"""Checks of models made by others, before a library follows their files: a hostile file could exhaust the machine.
 
-``load_sentence_transformer`` and ``load_clip_like`` load models for sentence-transformers. ``pretrained``,
-``pretrained_model`` and ``loading`` are the steps that all loaders of transformers' models share.
+``pretrained``, ``pretrained_model`` and ``loading`` are the steps that all loaders of transformers' models share.
 """
 
 from __future__ import annotations
@@ -9,30 +8,23 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from PIL import Image as Pillow
 
 from iconotext.errors import FeatureError, IconotextError
 from iconotext.extras import require
-from iconotext.features.backbone import DualEncoder, TextBackbone
-from iconotext.features.decoding import network_backbone
-from iconotext.features.model_folder import revised_name
 from iconotext.features.runtime import best_device
 from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
-    from sentence_transformers import SentenceTransformer
 
-    from iconotext.types import FloatMatrix
 
 Foreign = Any
 """An object of a library without useful types."""
@@ -66,22 +58,14 @@ _REPEATED = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]|[*+]|\{\d*,\d*\}|[(|)]", re.D
 
 
 def pretrained(kind: Literal["AutoConfig", "AutoImageProcessor", "AutoTokenizer"], folder: Path) -> Foreign:
-    """Load a part of a model with transformers; nothing is downloaded, and no code in the folder is run.
-
-    Raises:
-        FeatureError: The folder's settings are beyond the limits of ``check_settings``.
-    """
+    """Load a part of a model with transformers; nothing is downloaded, and no code in the folder is run."""
     check_settings(folder)
     companion: Foreign = getattr(import_module("transformers"), kind)
     return companion.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
 def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
-    """Load a model of transformers, ready for inference, and the names of weights that its folder lacks.
-
-    Raises:
-        FeatureError: Its settings need far more numbers than its files have, or a weight is not finite.
-    """
+    """Load a model of transformers, ready for inference, and the names of weights that its folder lacks."""
     made: Foreign = getattr(import_module("transformers"), kind)
     check_size(made, folder)
     model, info = made.from_pretrained(
@@ -97,21 +81,16 @@ def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
 
 
 def check_weights(name: str, missing: list[str]) -> None:
-    """Check that no weights are missing.
-
-    Raises:
-        FeatureError: Weights are missing.
-    """
+    """Raise ``FeatureError`` if weights are missing."""
     if missing:
         raise FeatureError(f"{name}: weights are missing ({', '.join(missing[:3])}): fetch the model again")
 
 
 def check_settings(folder: Path) -> None:
-    """Check the cost of the settings in a folder before a library follows them.
+    """Raise ``FeatureError`` if a library that follows the settings of a folder would go astray.
 
-    Raises:
-        FeatureError: The settings ask for an endless number of layers, classes or characters, or for files elsewhere,
-            or they are not JSON.
+    The settings must be JSON, and must not ask for an endless number of layers, classes or characters, nor for files
+    elsewhere.
     """
     for file in folder.glob("*.json"):
         if file.stat().st_size > MAX_SETTINGS:
@@ -136,11 +115,7 @@ def is_of_transformers(folder: Path) -> bool:
 
 
 def check_size(made: Foreign, folder: Path) -> None:
-    """Check that a model of transformers has about as many numbers as its files, without allocating memory for them.
-
-    Raises:
-        FeatureError: The model has far more numbers.
-    """
+    """Raise ``FeatureError`` if a model has far more numbers than its files; no memory is allocated for them."""
     import torch
 
     held = _held(folder)
@@ -152,11 +127,7 @@ def check_size(made: Foreign, folder: Path) -> None:
 
 
 def check_finite(name: str, arrays: Mapping[str, torch.Tensor | NDArray[Any]]) -> None:
-    """Check that all numbers of a model are finite.
-
-    Raises:
-        FeatureError: A number is not finite.
-    """
+    """Raise ``FeatureError`` if a number of a model is not finite."""
     for part, array in arrays.items():
         finite = np.isfinite(array) if isinstance(array, np.ndarray) else array.isfinite()
         if not finite.all():
@@ -272,15 +243,7 @@ def may_try_every_way(expression: str) -> bool:
 
 @contextmanager
 def loading(name: str) -> Iterator[None]:
-    """Turn errors while loading a model into one line, and silence the libraries' progress bars and questions.
-
-    Args:
-        name: The model's name, for the message.
-
-    Raises:
-        FeatureError: Any error in the block that is not one of iconotext.
-        MissingPackageError: A library is not installed.
-    """
+    """Turn any error while loading a model into a ``FeatureError``, and silence the libraries' bars and questions."""
     require("models", purpose=f"{name}: a model of other makers")
     logging: Foreign = import_module("transformers.utils.logging")
     code: Foreign = import_module("transformers.dynamic_module_utils")
@@ -305,76 +268,3 @@ def loading(name: str) -> Iterator[None]:
         logging.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
-
-
-def load_sentence_transformer(name: str, folder: Path) -> TextBackbone:
-    """Load a text encoder by name and folder.
-
-    Raises:
-        FeatureError: The model cannot be loaded.
-    """
-    model, revised, dim = _load(name, folder)
-    return TextBackbone(revised, dim, partial(_vectors, model, dim))
-
-
-def load_clip_like(name: str, folder: Path) -> DualEncoder:
-    """Load both sides of a dual encoder by name and folder.
-
-    Raises:
-        FeatureError: The model cannot be loaded, or does not accept pictures.
-    """
-    model, revised, dim = _load(name, folder)
-    try:
-        probe = _vectors(model, dim, [Pillow.new("RGB", (SIDE, SIDE))])
-    except Exception as error:  # text models fail on a picture in different ways
-        raise FeatureError(f"{name}: takes texts but no pictures: load it as a text backbone") from error
-    if probe.shape != (1, dim):
-        raise FeatureError(f"{name}: {probe.shape[1]} numbers for a picture, {dim} for a text: not one space")
-
-    def forward(images: list[Pillow.Image], regions: bool) -> dict[str, NDArray[Any]]:
-        return {"pooled": _vectors(model, dim, images)}
-
-    vectors = partial(_vectors, model, dim)
-    image = network_backbone(revised, dim, _reduced, forward, at_least=SIDE)
-    return DualEncoder(TextBackbone(revised, dim, vectors), image)
-
-
-def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
-    with loading(name):
-        from sentence_transformers import SentenceTransformer
-        from transformers import AutoModel
-
-        for place in (folder, *(each for each in folder.iterdir() if each.is_dir())):
-            check_settings(place)
-            if is_of_transformers(place):  # other folders are layers of sentence-transformers itself
-                check_size(AutoModel, place)
-        model = SentenceTransformer(
-            str(folder),
-            device=str(best_device()),
-            local_files_only=True,
-            trust_remote_code=False,
-            model_kwargs={"use_safetensors": True},
-        ).eval()
-        check_finite(name, model.state_dict())
-        probe = model.encode(["probe"], show_progress_bar=False)  # not every model knows its dimension
-        check_finite(name, {"the vector of a word": probe})
-        return model, revised_name(name, folder), int(probe.shape[1])
-
-
-def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> FloatMatrix:
-    """Compute (n, dim) float32 unit vectors of texts or pictures."""
-    if not inputs:
-        return np.zeros((0, dim), np.float32)
-    vectors = model.encode(
-        list(inputs), batch_size=64, show_progress_bar=False, convert_to_numpy=True, normalize_embeddings=True
-    )
-    return np.asarray(vectors, np.float32)
-
-
-def _reduced(image: Pillow.Image) -> Pillow.Image:
-    """Reduce a large picture, since the usual models need no more pixels."""
-    shorter = min(image.size)
-    if shorter <= SIDE:
-        return image
-    width, height = (max(1, round(side * SIDE / shorter)) for side in image.size)
-    return image.resize((width, height), Pillow.Resampling.BICUBIC, reducing_gap=2.0)

@@ -1,10 +1,13 @@
-"""Vision models and dual encoders of Hugging Face transformers: ``load_vision_model`` and ``load_clip``.
+"""Backbones made by others, loaded from their folder: models of transformers and of sentence-transformers.
 
-``load_resnet``, ``dual_model`` and ``Tokens`` serve training, which needs the networks themselves.
+``load_vision_model``, ``load_clip`` (dual encoders) and ``load_detector`` load models of Hugging Face transformers;
+``load_sentence_transformer`` and ``load_clip_like`` those of sentence-transformers. ``load_resnet``, ``dual_model`` and
+``Tokens`` serve training, which needs the networks themselves. ``hub_checks`` looks at the files first.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -14,17 +17,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image as Pillow
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, ImageError
 from iconotext.extras import require
 from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
-from iconotext.features.decoding import network_backbone
-from iconotext.features.hub import SIDE, Foreign, check_finite, check_weights, loading, pretrained, pretrained_model
+from iconotext.features.decoding import look_at, network_backbone
+from iconotext.features.hub_checks import (
+    SIDE,
+    Foreign,
+    check_finite,
+    check_settings,
+    check_size,
+    check_weights,
+    is_of_transformers,
+    loading,
+    pretrained,
+    pretrained_model,
+)
 from iconotext.features.model_folder import revised_name
+from iconotext.features.regions import Regions, RegionSource
 from iconotext.features.runtime import best_device, looking
+from iconotext.system.strict_json import parse_json
+from iconotext.types import Image
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
 
     from iconotext.types import FloatMatrix
 
@@ -44,10 +62,6 @@ def load_vision_model(name: str, folder: Path) -> ImageBackbone:
 
     A classifier gives the input of its last layer, probabilities and class names. Other models give their pooled
     output, or the class token if their pooling weights were never trained.
-
-    Raises:
-        FeatureError: It cannot be loaded, or is not a vision model.
-        MissingPackageError: It is a model of timm, and timm or torchvision is not installed.
     """
     with loading(name):
         is_timm = _is_timm(name, folder)
@@ -82,11 +96,7 @@ def _is_timm(name: str, folder: Path) -> bool:
 
 
 def load_resnet(name: str, folder: Path) -> tuple[torch.nn.Module, int]:
-    """Load a ResNet for training, on the CPU, and the number of channels of its last feature map.
-
-    Raises:
-        FeatureError: The model cannot be loaded, or is not a ResNet.
-    """
+    """Load a ResNet for training, on the CPU, and the number of channels of its last feature map."""
     with loading(name):
         config = pretrained("AutoConfig", folder)
         if config.model_type != "resnet":
@@ -98,11 +108,7 @@ def load_resnet(name: str, folder: Path) -> tuple[torch.nn.Module, int]:
 
 
 def load_clip(name: str, folder: Path) -> DualEncoder:
-    """Load both sides of a dual encoder by name and folder.
-
-    Raises:
-        FeatureError: The model cannot be loaded, or does not have both sides.
-    """
+    """Load both sides of a dual encoder by name and folder."""
     with loading(name):
         model = dual_model(name, folder)
         processor, tokens = pretrained("AutoImageProcessor", folder), Tokens(name, folder)
@@ -121,11 +127,7 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
 
 
 def dual_model(name: str, folder: Path) -> Foreign:
-    """Load a two-sided model of transformers.
-
-    Raises:
-        FeatureError: The model does not have both sides.
-    """
+    """Load a two-sided model of transformers."""
     model, _ = pretrained_model("AutoModel", folder)
     if not (hasattr(model, "get_text_features") and hasattr(model, "get_image_features")):
         raise FeatureError(f"{name}: has no text side and image side in one space: use a CLIP or SigLIP model")
@@ -272,3 +274,198 @@ def embedding_of(output: Foreign) -> torch.Tensor:
     """Return the tensor of get_..._features, which from transformers 5 on is an attribute of an object."""
     embedding: torch.Tensor = output.pooler_output if hasattr(output, "pooler_output") else output
     return embedding
+
+
+def load_sentence_transformer(name: str, folder: Path) -> TextBackbone:
+    """Load a text encoder by name and folder."""
+    model, revised, dim = _load(name, folder)
+    return TextBackbone(revised, dim, partial(_vectors, model, dim))
+
+
+def load_clip_like(name: str, folder: Path) -> DualEncoder:
+    """Load both sides of a dual encoder by name and folder."""
+    model, revised, dim = _load(name, folder)
+    try:
+        probe = _vectors(model, dim, [Pillow.new("RGB", (SIDE, SIDE))])
+    except Exception as error:  # text models fail on a picture in different ways
+        raise FeatureError(f"{name}: takes texts but no pictures: load it as a text backbone") from error
+    if probe.shape != (1, dim):
+        raise FeatureError(f"{name}: {probe.shape[1]} numbers for a picture, {dim} for a text: not one space")
+
+    def forward(images: list[Pillow.Image], regions: bool) -> dict[str, NDArray[Any]]:
+        return {"pooled": _vectors(model, dim, images)}
+
+    vectors = partial(_vectors, model, dim)
+    image = network_backbone(revised, dim, _reduced, forward, at_least=SIDE)
+    return DualEncoder(TextBackbone(revised, dim, vectors), image)
+
+
+def _load(name: str, folder: Path) -> tuple[SentenceTransformer, str, int]:
+    with loading(name):
+        from sentence_transformers import SentenceTransformer
+        from transformers import AutoModel
+
+        for place in (folder, *(each for each in folder.iterdir() if each.is_dir())):
+            check_settings(place)
+            if is_of_transformers(place):  # other folders are layers of sentence-transformers itself
+                check_size(AutoModel, place)
+        model = SentenceTransformer(
+            str(folder),
+            device=str(best_device()),
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        ).eval()
+        check_finite(name, model.state_dict())
+        probe = model.encode(["probe"], show_progress_bar=False)  # not every model knows its dimension
+        check_finite(name, {"the vector of a word": probe})
+        return model, revised_name(name, folder), int(probe.shape[1])
+
+
+def _vectors(model: SentenceTransformer, dim: int, inputs: Sequence[Any]) -> FloatMatrix:
+    """Compute (n, dim) float32 unit vectors of texts or pictures."""
+    if not inputs:
+        return np.zeros((0, dim), np.float32)
+    vectors = model.encode(
+        list(inputs), batch_size=64, show_progress_bar=False, convert_to_numpy=True, normalize_embeddings=True
+    )
+    return np.asarray(vectors, np.float32)
+
+
+def _reduced(image: Pillow.Image) -> Pillow.Image:
+    """Reduce a large picture, since the usual models need no more pixels."""
+    shorter = min(image.size)
+    if shorter <= SIDE:
+        return image
+    width, height = (max(1, round(side * SIDE / shorter)) for side in image.size)
+    return image.resize((width, height), Pillow.Resampling.BICUBIC, reducing_gap=2.0)
+
+
+MAX_REGIONS = 36
+"""Maximum number of regions per picture, as in Li 2021 and the fixed bottom-up features (Anderson 2018)."""
+
+MIN_PROBABILITY = 0.2
+"""Probability from which a query counts as an object, as for the adaptive bottom-up features. If none reaches it, the
+best query is taken: a picture without regions could not be linked."""
+
+DETECTOR_BATCH = 8
+"""Pictures in a batch: detectors read up to 800 x 1333 pixels."""
+
+UNLIMITED = 1 << 20
+"""Shorter side in pixels for pictures that are not resized."""
+
+MAX_PIXELS = 16_000_000
+"""Maximum number of pixels of a picture that is not resized."""
+
+CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
+
+
+class Detector:
+    """A detector of the DETR family.
+
+    Args:
+        model: Returns ``logits``, ``pred_boxes`` and ``last_hidden_state``.
+        processor: Turns a picture into the network's input.
+        name: The name in error messages.
+        concepts: Number of classes.
+    """
+
+    def __init__(self, model: Foreign, processor: Foreign, name: str, concepts: int) -> None:
+        self._model = model
+        self._processor = processor
+        self._name = name
+        self._concepts = concepts
+        sides = dict(processor.size).values() if processor.do_resize else ()
+        self._at_least = max((side for side in sides if side), default=UNLIMITED)
+        self.dim = int(self._look([self._pixels(Pillow.new("RGB", (64, 64), "grey"))])[0].features.shape[1])
+
+    def regions(self, images: Sequence[Image]) -> list[Regions | str]:
+        """Detect the regions of pictures; see ``RegionSource``."""
+        files = [image.file or b"" for image in images]
+        return list(look_at(files, self._pixels, self._seen, at_least=self._at_least, batch_size=DETECTOR_BATCH))
+
+    def _seen(self, pictures: list[NDArray[np.float32]]) -> list[Regions]:
+        """Detect the regions of pictures; pictures of equal size form a batch, so that none is padded."""
+        alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
+        for number, pixels in enumerate(pictures):
+            alike[pixels.shape].append(number)
+        found: dict[int, Regions] = {}
+        for numbers in alike.values():
+            found |= zip(numbers, self._look([pictures[number] for number in numbers]), strict=True)
+        return [found[number] for number in range(len(pictures))]
+
+    def _pixels(self, picture: Pillow.Image) -> NDArray[np.float32]:
+        """(3, height, width), without padding, so that results do not depend on other pictures in a batch."""
+        if not self._processor.do_resize and picture.width * picture.height > MAX_PIXELS:
+            raise ImageError(
+                f"{picture.width} × {picture.height}: too large for a detector that takes pictures as they are"
+            )
+        made = self._processor(images=picture, return_tensors="np", do_pad=False)
+        return np.asarray(made["pixel_values"][0], np.float32)
+
+    def _look(self, pixels: Sequence[NDArray[np.float32]]) -> list[Regions]:
+        import torch
+
+        with looking(best_device()):
+            output = self._model(pixel_values=torch.from_numpy(np.stack(pixels)).to(best_device()))
+            probabilities = self._probabilities(output.logits)
+            scores, concepts = probabilities.max(-1)  # (b, queries)
+            # YOLOS has its queries after the picture's patches; the others have only queries.
+            hidden = output.last_hidden_state[:, -scores.shape[1] :]
+            if hidden.shape[:2] != scores.shape:
+                raise FeatureError(
+                    f"{self._name}: it does not give one hidden state for each query; use another detector"
+                )
+            scores, best = scores.topk(min(MAX_REGIONS, scores.shape[1]))
+            x, y, width, height = _picked(output.pred_boxes, best).float().unbind(-1)
+            boxes = torch.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], -1).clamp(0, 1)
+            arrays = [_picked(hidden, best).half(), boxes, concepts.gather(1, best).int(), scores.float()]
+            features, edges, classes, sure = (array.cpu().numpy() for array in arrays)
+        if not (np.isfinite(features).all() and np.isfinite(edges).all() and np.isfinite(sure).all()):
+            raise FeatureError(f"{self._name}: gives numbers that are not finite; fetch the model again")
+        counts = np.maximum(1, (sure >= MIN_PROBABILITY).sum(1))
+        every = zip(features, edges, classes, sure, strict=True)
+        return [Regions(*arrays)[:count] for arrays, count in zip(every, counts.tolist(), strict=True)]
+
+    def _probabilities(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return (b, queries, classes) probabilities.
+
+        In DETR and YOLOS the last class is "no object"; other models score each class separately.
+        """
+        if logits.shape[-1] == self._concepts + 1:
+            return logits.float().softmax(-1)[..., :-1]
+        if not getattr(
+            self._model.config, "use_focal_loss", True
+        ):  # RT-DETR and related models can be trained either way
+            return logits.float().softmax(-1)[..., :-1]
+        return logits.float().sigmoid()
+
+
+def load_detector(name: str, folder: Path) -> RegionSource:
+    """Load a detector by name and folder."""
+    with loading(name):
+        config = pretrained("AutoConfig", folder)
+        model, missing = pretrained_model("AutoModelForObjectDetection", folder)
+        check_weights(name, missing)
+        if not (folder / PROCESSOR).is_file():
+            raise FeatureError(f"{name}: {PROCESSOR} is missing: fetch the model again")
+        concepts = tuple(str(config.id2label[i]) for i in range(config.num_labels))
+        revised = f"{revised_name(name, folder)}/{MAX_REGIONS}-regions-from-{MIN_PROBABILITY}"
+        detector = Detector(model, pretrained("AutoImageProcessor", folder), revised, len(concepts))
+        return RegionSource(revised, detector.dim, concepts, detector.regions)
+
+
+def is_detector(folder: Path) -> bool:
+    """Tell whether a model is an object detector, by its configuration alone."""
+    path = folder / CONFIG
+    try:
+        settings = parse_json(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    except (OSError, ValueError) as error:
+        raise FeatureError(f"{path}: cannot be read ({error}): fetch the model again") from error
+    architectures = settings.get("architectures") if isinstance(settings, dict) else None
+    return isinstance(architectures, list) and any(str(kind).endswith("ForObjectDetection") for kind in architectures)
+
+
+def _picked(values: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Select (b, k, d) out of (b, queries, d), by (b, k) numbers of queries."""
+    return values.gather(1, rows[..., None].expand(-1, -1, values.shape[-1]))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from iconotext.encoders.model import JointModel
+    from iconotext.encoders.joint_model import JointModel
     from iconotext.features.word_vectors import Vocabulary
 
 RECIPE, WEIGHTS, VOCABULARY = "recipe.toml", "weights.safetensors", "vocabulary.txt"
@@ -68,16 +68,11 @@ class StoredModel:
 
     @cached_property
     def model(self) -> JointModel:
-        """The model in PyTorch, on the CPU, in evaluation mode.
-
-        Raises:
-            MissingPackageError: PyTorch is not installed.
-            ValueError, RuntimeError: The weights do not fit the recipe.
-        """
+        """The model in PyTorch, on the CPU, in evaluation mode."""
         require("train", "torch", purpose=f"the model {self.name}, which is no projection on both sides,")
         import torch
 
-        from iconotext.encoders.model import JointModel
+        from iconotext.encoders.joint_model import JointModel
 
         recipe, inputs = self.recipe, self.inputs
         if recipe.towers:  # the towers' weights are in the folder DUAL; the weights here apply to their vectors
@@ -134,13 +129,9 @@ def save_model(
 
     Args:
         folder: The folder, created if necessary.
-        recipe: The resolved recipe.
-        inputs: Sizes of the encoders' inputs.
         weights: ``JointModel.state_dict()``.
         vocabulary: The words of an encoder that reads words; None for others.
         backbones: Names of the ``text`` and the ``image`` backbone.
-        concepts: Names of the concepts of regions, for encoders that read them.
-        relations: Coherence relations, for models that predict them.
         half: Whether to store the weights in 16 bits.
     """
     from safetensors.torch import save
@@ -168,11 +159,7 @@ def save_model(
 
 
 def load_model(folder: Path) -> StoredModel:
-    """Read a model folder.
-
-    Raises:
-        FeatureError: A file is missing or damaged; the message names it.
-    """
+    """Read a model folder."""
     if not folder.exists():
         raise no_such_model(str(folder), MODELS[:1])
     if not is_model_folder(folder):
@@ -180,7 +167,7 @@ def load_model(folder: Path) -> StoredModel:
         raise FeatureError(f"{folder}: no model is in this folder: {missing} is missing (has training ended?)")
     from safetensors import SafetensorError, safe_open
 
-    from iconotext.features.hub import check_finite
+    from iconotext.features.hub_checks import check_finite
     from iconotext.features.word_vectors import load_vocabulary
 
     try:
@@ -208,11 +195,7 @@ def load_model(folder: Path) -> StoredModel:
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
-    """Read the metrics of a model from its training.
-
-    Raises:
-        FeatureError: The file is missing or damaged.
-    """
+    """Read the metrics of a model from its training."""
     path = folder / METRICS
     try:
         found = parse_json(path.read_bytes())
@@ -225,11 +208,7 @@ def read_metrics(folder: Path) -> dict[str, Any]:
 
 
 def _in_torch(stored: StoredModel, side: str) -> bool:
-    """Tell whether a side needs PyTorch.
-
-    Raises:
-        ValueError: It does not need PyTorch, and the shapes of its weights are not those of the recipe.
-    """
+    """Tell whether a side needs PyTorch."""
     settings = getattr(stored.recipe, side)
     if isinstance(settings, IdentitySettings | TowerSettings):
         shapes: dict[str, tuple[int, ...]] = {}

@@ -42,9 +42,6 @@ def cached_text(
     """Make a text backbone encode only texts that are not in the cache.
 
     Args:
-        backbone: The backbone.
-        cache: The cache of the texts' vectors.
-        kind: The kind under which the cache stores the vectors.
         read_layers: Called with the texts that are encoded and the layers' outputs, if the backbone provides them, so
             that other users of the layers need not encode the texts again.
     """
@@ -172,11 +169,7 @@ def _recall(
     """Return the stored or new row of each text or image, or its problem.
 
     Args:
-        cache: The cache.
-        backbone: Name of the backbone.
-        kinds: Names of the arrays in a row.
         keys: Digest of each item; None for a file that cannot be read, for which the backbone reports the reason.
-        items: The texts or images.
         fresh: Called with the items that are not in the cache, without repetitions; returns rows or problems.
     """
     names: list[bytes | int] = [number if key is None else key for number, key in enumerate(keys)]

@@ -114,21 +114,13 @@ class JointModel(nn.Module):
 
     @property
     def embedding(self) -> nn.Embedding:
-        """The word vectors.
-
-        Raises:
-            SettingError: The text encoder does not read words.
-        """
+        """The word vectors."""
         if not isinstance(self.text, (WordEncoder, WordTransformer, WordLSTM)):
             raise SettingError('text.word_vectors needs text.kind = "gru", "transformer" or "lstm"')
         return self.text.embedding
 
     def set_word_vectors(self, vectors: Tensor) -> None:
-        """Start from pretrained word vectors, (V, word_dim); words whose row is zero keep their random vector.
-
-        Raises:
-            SettingError: The text encoder does not read words.
-        """
+        """Start from pretrained word vectors, (V, word_dim); words whose row is zero keep their random vector."""
         known = vectors.abs().sum(1) > 0
         with torch.no_grad():
             self.embedding.weight[known] = vectors[known]
