@@ -16,6 +16,8 @@ import pytest
 from PIL import Image
 
 from iconotext.system.worker import close_worker
+from iconotext.types import LinkedDocument
+from tests.support.linked import HOSTILE, hostile_document, three_pictures
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of our tests
 
@@ -44,6 +46,18 @@ def picture(tmp_path: Path) -> MakeImage:
         return path
 
     return make
+
+
+@pytest.fixture
+def linked() -> LinkedDocument:
+    """Three pictures, two of them linked; headings, an item, a quotation and cells."""
+    return three_pictures()
+
+
+@pytest.fixture(params=HOSTILE, ids=range(len(HOSTILE)))
+def hostile(request: pytest.FixtureRequest) -> tuple[str, LinkedDocument]:
+    """A document that says the same dangerous thing everywhere it can, and what it says."""
+    return request.param, hostile_document(request.param)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import iconotext
 from iconotext import Document, Image, Linker, LinkSettings, Sentence, to_pandas
 from iconotext.errors import DocumentError, MissingPackageError
 from iconotext.read import Failure
-from tests.report.conftest import explained, hostile, link, linked, make_linked, photograph
-
-__all__ = ["hostile", "linked"]
+from tests.support.linked import explained, link, make_linked, photograph
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +64,6 @@ def test_what_is_wrong_with_a_name_is_said(linker):
         linker.link(None)
     with pytest.raises(DocumentError, match="fetch=True"):
         linker.link("https://example.org/a")
-
-
-def test_public_names_are_offered():
-    assert set(iconotext.__all__) <= set(dir(iconotext))
 
 
 def test_a_document_needs_no_pictures():

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from iconotext.errors import IconotextError
     from iconotext.linker import Linker, LinkSettings
     from iconotext.read import ReadSettings
-    from iconotext.report import save, to_pandas
+    from iconotext.report.as_parquet import to_pandas
+    from iconotext.report.outputs import save
     from iconotext.types import Document, Image, Link, LinkedDocument, Sentence
 
 __all__ = [
@@ -58,8 +59,8 @@ __getattr__, __dir__ = lazy(
         "Sentence": "iconotext.types",
         "load_encoder": "iconotext.encoders.encoder",
         "read_corpus": "iconotext.corpus.store",
-        "save": "iconotext.report",
-        "to_pandas": "iconotext.report",
+        "save": "iconotext.report.outputs",
+        "to_pandas": "iconotext.report.as_parquet",
         "write_corpus": "iconotext.corpus.store",
     },
 )

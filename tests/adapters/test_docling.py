@@ -13,7 +13,7 @@ from pydantic import AnyUrl
 from iconotext.errors import DocumentError
 from iconotext.linker import Linker
 from iconotext.types import Link, LinkedDocument
-from tests.report.conftest import photograph
+from tests.support.linked import photograph
 
 pytest.importorskip("docling_core", reason="docling-core is not installed")
 

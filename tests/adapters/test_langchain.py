@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.errors import DocumentError
-from tests.report.made_up import linked_documents
+from tests.support.linked import linked_documents
 
 pytest.importorskip("langchain_core", reason="langchain-core is not installed")
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from iconotext.errors import DocumentError
 from iconotext.types import Image, Sentence
-from tests.report.conftest import link, make_linked, photograph
-from tests.report.made_up import linked_documents
+from tests.support.linked import link, linked_documents, make_linked, photograph
 
 pytest.importorskip("llama_index.core", reason="llama-index-core is not installed")
 

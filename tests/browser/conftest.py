@@ -10,8 +10,8 @@ import pytest
 
 from iconotext.report.reading_page import reading_page
 from iconotext.types import LinkedDocument
-from tests.browser.visit import Visit
 from tests.serve.conftest import Running, article, desk, writer  # noqa: F401  # fixtures
+from tests.support.browser import Visit
 
 
 class Pages:

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from iconotext.types import Explanation, Image, Sentence
-from tests.browser.test_reading_view import contrast, until
-from tests.report.conftest import HOSTILE, explained, link, make_linked, photograph
+from tests.support.browser import contrast, until
+from tests.support.linked import HOSTILE, explained, link, make_linked, photograph
 
 pytestmark = pytest.mark.browser
 

@@ -11,8 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from iconotext.report.as_table import count
 from iconotext.report.page_folder import Origin, Record, card_image, index_page
 from iconotext.types import Image
-from tests.browser.visit import LOOKS
-from tests.report.conftest import HOSTILE, link, make_linked, photograph
+from tests.support.browser import LOOKS
+from tests.support.linked import HOSTILE, link, make_linked, photograph
 
 pytestmark = pytest.mark.browser
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,7 +9,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from iconotext.types import Image, Sentence
-from tests.report.conftest import HOSTILE, link, make_linked, photograph
+from tests.support.browser import contrast, luminance, until
+from tests.support.linked import HOSTILE, link, make_linked, photograph
 
 pytestmark = pytest.mark.browser
 
@@ -32,15 +32,6 @@ def threads(page):
     return page.eval_on_selector_all(
         ".thread", "all => Object.fromEntries(all.map(e => [e.dataset.link, +e.getAttribute('stroke-width')]))"
     )
-
-
-def until(page, condition):
-    """Wait for a condition. Playwright's own waiting evaluates text within the page, which our policy forbids."""
-    for _ in range(6000):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"never true: {condition}")
 
 
 def lit(page):
@@ -323,17 +314,6 @@ def test_on_a_telephone_each_picture_follows_its_sentence(open_page, linked):
     assert page.locator("#s5 .end").evaluate("e => getComputedStyle(e, '::after').color") == hue
     page.locator("#s4").tap()
     until(page, "document.activeElement.dataset.open === '0'")
-
-
-def luminance(colour):
-    channels = [int(c) / 255 for c in re.findall(r"\d+", colour)[:3]]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return sum(share * c for share, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-
-
-def contrast(one, other):
-    low, high = sorted(map(luminance, (one, other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

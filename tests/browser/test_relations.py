@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from iconotext.types import Image
-from tests.report.conftest import link, make_linked, photograph
+from tests.support.linked import link, make_linked, photograph
 
 pytestmark = pytest.mark.browser
 

@@ -15,7 +15,7 @@ from iconotext.library.search_page import search_page, write_search_page
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import create_library
 from tests.library.library_fakes import RELATIONS, Colours, Relations, paint
-from tests.report.conftest import HOSTILE
+from tests.support.linked import HOSTILE
 
 pytestmark = pytest.mark.browser
 

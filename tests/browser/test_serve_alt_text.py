@@ -6,8 +6,8 @@ import zipfile
 
 import pytest
 
-from tests.browser.visit import accessible_in_every_look
 from tests.serve.test_alt_text import TEXT, write_article
+from tests.support.browser import accessible_in_every_look
 
 pytestmark = pytest.mark.browser
 

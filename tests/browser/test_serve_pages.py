@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from tests import program
-from tests.browser.visit import accessible_in_every_look
 from tests.serve.conftest import Running
+from tests.support.browser import accessible_in_every_look
 
 pytestmark = pytest.mark.browser
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from iconotext.types import Image, TextLine
-from tests.report.conftest import HOSTILE, link, make_linked, photograph
+from tests.support.linked import HOSTILE, link, make_linked, photograph
 
 pytestmark = pytest.mark.browser
 

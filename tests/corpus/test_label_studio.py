@@ -20,8 +20,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from iconotext.relations import RELATIONS
 from iconotext.types import Image, Sentence
-from tests.report.conftest import link, make_linked, photograph
-from tests.report.made_up import linked_documents
+from tests.support.linked import link, linked_documents, make_linked, photograph
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from iconotext.corpus.convert import as_format_has_it, convert_corpus
 from iconotext.corpus.store import read_corpus, write_corpus
 from iconotext.types import Image, Sentence
-from tests.report.conftest import link, make_linked
+from tests.support.linked import link, make_linked
 
 TEXTS = [Sentence("A tram.", 0), Sentence("It waits.", 0), Sentence("A cat.", 1), Sentence("The end.", 2)]
 

@@ -17,8 +17,7 @@ from iconotext.report.as_excerpts import TABLE, row, write_dataset
 from iconotext.report.chunks import chunks
 from iconotext.report.context import contexts
 from iconotext.types import Image, Sentence
-from tests.report.conftest import link, make_linked, photograph
-from tests.report.made_up import linked_documents
+from tests.support.linked import link, linked_documents, make_linked, photograph
 
 datasets = pytest.importorskip("datasets", reason="datasets is not installed")
 

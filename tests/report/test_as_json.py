@@ -11,7 +11,7 @@ from iconotext.plain_text import readable
 from iconotext.read import Failure
 from iconotext.report.as_json import json_array, json_lines, json_object
 from iconotext.types import Image, TextLine
-from tests.report.conftest import explained, link, make_linked
+from tests.support.linked import explained, link, make_linked
 
 KEYS = {"id", "source", "model", "notes", "sentences", "images", "links", "similarity"}
 

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from iconotext.plain_text import readable
 from iconotext.report.as_markdown import block_text, markdown, markdown_pages
 from iconotext.types import Image, Kind, Sentence
-from tests.report.conftest import explained, link, make_linked
+from tests.support.linked import explained, link, make_linked
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 

@@ -9,7 +9,7 @@ from iconotext import to_pandas
 from iconotext.report.as_excerpts import row
 from iconotext.report.chunks import chunks
 from iconotext.report.context import contexts
-from tests.report.made_up import linked_documents
+from tests.support.linked import linked_documents
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
+from iconotext import save
 from iconotext.errors import OutputError
-from iconotext.report import save
 from iconotext.report.as_parquet import COLUMNS, rows, write_parquet
-from tests.report.conftest import explained, make_linked
+from tests.support.linked import explained, make_linked
 
 
 def test_one_row_per_link_and_none_lost(linked, tmp_path):

@@ -10,7 +10,7 @@ from iconotext.images import inspect
 from iconotext.plain_text import readable, shortened
 from iconotext.report.as_table import LONGEST, count, overview, table
 from iconotext.types import Explanation, Image
-from tests.report.conftest import explained, link, make_linked, photograph
+from tests.support.linked import explained, link, make_linked, photograph
 
 
 def shown(renderable, width=120) -> str:

@@ -15,8 +15,7 @@ from iconotext.report.as_excerpts import row, write_excerpts
 from iconotext.report.chunks import chunks
 from iconotext.report.flow import document_text
 from iconotext.types import Image, LinkedDocument, Sentence
-from tests.report.conftest import link, make_linked
-from tests.report.made_up import linked_documents
+from tests.support.linked import link, linked_documents, make_linked
 
 
 @given(linked_documents(), st.integers(1, 40))

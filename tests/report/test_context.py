@@ -9,8 +9,7 @@ from iconotext.errors import SettingError
 from iconotext.report.context import context, contexts
 from iconotext.report.flow import count_words, document_text
 from iconotext.types import Image, Link, LinkedDocument, Sentence, TextLine
-from tests.report.conftest import link, make_linked
-from tests.report.made_up import linked_documents
+from tests.support.linked import link, linked_documents, make_linked
 
 TEXTS = [
     Sentence("Trams", 0, "heading", level=1),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from lxml import html
 
-from tests.report.conftest import HOSTILE
+from tests.support.linked import HOSTILE
 
 
 def test_the_picture_beside_what_is_said_of_it(linked, tmp_path, picture):

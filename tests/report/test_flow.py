@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from iconotext.report.flow import blocks, placed
 from iconotext.types import Image, Sentence
-from tests.report.conftest import link, make_linked
+from tests.support.linked import link, make_linked
 
 
 def after(images, links, sentences=12):

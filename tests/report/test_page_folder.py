@@ -26,7 +26,7 @@ from iconotext.report.page_folder import (
 )
 from iconotext.report.reading_page import write_page
 from iconotext.types import Document, LinkedDocument
-from tests.report.conftest import photograph
+from tests.support.linked import photograph
 
 
 def parse(page):

@@ -15,7 +15,7 @@ from iconotext.plain_text import readable
 from iconotext.report.embedded import embed
 from iconotext.report.reading_page import reading_page
 from iconotext.types import Image, Sentence
-from tests.report.conftest import explained, link, make_linked, photograph
+from tests.support.linked import explained, link, make_linked, photograph
 
 
 def parse(page: str):

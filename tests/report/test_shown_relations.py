@@ -14,7 +14,7 @@ from iconotext.report.as_markdown import markdown
 from iconotext.report.as_parquet import write_parquet
 from iconotext.report.explanation import LABELS, TYPICAL, relation_data, shown_relations
 from iconotext.report.reading_page import reading_page
-from tests.report.conftest import link
+from tests.support.linked import link
 
 SAID = {"Visible": 0.75, "Story": 0.9375, "Meta": 0.4999, "Expansion": 0.99}
 

@@ -15,6 +15,13 @@ def models() -> list[tuple[str, str]]:
     ]
 
 
+def outputs() -> list[tuple[str, str]]:
+    """The formats of links, each with its summary."""
+    from iconotext.report.outputs import outputs
+
+    return [(output.name, output.summary) for output in outputs()]
+
+
 def recipes() -> list[str]:
     """The names of the included recipes."""
     from iconotext.recipe import shipped_recipes

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from iconotext import __version__
+from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress, show_log
 from iconotext.cli.options import (
     CalibrationCorpus,
@@ -43,6 +43,7 @@ from iconotext.linker import Linker, LinkSettings
 from iconotext.plain_text import counted
 from iconotext.read import Failure, ReadSettings
 from iconotext.read.format import EXAMPLES
+from iconotext.report.outputs import HTML, OUTPUTS, Output, output_named, outputs
 from iconotext.system.spool import Spool
 from iconotext.types import Document, LinkedDocument
 
@@ -266,19 +267,15 @@ def _without_path(failure: Failure) -> str:
     return str(failure.error).removeprefix(f"{failure.path.absolute()}: ").removeprefix(f"{failure.path}: ")
 
 
-OF_FILES = (".csv", ".docx", ".epub", ".json", ".jsonl", ".markdown", ".md", ".parquet", ".pdf", ".tsv", ".txt")
-"""Suffixes that a folder of pages should not have: the user meant a file."""
+OF_FILES = (".csv", ".docx", ".epub", ".pdf", ".tsv", ".txt")
+"""Suffixes that a folder of pages should not have, besides those of other outputs: the user meant a file."""
 
 
-class Format(StrEnum):
-    """The format of the written links."""
-
-    HTML = "html"
-    JSON = "json"
-    JSONL = "jsonl"
-    LABEL_STUDIO = "label-studio"
-    MARKDOWN = "markdown"
-    PARQUET = "parquet"
+def _known_output(name: str) -> str:
+    try:
+        return output_named(name).name
+    except SettingError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 Paths = Annotated[
@@ -295,7 +292,15 @@ def link(
     paths: Paths,
     reading: Reading,
     linking: Linking,
-    to: Annotated[Format, typer.Option(help="What to write.")] = Format.HTML,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(output.name for output in OUTPUTS),
+            help="What to write.",
+            callback=_known_output,
+            autocompletion=complete.outputs,
+        ),
+    ] = HTML.name,
     output: Annotated[
         Path | None, option("--output", "-o", help="Folder for pages (default: linked/), or the file to write.")
     ] = None,
@@ -329,10 +334,10 @@ def link(
     - `iconotext link docs/ --to label-studio --output tasks.json`
     - `iconotext link book.epub --epub chapters --evidence picture,caption`
     """
-    with known_errors(download=download, goes_on=to is Format.HTML and not is_page(output)):
+    with known_errors(download=download, goes_on=to == HTML.name and not is_page(output)):
         if quiet and verbose:
             raise SettingError("--quiet and --verbose contradict each other: give one of them")
-        in_folder = to is Format.HTML and not is_page(output)
+        in_folder = to == HTML.name and not is_page(output)
         if all_pages and not in_folder:
             raise SettingError("--all-pages is for a folder of pages: leave it out")
         from iconotext.features.cache import cache_folder
@@ -347,7 +352,7 @@ def link(
         if in_folder:
             link_folder(files, output or Path("linked"), settings)
         else:
-            link_file(files, output, to, settings)
+            link_file(files, output, output_named(to), settings)
 
 
 @dataclass(frozen=True)
@@ -396,7 +401,8 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     from iconotext.report.page_folder import INDEX, PageFolder, Source, WithoutPictures
     from iconotext.report.problems import NAME
 
-    if folder.suffix.lower() in OF_FILES and not folder.is_dir():
+    of_files = {*OF_FILES, *(suffix for output in outputs() for suffix in output.suffixes)}
+    if folder.suffix.lower() in of_files and not folder.is_dir():
         raise OutputError(
             f"{folder}: pages go into a folder, or one page into an .html file; --to says what else to write"
         )
@@ -442,52 +448,35 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
     run.finish(all_in=folder / NAME, removed=removed)
 
 
-def link_file(paths: list[Path], output: Path | None, to: Format, settings: RunSettings) -> None:
+def link_file(paths: list[Path], output: Path | None, to: Output, settings: RunSettings) -> None:
     """Write links to one file, or to stdout; ``Run.finish`` determines the exit status."""
-    from iconotext.report.as_parquet import write_parquet
     from iconotext.report.page import is_untouched
-    from iconotext.report.reading_page import write_page
-    from iconotext.system.files import check_overwrite, write_text
+    from iconotext.system.files import check_overwrite
 
-    force = settings.force or (to is Format.HTML and output is not None and is_untouched(output))
-    if output is not None:
-        check_overwrite(output, force)
-        if to is Format.LABEL_STUDIO:
-            check_overwrite(output.with_suffix(".xml"), force)
-    elif to is Format.PARQUET:
-        raise OutputError("Parquet is no text for a terminal: name a file with --output")
+    force = settings.force or (to is HTML and output is not None and is_untouched(output))
+    for file in to.files(output) if output is not None else ():
+        check_overwrite(file, force)
     run = Run(paths, settings.reading, output=output, quiet=settings.quiet)
-    if to is Format.HTML and (len(run.names) > 1 or settings.reading.epub == "chapters"):
+    if not to.several and (len(run.names) > 1 or settings.reading.epub == "chapters"):
         raise OutputError(f"{output} can hold one document: name a folder for the pages of several")
     results = linked_documents(run, settings)
-    linked = (result for result in results if isinstance(result, LinkedDocument))
     if output is None:
-        print_pieces(_pieces(results, linked, to, Path()))
+        print_pieces(to.pieces(results, Path()))
         run.finish()
         return
-    if to is Format.HTML:
-        for page in linked:
-            write_page(page, output, force=force)
-    elif to is Format.PARQUET:
-        write_parquet(linked, output, force=force, explained=settings.linking.explain)
-    else:
-        write_text(output, _pieces(results, linked, to, output.parent), force=force)
-    written = f"{'Open' if to is Format.HTML else 'Wrote'} {output}"
-    if to is Format.LABEL_STUDIO:
-        from iconotext.corpus.label_studio import labelling_config
-
-        interface = output.with_suffix(".xml")
-        write_text(interface, labelling_config(), force=force)
-        written += f", and the labelling interface of the project: {interface}"
+    to.write_file(results, output, force=force, explained=settings.linking.explain)
+    written = f"{'Open' if to is HTML else 'Wrote'} {output}"
+    if to.companion is not None:
+        written += f", and {to.companion.summary}: {to.files(output)[1]}"
     run.show_table()
-    if not settings.quiet and (run.shows_pictures or to is not Format.HTML):
+    if not settings.quiet and (run.shows_pictures or to is not HTML):
         say(written, err=True)
     run.finish()
 
 
 def is_page(output: Path | None) -> bool:
     """Whether ``--output`` names a page, not a folder of pages."""
-    return output is not None and output.suffix.lower() in (".html", ".htm")
+    return output is not None and output.suffix.lower() in HTML.suffixes
 
 
 def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:
@@ -508,21 +497,6 @@ def _documents(run: Run, reading: ReadSettings) -> Iterator[Document | Failure]:
 
     for each in read_found(run.found, reading):
         yield each if isinstance(each, Failure) else as_said_here(each)
-
-
-def _pieces(
-    results: Iterable[LinkedDocument | Failure], linked: Iterable[LinkedDocument], to: Format, folder: Path
-) -> Iterable[str]:
-    from iconotext.report.as_json import json_array, json_lines
-    from iconotext.report.as_markdown import markdown_pages
-
-    if to is Format.MARKDOWN:
-        return markdown_pages(linked, folder)
-    if to is Format.LABEL_STUDIO:
-        from iconotext.corpus.label_studio import tasks_json
-
-        return tasks_json(linked, folder)
-    return json_array(results) if to is Format.JSON else json_lines(results)
 
 
 def print_pieces(pieces: Iterable[str]) -> None:

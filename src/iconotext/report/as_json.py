@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -148,15 +149,18 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
     return found.model_dump(exclude_defaults=True)
 
 
-def json_array(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
+def json_array(results: Iterable[LinkedDocument | Failure], folder: Path | None = None) -> Iterator[str]:
     """Yield pieces of a JSON list with one object for each document; it ends with a newline.
 
     A document that failed becomes an object with ``id``, ``source`` and ``error``, so that none is missing.
+
+    Args:
+        folder: Not used: addresses are those of the document.
     """
     return json_list(map(_any_object, results))
 
 
-def json_lines(results: Iterable[LinkedDocument | Failure]) -> Iterator[str]:
+def json_lines(results: Iterable[LinkedDocument | Failure], folder: Path | None = None) -> Iterator[str]:
     """Yield the objects of ``json_array``, one per line, with newlines; only one is in memory."""
     for result in results:
         yield json_text(_any_object(result)) + "\n"

@@ -9,7 +9,7 @@ allows only the one script of iconotext; text of the document is inserted only t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
@@ -239,6 +239,12 @@ def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> No
         OutputError: Another file exists and ``force`` is not set, or it cannot be written.
     """
     write_text(path, sealed(reading_page(linked)), force=force or is_untouched(path))
+
+
+def write_pages(documents: Iterable[LinkedDocument], path: Path, *, force: bool, explained: bool) -> None:
+    """Write the page of the only document; a page shows explanations if there are any."""
+    for linked in documents:
+        write_page(linked, path, force=force)
 
 
 def _is_title(linked: LinkedDocument, block: Block) -> bool:

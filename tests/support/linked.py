@@ -1,13 +1,14 @@
-"""Linked documents made by hand."""
+"""Linked documents: made by hand, and made up by hypothesis."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import pytest
+from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from iconotext.evidence.words import word_spans
@@ -41,8 +42,7 @@ def make_linked(
     return LinkedDocument(made, ordered, similarity, "default")
 
 
-@pytest.fixture
-def linked() -> LinkedDocument:
+def three_pictures() -> LinkedDocument:
     """Three pictures, two of them linked; headings, an item, a quotation and cells."""
     texts: list[str | Sentence] = [
         Sentence("On cats", 0, "heading"),
@@ -85,13 +85,11 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(params=HOSTILE, ids=range(len(HOSTILE)))
-def hostile(request: pytest.FixtureRequest) -> tuple[str, LinkedDocument]:
-    """A document that says the same dangerous thing everywhere it can, and what it says."""
-    text: str = request.param
+def hostile_document(text: str) -> LinkedDocument:
+    """A document that says the same dangerous thing everywhere it can."""
     images = [Image(text, photograph(1), text, text, 1, 1), Image(text, None, text, text, 2, 1, problem=text)]
     made = make_linked([text, Sentence(text, 1, "heading")], images, [link(0, 0, 0.5)], title=text, language="en")
-    return text, LinkedDocument(made.document, made.links, made.similarity, text)
+    return LinkedDocument(made.document, made.links, made.similarity, text)
 
 
 def explained(made: LinkedDocument) -> LinkedDocument:
@@ -104,3 +102,37 @@ def explained(made: LinkedDocument) -> LinkedDocument:
         regions = tuple((x / 2, y / 2, x / 2 + 0.5, y / 2 + 0.5, 0.3 - 0.2 * (x + y)) for y in (0, 1) for x in (0, 1))
         links.append(replace(each, explanation=Explanation(words, regions)))
     return replace(made, links=tuple(links))
+
+
+WORDS = st.lists(st.sampled_from("a tram waits at the stop 図 <b> & é".split()), min_size=1, max_size=12).map(" ".join)
+
+
+@st.composite
+def linked_documents(draw: Any) -> LinkedDocument:
+    """Any number of sentences and images, with and without layout, links and problems."""
+    texts = draw(st.lists(st.tuples(WORDS, st.integers(0, 2), st.sampled_from(["paragraph", "heading", "item"]))))
+    layout = draw(st.booleans())
+    sentences, block = [], 0
+    for text, step, kind in texts:
+        block += step
+        level = draw(st.sampled_from([None, 1, 2, 3])) if kind == "heading" else None
+        sentences.append(Sentence(text, block if layout else None, kind, level=level))
+    images = []
+    for number in range(draw(st.integers(0, 6))):
+        position = draw(st.integers(0, len(sentences))) if layout else None
+        problem = draw(st.sampled_from([None, None, "file not found"]))
+        images.append(Image(f"{number}.png", block=draw(st.integers(0, block)), position=position, problem=problem))
+    similarity = np.zeros((len(sentences), len(images)), np.float32)
+    links = []
+    for j, image in enumerate(images):
+        if image.problem is None:
+            similarity[:, j] = draw(
+                st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.6, 0.9]), min_size=len(sentences), max_size=len(sentences))
+            )
+            for i in draw(st.lists(st.integers(0, max(len(sentences) - 1, 0)), max_size=3, unique=True)):
+                if i < len(sentences):
+                    links.append(
+                        Link(i, j, float(similarity[i, j]), draw(st.sampled_from([0.0, 0.1, 0.3, 0.6, 0.97])), {})
+                    )
+    document = Document("made-up", tuple(sentences), tuple(images))
+    return LinkedDocument(document, tuple(sorted(links, key=lambda each: -each.score)), similarity, "default")

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from iconotext.errors import OutputError, SettingError
-from iconotext.report import save
 from iconotext.system.files import check_overwrite, locked, remove_leftovers, write_bytes, write_text
 
 
@@ -206,23 +205,6 @@ def test_a_pipe_is_written_to_directly(tmp_path):
     write_text(pipe, "through")
     reader.join(300)
     assert read == [b"through"]
-
-
-@pytest.mark.parametrize("suffix", ["html", "json", "jsonl", "md", "parquet", "HTML"])
-def test_save_writes_what_the_suffix_says(linked, tmp_path, suffix):
-    save(linked, tmp_path / f"a.{suffix}")
-    assert (tmp_path / f"a.{suffix}").stat().st_size > 300
-    if suffix.lower() == "html":  # a page of ours is brought up to date, unless somebody changed it
-        save(linked, tmp_path / f"a.{suffix}")
-        with (tmp_path / f"a.{suffix}").open("a") as page:
-            page.write("<!-- mine -->")
-    with pytest.raises(OutputError, match="force=True"):
-        save(linked, tmp_path / f"a.{suffix}")
-
-
-def test_save_knows_no_other_suffix(linked, tmp_path):
-    with pytest.raises(OutputError, match=r"ends in \.html"):
-        save(linked, tmp_path / "a.docx")
 
 
 def test_a_locked_folder_is_told_with_the_message_and_error_that_are_given(tmp_path):
