@@ -23,11 +23,10 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from iconotext.alt_text.check import read_pictures
+from iconotext.alt_text.audit import read_pictures
 from iconotext.alt_text.language import sentences
 from iconotext.alt_text.picture import Picture
-from iconotext.alt_text.rules import Gallery, broken_rules
-from iconotext.alt_text.settings import AltTextSettings
+from iconotext.alt_text.rules import AltTextSettings, Gallery, broken_rules
 from iconotext.read import ReadSettings
 from iconotext.read.text_file import decode_text
 
@@ -163,7 +162,7 @@ def findings(path: Path) -> tuple[list[Picture], set[tuple[int, str]]]:
     """The pictures of a document, and what they break."""
     pictures = read_pictures("html" if path.suffix == ".html" else "markdown", path, ReadSettings())
     broken = broken_rules(Gallery(pictures, lambda picture: False), AltTextSettings())
-    return pictures, {(picture.index, rule) for picture, rule, _ in broken}
+    return pictures, {(picture.index, rule.name) for picture, rule, _ in broken}
 
 
 def measure(originals: list[Path], each: int) -> None:
@@ -214,7 +213,7 @@ def timed(folder: Path) -> None:
     for _ in range(5):
         start, used = time.perf_counter(), os.times()
         subprocess.run(
-            [sys.executable, "-m", "iconotext.alt_text.light", str(folder)], capture_output=True, check=False
+            [sys.executable, "-m", "iconotext.alt_text.standalone", str(folder)], capture_output=True, check=False
         )
         seconds.append(time.perf_counter() - start)
         now = os.times()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import iconotext
-from iconotext.alt_text.baseline import read_baseline
+from iconotext.alt_text.audit import read_baseline
 from iconotext.alt_text.drafts import read_drafts
 from iconotext.cli.config import _parsed
 from iconotext.encoders.coherence import SETTINGS_FILE, read_refinement

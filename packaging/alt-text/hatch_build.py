@@ -10,8 +10,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = Path(__file__).parents[2] / "src"
-PROGRAM = ("iconotext.alt_text.light", "iconotext.worker")
-READERS = tuple(f"iconotext.read.{name}" for name in ("markdown", "html", "epub", "docx.document", "pandoc.convert"))
+PROGRAM = ("iconotext.alt_text.standalone", "iconotext.system.worker")
+READERS = tuple(f"iconotext.read.{name}" for name in ("markdown", "html", "epub", "docx", "pandoc.convert"))
 """They are imported when a document needs them; the last one knows which formats need an extra."""
 
 

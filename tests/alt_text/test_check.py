@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.alt_text.check import check
-from iconotext.alt_text.settings import AltTextSettings
+from iconotext.alt_text.audit import check
+from iconotext.alt_text.rules import AltTextSettings
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings
 

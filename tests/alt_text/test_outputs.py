@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 from typer.testing import CliRunner
 
-from iconotext.alt_text.baseline import read_baseline, write_baseline
-from iconotext.alt_text.check import check
-from iconotext.alt_text.outcome import finding_lines, sarif_log
+from iconotext.alt_text.audit import check, finding_lines, read_baseline, sarif_log, write_baseline
 from iconotext.alt_text.picture import Place
 from iconotext.alt_text.rules import Finding, repository_path
 from iconotext.cli.app import app

@@ -1,7 +1,4 @@
-"""Languages and words of short texts: ``other_language`` recognises a language, ``same`` compares two texts.
-
-A language is recognised only if its most common words leave no doubt.
-"""
+"""Languages and words of short texts: ``other_language`` recognises a language, ``same`` compares two texts."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def other_language(text: str, language: str) -> str | None:
-    """The language of a text if it is certainly not ``language``: an ISO 639-1 code, or the name of a script.
+    """Return the language of a text if it is certainly not ``language``: an ISO 639-1 code, or the name of a script.
 
     A script that the language does not use is certain if nearly all of the text's letters, and enough of them, are in
     it. In the same script, at least ``LEAST`` different words must belong to one other language alone, and none to
@@ -75,8 +72,8 @@ def other_language(text: str, language: str) -> str | None:
     return best if counts[best] >= LEAST else None
 
 
-def told_language(texts: Sequence[str]) -> str | None:
-    """The language of a document, by its most common words; None if none stands out."""
+def main_language(texts: Sequence[str]) -> str | None:
+    """Return the language of a document, by its most common words; None if none stands out."""
     found = [word for text in texts for word in words(text[:2_000])][:2_000]
     if len(found) < 20:
         return None
@@ -86,7 +83,7 @@ def told_language(texts: Sequence[str]) -> str | None:
 
 
 def _script(text: str) -> str | None:
-    """The script of nearly all letters of a text; None if there is none."""
+    """Return the script of at least 90 % of the letters of a text; None if there is none."""
     letters = _LETTER.findall(text)[:500]
     names = [_name(letter) for letter in letters]
     best = max(set(names), key=names.count, default="")
@@ -112,12 +109,12 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])"
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case."""
+    """Return the words of a text in lower case."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 def without_number(text: str) -> tuple[str, int] | None:
-    """A short text that begins or ends with a number of at most three digits, as words without it, and the number."""
+    """Split a short text that begins or ends with a number, of at most three digits, into words and number."""
     found = _NUMBERED.fullmatch(" ".join(words(text)))
     if found is None or found["name"].count(" ") >= FEW - 1:
         return None
@@ -125,13 +122,13 @@ def without_number(text: str) -> tuple[str, int] | None:
 
 
 def without_label(caption: str) -> str:
-    """A caption without a leading ``Figure 3:``."""
+    """Return a caption without a leading ``Figure 3:``."""
     found = LABEL.match(caption)
     return caption[found.end() :] if found else caption
 
 
 def sentences(texts: Iterable[str]) -> Iterator[str]:
-    """The sentences of texts, and the texts, split only at punctuation, which is enough for comparing."""
+    """Yield texts and their sentences, split only at punctuation, which is enough for comparing."""
     for text in texts:
         yield text
         parts = _SENTENCE_END.split(text)
@@ -140,7 +137,7 @@ def sentences(texts: Iterable[str]) -> Iterator[str]:
 
 
 def same(one: list[str], other: list[str]) -> bool:
-    """Whether two texts have the same words, or nearly the same if they have more than ``FEW``."""
+    """Return whether two texts have the same words, or nearly the same if both have at least ``FEW``."""
     if not one or not other:
         return False
     if one == other:

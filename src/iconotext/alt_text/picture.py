@@ -77,7 +77,7 @@ class Picture:
 
 
 def pictures_of(flow: Flow, path: str, text: str | None = None, *, first: int = 0) -> list[Picture]:
-    """The pictures in a reader's result, in reading order.
+    """Return the pictures in a reader's result, in reading order.
 
     Args:
         text: The decoded file, to compute lines and columns.
@@ -88,17 +88,18 @@ def pictures_of(flow: Flow, path: str, text: str | None = None, *, first: int = 
     for block in flow.blocks:
         block.images = [(offset, replace(image, alt=None)) for offset, image in block.images]
     blocks = attach_captions(flow.blocks)
-    starts = None if text is None else line_starts(text)
+    # Lines as in editors: ended by CR LF, LF or CR.
+    starts = None if text is None else [0, *(end.end() for end in _LINE_END.finditer(text))]
     cited = {name for block in blocks for *_, name in block.targets}
-    found: list[Picture] = []
+    pictures: list[Picture] = []
     for number, block in enumerate(blocks):
         beside = tuple(_beside(blocks, number)) if block.images else ()
         for _, image in block.images:
             alt = next(alts)
-            found.append(
+            pictures.append(
                 Picture(
                     place=_place(image, path, starts),
-                    index=first + len(found),
+                    index=first + len(pictures),
                     sources=image.sources,
                     alt=alt,
                     caption=image.caption or (image.title if image.title != alt else None),
@@ -110,12 +111,7 @@ def pictures_of(flow: Flow, path: str, text: str | None = None, *, first: int = 
                     sides=image.sides,
                 )
             )
-    return found
-
-
-def line_starts(text: str) -> list[int]:
-    """The beginning of each line, in characters, with lines as in editors: ended by CR LF, LF or CR."""
-    return [0, *(end.end() for end in _LINE_END.finditer(text))]
+    return pictures
 
 
 def _place(image: FlowImage, path: str, starts: Sequence[int] | None) -> Place:

@@ -1,7 +1,7 @@
 """Writing alternative texts into documents: atomically, and only if a document has not changed since it was read.
 
-``plan_change`` prepares a change and ``write_change`` writes it; ``insert_alts`` makes the new bytes, ``find_gaps``
-finds the places in a text, and ``replace_members`` changes members of a zip file.
+``plan_change`` prepares a change and ``write_change`` writes it; ``insert_alts`` makes the new bytes. Which place in the
+markup belongs to which picture is found by trying: all places get a mark, and the document is read with its reader.
 """
 
 from __future__ import annotations
@@ -42,12 +42,10 @@ TOO_LARGE = 0xFFFFFFFF
 
 
 def replace_members(data: bytes, changed: Mapping[str, bytes]) -> bytes:
-    """The zip file with new contents for some members.
+    """Return the zip file with new contents for some members, compressed like the old ones.
 
-    All other members are copied without recompression, in the same order, with their dates, permissions and comments.
-
-    Args:
-        changed: Name of a member to its new contents, which are compressed like the old ones.
+    All other members are copied as they are packed, in the same order, with their dates, permissions and comments;
+    ``zipfile`` would compress them anew.
 
     Raises:
         DocumentError: The zip file cannot be changed in this way: it is larger than 4 GiB, has data before the first
@@ -144,15 +142,16 @@ class Gap:
     quote: str = ""
 
     def filled(self, text: str) -> str:
-        """The replacement with this text; an empty text marks the picture of an HTML tag as decoration."""
+        """Return the replacement; an empty text marks the picture of an HTML tag as decoration."""
         if not text and self.quote:
-            empty = self.before + (self.after or self.quote)  # the role follows ``alt``, in the same quotes
+            # An empty text alone looks like one that was forgotten. The role follows ``alt``, in the same quotes.
+            empty = self.before + (self.after or self.quote)
             return f"{empty} role={self.quote}presentation{self.after and self.quote}"
         return self.before + escaped(text, self.markup) + self.after
 
 
 def escaped(text: str, markup: Markup) -> str:
-    """The text, escaped so that it reads back unchanged; in plain text quotes and brackets cannot be escaped."""
+    """Escape a text so that it reads back unchanged; in plain text quotes and brackets cannot be escaped."""
     match markup:
         case "attribute":  # braces too, since site generators read them before HTML is parsed
             return escape(text).replace("{", "&#123;").replace("}", "&#125;")
@@ -165,7 +164,7 @@ def escaped(text: str, markup: Markup) -> str:
 
 
 def find_gaps(text: str, format_: str, *, over: bool = False) -> list[Gap]:
-    """The gaps of a text without alternative text, in order.
+    """Find the places for alternative texts where there is none, in order.
 
     Args:
         text: A Markdown file, an HTML file, a chapter of an EPUB or a part of a DOCX.
@@ -174,17 +173,16 @@ def find_gaps(text: str, format_: str, *, over: bool = False) -> list[Gap]:
     """
     if format_ == "docx":
         return [replace(gap, quote="") for gap in _tags(text, DRAWING, over)]
-    found = list(_tags(text, IMG, over))
+    gaps = list(_tags(text, IMG, over))
     if format_ == "markdown":
-        found += [Gap(*match.span(1), "markdown") for match in (FILLED if over else MARKDOWN).finditer(text)]
-        found += [Gap(*match.span(1), "plain", before="|") for match in WIKI.finditer(text)]
-        found += [Gap(m.end(), m.end(), "plain", ' fig-alt="', '"') for m in FIGURE.finditer(text)]
-        found += [replace(gap, markup="shortcode", quote="") for gap in _tags(text, SHORTCODE, over)]
-    return sorted(found, key=lambda gap: gap.start)
+        gaps += [Gap(*match.span(1), "markdown") for match in (FILLED if over else MARKDOWN).finditer(text)]
+        gaps += [Gap(*match.span(1), "plain", before="|") for match in WIKI.finditer(text)]
+        gaps += [Gap(m.end(), m.end(), "plain", ' fig-alt="', '"') for m in FIGURE.finditer(text)]
+        gaps += [replace(gap, markup="shortcode", quote="") for gap in _tags(text, SHORTCODE, over)]
+    return sorted(gaps, key=lambda gap: gap.start)
 
 
 def _tags(text: str, opening: re.Pattern[str], over: bool) -> Iterator[Gap]:
-    """Gaps in tags without alternative text (with ``over``, also others); the pattern matches how tags begin."""
     at = 0
     while (begin := opening.search(text, at)) is not None:
         name = "descr" if begin.groups() and begin[1] == "docPr" else "alt"
@@ -194,8 +192,8 @@ def _tags(text: str, opening: re.Pattern[str], over: bool) -> Iterator[Gap]:
 
 
 def _tag(text: str, begin: int, name: str, over: bool) -> tuple[Gap | None, int]:
-    """The gap in a tag whose name ends at ``begin``, and where to continue."""
-    found: Gap | None = Gap(begin, begin, "attribute", f' {name}="', '"')
+    """Return the gap in a tag whose name ends at ``begin``, and where to continue."""
+    gap: Gap | None = Gap(begin, begin, "attribute", f' {name}="', '"')
     named, has_role, at = False, False, begin
     while (attribute := NAME.match(text, at)) is not None:
         at = attribute.end()
@@ -205,15 +203,15 @@ def _tag(text: str, begin: int, name: str, over: bool) -> tuple[Gap | None, int]
         has_role |= attribute[1].lower() == "role"
         if attribute[1].lower() == name and not named:
             named = True
-            found = _named(text, attribute, value, over)
+            gap = _named(text, attribute, value, over)
         at = value[1] + (attribute[2] is not None and text[value[1] : value[1] + 1] in ('"', "'"))
-    if found is not None and not has_role:
-        found = replace(found, quote=found.after or text[found.start - 1])
-    return found, max(at, begin)
+    if gap is not None and not has_role:
+        gap = replace(gap, quote=gap.after or text[gap.start - 1])
+    return gap, max(at, begin)
 
 
 def _named(text: str, attribute: re.Match[str], value: tuple[int, int], over: bool) -> Gap | None:
-    """The gap in a tag with an empty alternative text; None if it has a text that is to stay."""
+    """Return the gap in a tag with an empty alternative text; None if it has a text that is to stay."""
     start, end = value
     if not over and WRITTEN_BY_WORD.sub("", unescape(text[start:end])).strip():
         return None
@@ -224,7 +222,7 @@ def _named(text: str, attribute: re.Match[str], value: tuple[int, int], over: bo
 
 
 def _value(text: str, at: int) -> tuple[int, int] | None:
-    """The range of an attribute's value without quotes; None if its quote is not closed."""
+    """Return the range of an attribute's value without quotes; None if its quote is not closed."""
     if text[at : at + 1] in ('"', "'"):
         close = text.find(text[at], at + 1)
         return None if close < 0 else (at + 1, close)
@@ -255,7 +253,7 @@ class Part:
     gaps: tuple[Gap, ...]
 
     def with_texts(self, texts: Mapping[int, str]) -> bytes:
-        """Its bytes, with texts in the gaps of these numbers."""
+        """Return its bytes, with texts in the gaps of these numbers."""
         parts, at = [], 0
         for number in sorted(texts):
             gap = self.gaps[number]
@@ -281,10 +279,9 @@ class Inserted:
 def insert_alts(
     path: Path, data: bytes, alts: Mapping[int, str], settings: ReadSettings, *, over: bool = False
 ) -> Inserted:
-    """The bytes of a document with alternative texts for some of its pictures.
+    """Put alternative texts for some pictures into the bytes of a document.
 
     Args:
-        data: Its bytes.
         alts: Number of a picture to its text. Without ``over`` the picture must not have one yet. An empty text marks
             it as decoration, which is possible for HTML tags and chapters of EPUB.
         over: Whether to replace existing texts.
@@ -308,21 +305,21 @@ def insert_alts(
         parts = list(_parts(copy, data, format_, settings, over))
         trial = {(p, n): f"iconotextmark{p}x{n}x" for p, part in enumerate(parts) for n in range(len(part.gaps))}
         copy.write_bytes(_written(data, parts, trial))
-        found = _found(before, _read(copy, settings), trial)
-        lost = [number for number in alts if number not in found]
+        gap_of = _gap_of(before, _read(copy, settings), trial)
+        lost = [number for number in alts if number not in gap_of]
         if lost:
             raise DocumentError(
                 f"{path}: {counted(len(lost), 'picture')} ({images[lost[0]].sources[0]:.80}) cannot be given an "
                 "alternative text, as of the markup there too little is known: write it by hand"
             )
-        texts = {found[number]: " ".join(text.split()) for number, text in alts.items()}
+        texts = {gap_of[number]: " ".join(text.split()) for number, text in alts.items()}
         if any(not text and not parts[p].gaps[n].quote for (p, n), text in texts.items()):
             raise DocumentError(
                 f"{path}: only a tag <img> without a role can mark a picture as decoration: do so by hand"
             )
         result = _written(data, parts, texts)
         copy.write_bytes(result)
-        _check(path, _read(copy, settings), _expected(before, {n: texts[found[n]] for n in alts}))
+        _check(path, _read(copy, settings), _expected(before, {n: texts[gap_of[n]] for n in alts}))
     changes = []
     for p, part in enumerate(parts):
         own = {n: text for (q, n), text in texts.items() if q == p}
@@ -347,14 +344,14 @@ def _parts(copy: Path, data: bytes, format_: str, settings: ReadSettings, over: 
         names = [info.filename for info in file.infolist() if info.filename.lower().endswith(PARTS)]
     with open_archive(copy, settings.max_bytes) as archive:
         for name in names:
-            found = archive.find(name)
-            part = None if found is None else _part(name, archive.read(found), format_, over)
+            member = archive.find(name)
+            part = None if member is None else _part(name, archive.read(member), format_, over)
             if part is not None and part.gaps:
                 yield part
 
 
 def _part(name: str, data: bytes, format_: str, over: bool) -> Part | None:
-    """A text with its gaps; None if decoding and encoding would change its bytes."""
+    """Return a text with its gaps; None if decoding and encoding would change its bytes."""
     encoding = text_encoding(data, name, html=format_ != "markdown")
     mark = next((mark for mark, marked in MARKS if marked == encoding and data.startswith(mark)), b"")
     codec = {"utf-8-sig": "utf-8", "utf-16": "utf-16-be" if mark == b"\xfe\xff" else "utf-16-le"}.get(
@@ -370,7 +367,7 @@ def _part(name: str, data: bytes, format_: str, over: bool) -> Part | None:
 
 
 def _written(data: bytes, parts: list[Part], texts: Mapping[tuple[int, int], str]) -> bytes:
-    """The file with texts in some gaps, keyed by number of part and gap."""
+    """Return the file with texts in some gaps, keyed by number of part and gap."""
     changed: dict[str, bytes] = {}
     for p, part in enumerate(parts):
         own = {n: text for (q, n), text in texts.items() if q == p}
@@ -385,8 +382,8 @@ def _images(flows: Iterable[Flow]) -> Iterable[FlowImage]:
     return (image for flow in flows for block in flow.blocks for _, image in block.images)
 
 
-def _found(before: list[Flow], marked: list[Flow], trial: Mapping[tuple[int, int], str]) -> dict[int, tuple[int, int]]:
-    """Number of a picture to its gap; pictures that share one, or have none, are left out."""
+def _gap_of(before: list[Flow], marked: list[Flow], trial: Mapping[tuple[int, int], str]) -> dict[int, tuple[int, int]]:
+    """Return number of a picture to its gap; pictures that share one, or have none, are left out."""
     gaps = {mark: gap for gap, mark in trial.items()}
     old, new = list(_images(before)), list(_images(marked))
     if [image.sources for image in old] != [image.sources for image in new]:
@@ -417,14 +414,14 @@ def _changed(flows: Iterable[Flow], change: Callable[[FlowImage], FlowImage]) ->
 
 def _check(path: Path, read: list[Flow], expected: list[Flow]) -> None:
     """Raise ``DocumentError`` if the result of reading is not as expected, ignoring places in the file."""
-    if _changed(read, _anywhere) == _changed(expected, _anywhere):
+    if _changed(read, _without_place) == _changed(expected, _without_place):
         return
     pairs = zip(_images(read), _images(expected), strict=False)
     name = next((f" ({wanted.sources[0]:.80})" for got, wanted in pairs if got.alt != wanted.alt), "")
     raise DocumentError(f"{path}: with such a text{name} it would read differently: write it by hand")
 
 
-def _anywhere(image: FlowImage) -> FlowImage:
+def _without_place(image: FlowImage) -> FlowImage:
     return replace(image, at=None)
 
 
@@ -449,7 +446,7 @@ class Change:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 in hexadecimal, to find out whether a document has changed."""
+    """Return the SHA-256 in hexadecimal, to find out whether a document has changed."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -502,7 +499,7 @@ def write_change(change: Change) -> None:
 
 
 def unified_diff(change: Change) -> Iterator[str]:
-    """The change as a unified diff; for a DOCX or EPUB, of the parts in it."""
+    """Yield the lines of a unified diff; for a DOCX or EPUB, of the parts in it."""
     for part, before, after in change.inserted.changes:
         name = f"{change.path}{f'!{part}' if part else ''}"
         yield from difflib.unified_diff(_lines(before), _lines(after), name, name, lineterm="")

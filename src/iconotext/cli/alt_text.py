@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.alt_text.outcome import FAILED, outcome
-from iconotext.alt_text.settings import AltTextSettings
+from iconotext.alt_text.audit import FAILED, audit
+from iconotext.alt_text.rules import AltTextSettings
 from iconotext.cli.common import known_errors
 from iconotext.cli.excerpts import Linking
 from iconotext.cli.link import RunSettings, linked_documents
@@ -79,14 +79,14 @@ def check(
     - `iconotext alt-text check docs/ --baseline known.json --write-baseline`
     """
     with known_errors(status=FAILED):
-        found = outcome(
+        result = audit(
             paths, checking, reading, as_json=json, sarif=sarif, baseline=baseline, make_baseline=write_baseline
         )
-        if found.printed:
-            say(found.printed)
-        for line in found.told:
+        if result.output:
+            say(result.output)
+        for line in result.messages:
             complain(line)
-    sys.exit(found.status)
+    sys.exit(result.status)
 
 
 @settings_options

@@ -170,9 +170,9 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
     Returns:
         JSON data: ``alt_text.DescribedOut`` without people's decisions.
     """
-    from iconotext.alt_text.check import FORMATS, broken_by_picture
+    from iconotext.alt_text.audit import FORMATS, broken_by_picture
     from iconotext.alt_text.drafts import is_without_alt, make_drafts
-    from iconotext.alt_text.settings import AltTextSettings
+    from iconotext.alt_text.rules import AltTextSettings
     from iconotext.read.format import file_format
     from iconotext.report.context import contexts
 

@@ -17,8 +17,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from iconotext.alt_text.drafts import Draft
-from iconotext.alt_text.rules import Finding
-from iconotext.alt_text.settings import AltTextSettings
+from iconotext.alt_text.rules import AltTextSettings, Finding
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context

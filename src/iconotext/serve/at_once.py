@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from iconotext.alt_text.settings import AltTextSettings
+from iconotext.alt_text.rules import AltTextSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
 from iconotext.excerpts import Chunk, Context
@@ -74,7 +74,7 @@ def chunks(sent: Sent, words: int) -> Reply:
 
 def alt_texts(sent: Sent, checking: AltTextSettings, draft: bool) -> Reply:
     """Problems of alternative texts, and drafts, as ``alt-text check`` and ``alt-text draft`` print them."""
-    from iconotext.alt_text.check import check
+    from iconotext.alt_text.audit import check
     from iconotext.alt_text.drafts import make_drafts, row
     from iconotext.alt_text.writing import digest
 

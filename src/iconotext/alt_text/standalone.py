@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from iconotext import __version__
-from iconotext.alt_text.outcome import FAILED, outcome
-from iconotext.alt_text.settings import AltTextSettings
+from iconotext.alt_text.audit import FAILED, audit
+from iconotext.alt_text.rules import AltTextSettings
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable
 from iconotext.read import ReadSettings
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         name = str(wrong["loc"][0]).replace("_", "-")
         parser.error(f"argument --{name}: {wrong['input']!r}: {wrong['msg']}")
     try:
-        found = outcome(
+        result = audit(
             given["paths"],
             settings,
             reading,
@@ -47,16 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             make_baseline=given["write_baseline"],
         )
     except IconotextError as error:
-        _tell(str(error))
+        _complain(str(error))
         sys.exit(FAILED)
     except KeyboardInterrupt:
-        _tell("stopped")
+        _complain("stopped")
         sys.exit(130)
-    if found.printed:
-        print(readable(found.printed))
-    for line in found.told:
-        _tell(line)
-    sys.exit(found.status)
+    if result.output:
+        print(readable(result.output))
+    for line in result.messages:
+        _complain(line)
+    sys.exit(result.status)
 
 
 def _of(kind: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _add(parser: argparse.ArgumentParser, kind: Any, name: str) -> None:
     parser.add_argument(flag, dest=name, help=about, **more)
 
 
-def _tell(line: str) -> None:
+def _complain(line: str) -> None:
     print(f"iconotext: {readable(' '.join(line.splitlines()))}", file=sys.stderr)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from iconotext.alt_text.light import main
+from iconotext.alt_text.standalone import main
 
 ROOT = Path(__file__).parents[2]
 MEGABYTE = 1e6
@@ -52,7 +52,7 @@ def test_the_program_has_the_options_of_the_command(tmp_path, monkeypatch, capsy
 
 
 def test_it_imports_nothing_heavy():
-    code = "import sys, iconotext.alt_text.light; print([m for m in ('numpy', 'onnxruntime', 'PIL', 'typer') if m in sys.modules])"
+    code = "import sys, iconotext.alt_text.standalone; print([m for m in ('numpy', 'onnxruntime', 'PIL', 'typer') if m in sys.modules])"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -62,7 +62,7 @@ def test_the_hook_is_valid_and_names_the_program():
     (hook,) = import_module("pre_commit.clientlib").load_manifest(str(ROOT / ".pre-commit-hooks.yaml"))
     assert hook["entry"] == "iconotext-alt-text"
     assert (
-        'iconotext-alt-text = "iconotext.alt_text.light:main"'
+        'iconotext-alt-text = "iconotext.alt_text.standalone:main"'
         in (ROOT / "packaging/alt-text/pyproject.toml").read_text()
     )
 
@@ -80,7 +80,9 @@ def test_the_action_runs_the_program(tmp_path, settings, status):
     assert {name.lower() for name in asked} == set(action["inputs"])
     program = tmp_path / "iconotext-alt-text/bin/iconotext-alt-text"
     program.parent.mkdir(parents=True)
-    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT / "src"} exec {sys.executable} -m iconotext.alt_text.light "$@"\n')
+    program.write_text(
+        f'#!/bin/sh\nPYTHONPATH={ROOT / "src"} exec {sys.executable} -m iconotext.alt_text.standalone "$@"\n'
+    )
     program.chmod(0o755)
     given = {"PATHS": "docs", "ARGUMENTS": "", "BASELINE": "", "SARIF": "", "RUNNER_TEMP": str(tmp_path), **settings}
     done = subprocess.run(["bash", "-eo", "pipefail", "-c", check["run"]], cwd=tmp_path, env={**os.environ, **given})

@@ -1,0 +1,384 @@
+"""An audit of alternative texts: check documents, leave out what a baseline has, write lines, JSON or SARIF.
+
+``check`` checks files and folders, ``broken_by_picture`` the pictures of one file; ``audit`` is the run of a command,
+with its printed lines, its files (SARIF, baseline) and its exit status.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from io import BytesIO
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from iconotext import __version__
+from iconotext.alt_text.picture import Picture, pictures_of
+from iconotext.alt_text.rules import (
+    RULES,
+    AltTextSettings,
+    Finding,
+    Gallery,
+    broken_rules,
+    fingerprinted,
+    repository_path,
+    repository_root,
+)
+from iconotext.errors import DocumentError, IconotextError, ImageError, SettingError
+from iconotext.plain_text import counted, encodable, json_text, readable
+from iconotext.read import Failure, ReadSettings, find_documents, read_flows, read_isolated
+from iconotext.read.address import Addresses
+from iconotext.read.find import no_documents
+from iconotext.read.format import FORMATS as READ
+from iconotext.read.format import suffix_format
+from iconotext.read.html import read_whole_page
+from iconotext.read.text_file import decode_text
+from iconotext.system.files import write_text
+from iconotext.system.strict_json import parse_json
+from iconotext.system.worker import start_worker
+
+FORMATS = ("markdown", "html", "docx", "epub")
+"""Formats that are checked; readers of other formats do not distinguish empty and missing alternative texts."""
+
+_SUFFIXES = frozenset(suffix for row in READ if row.name in FORMATS for suffix in row.suffixes)
+
+_MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg)\b|\{[{%]|\x00|\[\[", re.IGNORECASE)
+"""Bytes of every Markdown or HTML file with a picture; a zero byte if characters take two bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The result of a check."""
+
+    findings: tuple[Finding, ...]
+    failures: tuple[Failure, ...]
+    documents: int
+    pictures: int
+
+
+def check(
+    paths: Iterable[Path | str],
+    settings: AltTextSettings | None = None,
+    reading: ReadSettings | None = None,
+    *,
+    root: Path | None = None,
+) -> Checked:
+    """Check the alternative texts of documents (``FORMATS``), also those in folders; web pages with their menus.
+
+    Args:
+        root: The folder to which paths in fingerprints are relative (default: ``repository_root()``).
+
+    Raises:
+        DocumentError: There are no documents.
+    """
+    settings, reading = settings or AltTextSettings(), reading or ReadSettings()
+    paths, skipped = list(paths), Counter[str]()
+    documents = list(find_documents(paths, reading, suffixes=_SUFFIXES, skipped=skipped))
+    if not documents:
+        raise no_documents(paths, reading, skipped, formats="Markdown, HTML, DOCX and EPUB")
+    findings: list[Finding] = []
+    failures: list[Failure] = []
+    pictures = 0
+    start_worker()
+    for path, folder in documents:
+        try:
+            own, broken = broken_by_picture(path, settings, reading, within=folder)
+        except IconotextError as error:
+            failures.append(Failure(path, error))
+            continue
+        pictures += len(own)
+        findings += [finding for _, finding in broken]
+    numbered = tuple(fingerprinted(findings, root or repository_root()))
+    return Checked(numbered, tuple(failures), documents=len(documents) - len(failures), pictures=pictures)
+
+
+def broken_by_picture(
+    path: Path, settings: AltTextSettings, reading: ReadSettings, *, within: Path | None = None
+) -> tuple[list[Picture], list[tuple[Picture, Finding]]]:
+    """Return the pictures of a document, and the findings about their alternative texts, each with its picture.
+
+    Args:
+        within: Folder in which images may be, if ``reading.root`` is not set; None for the file's own folder.
+
+    Raises:
+        DocumentError: The file cannot be read.
+    """
+    if not _may_hold_pictures(path, reading):
+        return [], []
+    within = reading.root or within or path.parent
+    pictures = read_isolated(read_pictures, path, reading, within)
+    gallery = Gallery(pictures, _Sizes(path, within, reading, settings.large).is_large)
+    return pictures, [
+        (picture, Finding(rule.name, rule.severity, message, picture.place, picture.source, picture.alt))
+        for picture, rule, message in broken_rules(gallery, settings)
+    ]
+
+
+def read_pictures(format_: str, path: Path, reading: ReadSettings) -> list[Picture]:
+    """Return the pictures of a document, for a web page including menus; without limits on memory and time."""
+    if format_ not in FORMATS:
+        raise DocumentError("no format whose alternative texts are checked: give Markdown, HTML, DOCX or EPUB")
+    flows = [read_whole_page(path)] if format_ == "html" else read_flows(format_, path, reading)
+    text = decode_text(path, html=format_ == "html") if format_ in ("markdown", "html") else None
+    pictures: list[Picture] = []
+    for flow in flows:
+        pictures += pictures_of(flow, path.as_posix(), text, first=len(pictures))
+    return pictures
+
+
+def _may_hold_pictures(path: Path, reading: ReadSettings) -> bool:
+    """Whether a file may have pictures; True if it cannot be read or is too large, so that the reader reports that."""
+    row = suffix_format(path)
+    if row is None or row.name not in ("markdown", "html"):
+        return True
+    try:
+        return path.stat().st_size > reading.max_bytes or bool(_MAY_HOLD_PICTURES.search(path.read_bytes()))
+    except OSError:
+        return True
+
+
+class _Sizes:
+    def __init__(self, path: Path, within: Path, reading: ReadSettings, least: int) -> None:
+        self._addresses = Addresses(path, within, reading)
+        self._least = least
+
+    def is_large(self, picture: Picture) -> bool:
+        """Whether a picture is large; False if it cannot be loaded, or is a drawing without pixels."""
+        import imagesize
+
+        for source in picture.sources:
+            if source.lower().endswith((".svg", ".svgz")):
+                continue
+            try:
+                file = self._addresses.open(source)
+                sides: tuple[float, float] = imagesize.get(BytesIO(file) if isinstance(file, bytes) else file)
+            except (ImageError, OSError, ValueError, struct.error):
+                continue
+            return min(sides) >= self._least
+        return False
+
+
+BASELINE_VERSION = 1
+MAX_BYTES = 64 * 2**20
+"""Limit for the file of a baseline."""
+
+
+def read_baseline(path: Path) -> frozenset[str]:
+    """Return the fingerprints of the findings in a baseline, so that only new ones fail a check.
+
+    Raises:
+        SettingError: The file cannot be read, or is not from ``write_baseline``.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise SettingError(f"{path}: too large for a baseline: write it anew")
+        read: Any = parse_json(path.read_text(encoding="utf-8"))
+        if read["version"] != BASELINE_VERSION:
+            raise SettingError(f"{path}: a baseline of another version of iconotext: write it anew")
+        fingerprints = [each["fingerprint"] for each in read["findings"]]
+        if not all(isinstance(each, str) for each in fingerprints):
+            raise TypeError
+    except FileNotFoundError as error:
+        raise SettingError(f"{path}: no such baseline: write it first") from error
+    except OSError as error:
+        raise SettingError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise SettingError(f"{path}: no baseline of alternative texts: write it anew") from error
+    return frozenset(fingerprints)
+
+
+def write_baseline(findings: Iterable[Finding], path: Path, root: Path) -> None:
+    """Write findings as a baseline, one per line so that changes are easy to read; replaces an old one.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    rows = [
+        {
+            "path": encodable(repository_path(each.place.path, root) or each.place.path),
+            "rule": each.rule,
+            "picture": encodable(each.source),
+            "fingerprint": each.fingerprint,
+        }
+        for each in findings
+    ]
+    rows.sort(key=lambda row: (row["path"], row["rule"], row["picture"], row["fingerprint"]))
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    write_text(path, f'{{"version": {BASELINE_VERSION}, "findings": [\n{lines}\n]}}\n', force=True)
+
+
+def finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield a line with place, severity, rule and message of each finding, and empty lines between documents."""
+    for number, (path, group) in enumerate(groupby(findings, key=lambda finding: finding.place.path)):
+        if number:
+            yield ""
+        yield readable(path)
+        yield from _aligned([(_where(each), each.severity, each.rule, readable(each.message)) for each in group])
+
+
+def _where(finding: Finding) -> str:
+    """``12:3``; for a document without lines, its part and the picture."""
+    place = finding.place
+    if place.line is not None:
+        return f"{place.line}:{place.column}"
+    return readable(" ".join(filter(None, [place.part, finding.source])))
+
+
+def _aligned(rows: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for where, severity, rule, message in rows:
+        yield f"  {where:>{widths[0]}}  {severity:<{widths[1]}}  {rule:<{widths[2]}}  {message}"
+
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+"""The schema for programs that read the file; nothing is fetched from this address."""
+
+ROOT = "SRCROOT"
+FINGERPRINT = "iconotextAltText/v1"
+
+
+def sarif_log(
+    findings: Sequence[Finding], failures: Iterable[Failure], root: Path, *, known: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return one run of the check as a SARIF log.
+
+    Args:
+        root: The folder of the repository; addresses of files in it are relative.
+        known: Fingerprints of the baseline; these findings are not new.
+    """
+    names = list(RULES)
+    failed = [_notification(failure, root) for failure in failures]
+    driver = {
+        "name": "iconotext alt-text check",
+        "semanticVersion": __version__,
+        "rules": [
+            {
+                "id": rule.name,
+                "shortDescription": {"text": rule.summary},
+                "defaultConfiguration": {"level": rule.severity},
+            }
+            for rule in RULES.values()
+        ],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The folder of the repository."}}},
+        "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}],
+        "results": [_result(finding, root, names.index(finding.rule), known) for finding in findings],
+    }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _result(finding: Finding, root: Path, number: int, known: Collection[str]) -> dict[str, Any]:
+    place = finding.place
+    physical: dict[str, Any] = {"artifactLocation": _artifact(place.path, root)}
+    if place.line is not None:
+        physical["region"] = {"startLine": place.line, "startColumn": place.column, "charOffset": place.at}
+    location: dict[str, Any] = {"physicalLocation": physical}
+    inside = place.part or (f"page {place.page}" if place.page is not None else None)
+    if inside is not None:
+        location["logicalLocations"] = [{"fullyQualifiedName": encodable(inside)}]
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": number,
+        "level": finding.severity,
+        "message": {"text": encodable(f"{finding.source}: {finding.message}")},
+        "locations": [location],
+        "partialFingerprints": {FINGERPRINT: finding.fingerprint},
+        "baselineState": "unchanged" if finding.fingerprint in known else "new",
+    }
+
+
+def _notification(failure: Failure, root: Path) -> dict[str, Any]:
+    return {
+        "level": "error",
+        "message": {"text": encodable(str(failure.error))},
+        "locations": [{"physicalLocation": {"artifactLocation": _artifact(failure.path.as_posix(), root)}}],
+    }
+
+
+def _artifact(path: str, root: Path) -> dict[str, str]:
+    within = repository_path(path, root)
+    if within is None:
+        return {"uri": Path(path).absolute().as_uri()}
+    return {"uri": quote(within.encode(errors="surrogateescape")), "uriBaseId": ROOT}
+
+
+PASSED, FOUND, FAILED = 0, 1, 2
+"""Exit status: nothing new, something new, or a document that could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The result of a run.
+
+    Attributes:
+        output: Text for standard output.
+        messages: Lines for the user, on stderr.
+        status: Exit status, see ``PASSED``.
+    """
+
+    output: str
+    messages: tuple[str, ...]
+    status: int
+
+
+def audit(
+    paths: Sequence[str],
+    settings: AltTextSettings,
+    reading: ReadSettings,
+    *,
+    as_json: bool = False,
+    sarif: Path | None = None,
+    baseline: Path | None = None,
+    make_baseline: bool = False,
+) -> Audit:
+    """Check documents, and write the requested files.
+
+    Args:
+        as_json: Whether to print findings as JSON.
+        sarif: File for the findings as SARIF; replaces an existing file.
+        baseline: The baseline file.
+        make_baseline: Whether to write the findings as the baseline, so that none is new.
+
+    Raises:
+        IconotextError: There are no documents, the baseline cannot be read, or something cannot be written.
+    """
+    if make_baseline and baseline is None:
+        raise SettingError("a baseline is to be written, and no file is named for it: which one?")
+    known: frozenset[str] = frozenset()
+    if baseline is not None and not make_baseline:
+        known = read_baseline(baseline)
+    checked, root = check(paths, settings, reading), repository_root()
+    if make_baseline and baseline is not None:
+        write_baseline(checked.findings, baseline, root)
+        known = frozenset(finding.fingerprint for finding in checked.findings)
+    if sarif is not None:
+        log = sarif_log(checked.findings, checked.failures, root, known=known)
+        write_text(sarif, json.dumps(log, indent=1) + "\n", force=True)
+    new = tuple(finding for finding in checked.findings if finding.fingerprint not in known)
+    if as_json:
+        rows = [asdict(finding) | {"new": finding.fingerprint not in known} for finding in checked.findings]
+        output = json_text(rows)
+    else:
+        output = "\n".join(finding_lines(new))
+    messages = (*(str(failure.error) for failure in checked.failures), _summary(checked, len(new), len(known) > 0))
+    return Audit(output, messages, FAILED if checked.failures else FOUND if new else PASSED)
+
+
+def _summary(checked: Checked, new: int, known: bool) -> str:
+    findings = counted(new, "new finding" if known else "finding")
+    if known:
+        findings += f" and {len(checked.findings) - new:,} known"
+    if not checked.pictures and not checked.failures:
+        return f"no pictures in {counted(checked.documents, 'document')}: there is nothing to check"
+    where = f"{counted(checked.pictures, 'picture')} of {counted(checked.documents, 'document')}"
+    unread = f"; {counted(len(checked.failures), 'document')} could not be read" if checked.failures else ""
+    return f"{findings} in {where}{unread}"
