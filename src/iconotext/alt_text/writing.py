@@ -1,7 +1,7 @@
 """Writing alternative texts into documents: atomically, and only if a document has not changed since it was read.
 
-``plan_change`` prepares a change and ``write_change`` writes it; ``insert_alts`` makes the new bytes. Which place in the
-markup belongs to which picture is found by trying: all places get a mark, and the document is read with its reader.
+``plan_change`` prepares a change and ``write_change`` writes it; ``insert_alts`` makes the new bytes. The place of a
+picture is found by trying: all places get a mark, and the document is read again with its reader.
 """
 
 from __future__ import annotations
