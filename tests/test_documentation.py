@@ -142,7 +142,7 @@ def test_what_the_guides_say_of_a_construct_is_so(tmp_path, picture, suffix, con
 
 
 def test_kinds_of_files_that_the_guides_say_are_not_documentare_not():
-    (shown,) = re.findall(r"`Not read: ([^`]+)`", text_of(ROOT / "docs/link.md"))
+    (shown,) = re.findall(r"`Not read: ([^`]+)`", text_of(ROOT / "docs/link-reference.md"))
     kinds = set(re.findall(r"\.\w+", shown))
     assert kinds
     assert kinds.isdisjoint(formats_by_suffix())

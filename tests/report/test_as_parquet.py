@@ -8,12 +8,14 @@ from iconotext.errors import OutputError
 from iconotext.report.as_parquet import COLUMNS, rows, write_parquet
 from tests.support.linked import explained, make_linked
 
+NAMES = [column.name for column in COLUMNS]
+
 
 def test_one_row_per_link_and_none_lost(linked, tmp_path):
     bare = make_linked(["alone"], [], [])
     write_parquet(iter([linked, bare]), tmp_path / "new" / "links.parquet")
     table = pq.read_table(tmp_path / "new" / "links.parquet")
-    assert table.column_names == list(COLUMNS)
+    assert table.column_names == NAMES
     found = table.to_pylist()
     assert [(r["image"], r["sentence"]) for r in found] == [(0, 1), (0, 2), (1, 3), (2, None), (None, None)]
     assert found[0]["text"] == "A cat sleeps."
@@ -42,13 +44,13 @@ def test_an_existing_file_stays(linked, tmp_path):
 
 
 def test_rows_have_only_known_columns(linked):
-    assert all(set(row) <= set(COLUMNS) for row in rows(linked))
+    assert all(set(row) <= set(NAMES) for row in rows(linked))
 
 
 def test_explanations_have_columns_where_they_are_asked_for(linked, tmp_path):
     write_parquet([explained(linked), linked], tmp_path / "a.parquet", explained=True)
     found = pq.read_table(tmp_path / "a.parquet")
-    assert found.column_names == [*COLUMNS, "explanation_words", "explanation_regions"]
+    assert found.column_names == [*NAMES, "explanation_words", "explanation_regions"]
     first, plain = found.to_pylist()[0], found.to_pylist()[4]
     assert first["explanation_words"][1] == pytest.approx({"begin": 2, "end": 5, "weight": 0.1})
     assert first["explanation_regions"][0] == pytest.approx(
@@ -58,4 +60,4 @@ def test_explanations_have_columns_where_they_are_asked_for(linked, tmp_path):
     save(explained(linked), tmp_path / "b.parquet")
     assert "explanation_words" in pq.read_table(tmp_path / "b.parquet").column_names
     save(linked, tmp_path / "c.parquet")
-    assert pq.read_table(tmp_path / "c.parquet").column_names == list(COLUMNS)
+    assert pq.read_table(tmp_path / "c.parquet").column_names == NAMES

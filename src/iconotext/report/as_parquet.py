@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,28 +22,42 @@ from iconotext.types import EVIDENCE, Explanation, LinkedDocument
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = {
-    "document": "string",
-    "source": "string",
-    "title": "string",
-    "language": "string",
-    "model": "string",
-    "image": "int32",
-    "image_source": "string",
-    "alt": "string",
-    "caption": "string",
-    "problem": "string",
-    "sentence": "int32",
-    "text": "string",
-    "kind": "string",
-    "block": "int32",
-    "score": "float",
-    "confidence": "float",
-    **{f"evidence_{kind}": "float" for kind in EVIDENCE},
-    "relations": "map",
-}
-"""Columns and types; all but ``document`` and ``model`` may be null. ``relations`` maps names of relations to
-probabilities."""
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table of links, with the name of its Arrow type; ``map`` is one from strings to floats."""
+
+    name: str
+    type: str
+    summary: str
+
+
+COLUMNS = tuple(
+    Column(*row)
+    for row in (
+        ("document", "string", "Id of the document."),
+        ("source", "string", "Its file, or its address on the web."),
+        ("title", "string", "Its title."),
+        ("language", "string", "Its language, ISO 639-1."),
+        ("model", "string", "Name of the model that linked it."),
+        ("image", "int32", "Number of the picture in the document, from 0."),
+        ("image_source", "string", "Its address, as the document writes it."),
+        ("alt", "string", "Its alternative text."),
+        ("caption", "string", "Its caption."),
+        ("problem", "string", "Why it takes no part in linking."),
+        ("sentence", "int32", "Number of the linked sentence, from 0."),
+        ("text", "string", "The sentence."),
+        ("kind", "string", "Kind of its block: paragraph, heading, item, quote, cell or caption."),
+        ("block", "int32", "Number of its block."),
+        ("score", "float", "The value from which links were chosen."),
+        ("confidence", "float", "Probability that the link is right."),
+        *((f"evidence_{kind}", "float", f"What {kind} adds to the log-odds of the link.") for kind in EVIDENCE),
+        ("relations", "map", "Name to probability of each coherence relation."),
+    )
+)
+"""The columns; all but ``document`` and ``model`` may be null."""
+
+_TYPES = {column.name: column.type for column in COLUMNS}
 
 WORDS = {"begin": "int32", "end": "int32", "weight": "float"}
 REGIONS = {"left": "float", "top": "float", "right": "float", "bottom": "float", "weight": "float"}
@@ -124,7 +138,7 @@ def write_parquet(
 
     fields = [
         (name, pa.map_(pa.string(), pa.float32()) if type_ == "map" else pa.type_for_alias(type_))
-        for name, type_ in COLUMNS.items()
+        for name, type_ in _TYPES.items()
     ]
     if explained:
         for name, parts in (("explanation_words", WORDS), ("explanation_regions", REGIONS)):
@@ -140,7 +154,7 @@ def write_parquet(
 
 def _column(name: str, batch: Sequence[dict[str, Any]]) -> list[Any]:
     values = [row.get(name) for row in batch]
-    if COLUMNS.get(name) != "string":
+    if _TYPES.get(name) != "string":
         return values
     known = {value: value if value is None else encodable(value) for value in set(values)}
     return [known[value] for value in values]
@@ -161,8 +175,8 @@ def to_pandas(found: LinkedDocument | Iterable[Context | Chunk]) -> pd.DataFrame
 
     if isinstance(found, LinkedDocument):
         table = pd.DataFrame(list(rows(found)))
-        table = table.reindex(columns=[*COLUMNS, *(name for name in table.columns if name not in COLUMNS)])
-        return table.astype({name: "Int32" for name, type_ in COLUMNS.items() if type_ == "int32"})
+        table = table.reindex(columns=[*_TYPES, *(name for name in table.columns if name not in _TYPES)])
+        return table.astype({name: "Int32" for name, type_ in _TYPES.items() if type_ == "int32"})
     given = list(found)
     names = [each.name for each in fields(given[0])] if given else [each.name for each in fields(Context)]
     table = pd.DataFrame([row(each) for each in given], columns=names)

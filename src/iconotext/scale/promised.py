@@ -284,7 +284,7 @@ def _keep_rows(source: Path, path: Path, promises: Promises, counts: Counts, *, 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = list(COLUMNS)
+    names = [column.name for column in COLUMNS]
     of_links = names[names.index("sentence") :]
     linked: set[str] = set()
     with pq.ParquetFile(source) as table:
