@@ -56,7 +56,7 @@ SECOND_STAGES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] 
 """Row to similarity, objective and training; on documents of five photographs that look alike, and the other pairs."""
 
 REGIONS = (
-    "features.views=0 image.kind=regions image.layers=0 image.dropout=0.4 "
+    "features.augmentations=0 image.kind=regions image.layers=0 image.dropout=0.4 "
     "linking.bridge=0 training.epochs=14 training.average=2 training.max_regions=6"
 ).split()
 """The region encoder with softmax pooling instead of the projection; a bridge beside it is not to be had."""

@@ -40,7 +40,7 @@ from iconotext.features.efficientnet import SIDE, imagenet_classes, prepare
 from iconotext.features.eight_bits import Bert, EfficientNetLite0, Rounding, SameConv, load_weights, network_of, rounded
 from iconotext.features.minilm import CLASS_VECTORS, MiniLM, load_tokenizer
 from iconotext.images import decode
-from iconotext.networks.rounded import GRAPH
+from iconotext.networks.int8 import GRAPH
 
 DATA = Path(os.environ.get("ICONOTEXT_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 MODELS = Path(__file__).resolve().parents[1] / "src" / "iconotext" / "models"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from iconotext.networks.int8 import AT_ONCE, load_projection, projection_shapes
 from iconotext.networks.projection import Projection
-from iconotext.networks.rounded import AT_ONCE, load_projection, projection_shapes
 from iconotext.recipe.encoders import ProjectionSettings
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from iconotext.networks.rounded import GRAPH, Affine
+from iconotext.networks.int8 import GRAPH, Affine
 
 
 def test_numbers_that_are_whole_steps_are_multiplied_exactly():

@@ -128,8 +128,8 @@ def test_documents_that_share_an_image_are_no_negatives(kind, limit):
     prepared = made([(1, [0, 1, 2]), (1, [3, 4]), (1, [5, 2, 2]), (2, [6])])
     tables = {"similarity": {"kind": kind}, "training": {} if limit is None else {"max_images": limit}}
     for seed in range(6):  # whichever images take part
-        strangers = load(prepared, [0, 1, 2, 3], seed=seed, **tables).strangers
-        assert strangers.tolist() == [
+        negative_mask = load(prepared, [0, 1, 2, 3], seed=seed, **tables).negative_mask
+        assert negative_mask.tolist() == [
             [False, True, False, True],
             [True, False, True, True],
             [False, True, False, True],

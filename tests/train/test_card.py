@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from iconotext.recipe import make_recipe
-from iconotext.train.finish import model_card
+from iconotext.train.summary import model_card
 
 PREPARED = {"backbones": {"text": "words", "image": "net-1"}, "documents": 12, "skipped": 3}
 

@@ -13,17 +13,17 @@ from iconotext.recipe import load_recipe
 from iconotext.train import train
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.checkpoint import Progress
+from iconotext.train.collapse import collapse_of, has_ended, wants_remedy
 from iconotext.train.loss import batch_loss, no_information_losses
 from iconotext.train.prepare import prepare
 from iconotext.train.run import finished
-from iconotext.train.summary import collapse_of, has_ended, wants_remedy
 from tests.train.synthetic import small_recipe, write_synthetic
 from tests.train.test_run import Stop, StopAt
 
 
 def row(loss, nothing=0.4, still=0.0, positive=0.5, train=0.45):
     losses = {"train_loss": train, "validation_loss": loss, "no_information": nothing}
-    return losses | {"still": still, "positive": positive}
+    return losses | {"no_gradient": still, "positive_cosines": positive}
 
 
 def after(*rows):
@@ -98,7 +98,7 @@ def test_a_model_to_which_everything_is_alike_has_just_that_loss(corpus, tmp_pat
     prepared = prepare(recipe, [corpus], tmp_path / "prepared")
     planned = epoch_batches(prepared, recipe, "validation", 0)
     batch = next(read_ahead(planned_reads(prepared, recipe, planned, training=False, epoch=0)))
-    bias = -torch.tensor(float(len(batch.strangers) - 1)).log()  # where the logistic objective is least
+    bias = -torch.tensor(float(len(batch.negative_mask) - 1)).log()  # where the logistic objective is least
 
     def same(images, **_):
         zeros = torch.zeros(sum(batch.sentence_counts), 4), torch.zeros(len(images), 4)
@@ -136,8 +136,8 @@ def test_a_run_that_dies_is_stopped_told_and_never_counts_as_a_success(large, tm
     assert "Note: training collapsed" in (tmp_path / "model/README.md").read_text()
     last = list(csv.DictReader((tmp_path / "model/log.csv").read_text().splitlines()))[-1]
     assert float(last["validation_loss"]) == pytest.approx(float(last["no_information"]))
-    assert float(last["still"]) > 0.5
-    assert float(last["positive"]) == 0
+    assert float(last["no_gradient"]) > 0.5
+    assert float(last["positive_cosines"]) == 0
 
 
 @pytest.mark.training

@@ -29,15 +29,15 @@ LABELLED = small_recipe(similarity={"kind": "labelled-pairs"})
 
 
 def test_pairs_by_hand():
-    strangers = ~np.eye(3, dtype=bool)
-    strangers[0, 1] = strangers[1, 0] = False
-    found = labelled_pairs(corpus(), np.array([0, 1, 3]), strangers)
+    negative_mask = ~np.eye(3, dtype=bool)
+    negative_mask[0, 1] = negative_mask[1, 0] = False
+    found = labelled_pairs(corpus(), np.array([0, 1, 3]), negative_mask)
     assert found.documents.tolist() == [0, 0, 0, 1, 3]
     assert found.sentences.tolist() == [0, 2, 1, 0, 1]
     assert found.images.tolist() == [0, 0, 1, 1, 0]
     # Sentences 0 and 2 of document 0 both show its first picture, so neither is the other's negative; sentence 1 is
     # both's. Documents 0 and 1 share a picture; document 3 is everyone's negative.
-    assert found.strangers.astype(int).tolist() == [
+    assert found.negative_mask.astype(int).tolist() == [
         [0, 0, 1, 0, 1],
         [0, 0, 1, 0, 1],
         [1, 1, 0, 0, 1],

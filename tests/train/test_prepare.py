@@ -11,8 +11,8 @@ from iconotext.errors import CorpusError, FeatureError
 from iconotext.features.feature_table import write_feature_table
 from iconotext.train import prepare as module
 from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
+from iconotext.train.feature_writers import ImageRows
 from iconotext.train.prepare import prepare
-from iconotext.train.prepare_inputs import ImageRows
 from iconotext.train.prepared import META, open_prepared
 from tests.train import synthetic
 from tests.train.synthetic import DIM, small_recipe, write_synthetic
@@ -20,13 +20,13 @@ from tests.train.synthetic import DIM, small_recipe, write_synthetic
 
 def counted(monkeypatch):
     """How often a corpus is encoded."""
-    calls, real = [], module._write
+    calls, real = [], module._prepare
 
     def write(*arguments):
         calls.append(1)
         return real(*arguments)
 
-    monkeypatch.setattr(module, "_write", write)
+    monkeypatch.setattr(module, "_prepare", write)
     return calls
 
 

@@ -457,13 +457,13 @@ def test_best_epochs_are_averaged():
     progress = Progress()
     for epoch, value in enumerate([0.3, 0.1, 0.2, 0.1, 0.9], 1):
         progress.epoch = epoch
-        progress.keep(value, {"w": torch.tensor([float(epoch)])}, count=3)
-    assert [(value, epoch) for value, epoch, _ in progress.kept] == [(0.1, 2), (0.1, 4), (0.2, 3)]
+        progress.keep_if_best(value, {"w": torch.tensor([float(epoch)])}, count=3)
+    assert [(value, epoch) for value, epoch, _ in progress.best] == [(0.1, 2), (0.1, 4), (0.2, 3)]
     assert progress.best_weights()["w"].tolist() == [3.0]
     progress = Progress()
     for epoch in (1, 2):  # of equal ones the earlier
         progress.epoch = epoch
-        progress.keep(0.5, {"w": torch.tensor(float(epoch))}, count=1)
+        progress.keep_if_best(0.5, {"w": torch.tensor(float(epoch))}, count=1)
     assert progress.best_weights()["w"] == 1
 
 

@@ -18,7 +18,7 @@ from iconotext.scale.manifest import Manifest, begin
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.shards import find_shards
 from iconotext.train import feature_shards as module
-from iconotext.train.batches import Batch, Windows
+from iconotext.train.batches import Batch, BatchLoader
 from iconotext.train.feature_shards import HELD_OUT, Features, _setup, is_feature_folder, prepare_shards, write_features
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import open_prepared
@@ -76,7 +76,9 @@ def test_in_one_buffer_it_is_training_in_memory(tmp_path, splits):
 
 
 def test_so_it_is_with_regions_and_the_objective_within_documents(tmp_path):
-    corpus = write_regional(tmp_path / "corpus")  # some of its pictures are equal, so that documents are no strangers
+    corpus = write_regional(
+        tmp_path / "corpus"
+    )  # some of its pictures are equal, so that documents are no negative_mask
     objective = {"cross_document": 0, "intra_document": 1, "negatives": "mean"}
     training = {"epochs": 2, "max_regions": 2, "max_sentences": 1}
     recipe = regional_recipe(tmp_path / "corpus", objective=objective, training=training)
@@ -94,7 +96,7 @@ def test_so_it_is_with_views_and_what_other_evidence_says(tmp_path):
         for n in range(12):
             (folder / f"{n}.png").write_bytes(png(n))
     recipe = small_recipe(
-        features={"text": "minilm", "image": "efficientnet-lite0", "views": 1},
+        features={"text": "minilm", "image": "efficientnet-lite0", "augmentations": 1},
         text={"kind": "projection"},
         objective={"kind": "softmax", "posterior": 1},
         training={"epochs": 1, "batch": 4, "learning_rate": 1e-3},
@@ -111,7 +113,7 @@ def prepared_of(features: Path, recipe: Recipe, folder: Path):
 
 def seen(batches: list[Batch]) -> list[np.ndarray]:
     """All numbers of some batches."""
-    tensors = [(each.images, each.words, each.lengths, each.strangers) for each in batches]
+    tensors = [(each.images, each.words, each.lengths, each.negative_mask) for each in batches]
     return [tensor.numpy() for own in tensors for tensor in own]
 
 
@@ -123,18 +125,18 @@ def test_every_document_comes_once_an_epoch_shared_among_processes(features, cor
     wanted = sorted(known.ids[n] for n in known.documents("train"))
     orders = []
     for epoch in range(2):
-        windows = Windows(prepared, recipe)
-        plan = windows.plan(epoch)
-        opened = [windows.open(window, epoch) for window in plan]
+        buffers = BatchLoader(prepared, recipe)
+        plan = buffers.plan(epoch)
+        opened = [buffers.open(buffer, epoch) for buffer in plan]
         ids = [part.ids[n] for part in opened for n in part.documents("train")]
         assert sorted(ids) == wanted
         assert all(len(part.documents("train")) <= buffer for part in opened)
         assert len(opened) == -(-36 // buffer)
-        whole = list(windows.batches(epoch))
-        assert len(whole) == sum(window.steps for window in plan)
+        whole = list(buffers.batches(epoch))
+        assert len(whole) == sum(buffer.steps for buffer in plan)
         orders.append(np.concatenate([each.images.numpy() for each in whole]))
         for ranks in (2, 3):
-            shares = [Windows(prepared, recipe, ranks=ranks) for _ in range(ranks)]
+            shares = [BatchLoader(prepared, recipe, ranks=ranks) for _ in range(ranks)]
             taken = [list(own.batches(epoch, rank=rank)) for rank, own in enumerate(shares)]
             assert len({len(each) for each in taken}) == 1
             assert {tuple(b.documents.tolist()) for own in taken for b in own} == {
@@ -147,10 +149,10 @@ def test_batches_are_the_same_for_any_number_of_readers_and_from_any_step(featur
     one = tables(corpus, training={"buffer": 12, "batch": 4, "max_sentences": 2})
     many = tables(corpus, training={"buffer": 12, "batch": 4, "max_sentences": 2, "readers": 5})
     prepared = prepared_of(features, one, tmp_path)
-    whole = list(Windows(prepared, one).batches(3))
+    whole = list(BatchLoader(prepared, one).batches(3))
     for other in (
-        list(Windows(prepared, many).batches(3)),
-        *(list(Windows(prepared, one).batches(3, start=n)) for n in range(9)),
+        list(BatchLoader(prepared, many).batches(3)),
+        *(list(BatchLoader(prepared, one).batches(3, start=n)) for n in range(9)),
     ):
         for got, expected in zip(seen(other), seen(whole[len(whole) - len(other) :]), strict=True):
             np.testing.assert_array_equal(got, expected)
@@ -164,11 +166,11 @@ def test_a_picture_of_two_shards_is_no_stranger_to_itself(tmp_path):
     corpus.write_text("".join(json.dumps(line) + "\n" for line in lines))
     recipe = tables(corpus, training={"batch": 12})
     prepared = prepared_of(features_of(tmp_path, recipe, corpus), recipe, tmp_path)
-    (batch,) = Windows(prepared, recipe).batches(0)
+    (batch,) = BatchLoader(prepared, recipe).batches(0)
     known = ~np.eye(12, dtype=bool)
     places = [batch.documents.tolist().index(n) for n in (2, 11)]
     known[np.ix_(places, places)] = False
-    np.testing.assert_array_equal(batch.strangers.numpy(), known)
+    np.testing.assert_array_equal(batch.negative_mask.numpy(), known)
 
 
 def test_a_run_goes_on_within_a_window_and_ends_the_same(features, corpus, tmp_path, monkeypatch):

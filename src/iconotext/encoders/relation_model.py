@@ -25,7 +25,7 @@ from iconotext.features import TextBackbone, cached_text
 from iconotext.features.cached_backbones import keep_texts
 from iconotext.features.minilm import DIM, LAYERS, MiniLM
 from iconotext.features.model_folder import no_such_model
-from iconotext.networks.rounded import product
+from iconotext.networks.int8 import product
 from iconotext.system.files import write_bytes
 from iconotext.system.strict_json import parse_json
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeGuard
 import numpy as np
 
 from iconotext.features.backbone import TextBackbone
-from iconotext.networks.rounded import load_projection
+from iconotext.networks.int8 import load_projection
 from iconotext.recipe.encoders import ProjectionSettings
 from iconotext.similarity.vectors import unit_rows
 

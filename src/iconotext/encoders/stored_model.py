@@ -19,7 +19,7 @@ from iconotext.encoders.backbone_encoder import Inputs
 from iconotext.errors import FeatureError, SettingError
 from iconotext.extras import require
 from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model
-from iconotext.networks.rounded import projection_shapes
+from iconotext.networks.int8 import projection_shapes
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
 from iconotext.recipe.encoders import IdentitySettings, ProjectionSettings, TowerSettings
 from iconotext.system.files import write_bytes, write_text

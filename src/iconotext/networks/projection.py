@@ -1,6 +1,6 @@
 """The projections from features to the joint space, as PyTorch modules: ``Projection`` and ``Identity``.
 
-``iconotext.networks.rounded`` computes the output of a trained ``Projection`` without PyTorch.
+``iconotext.networks.int8`` computes the output of a trained ``Projection`` without PyTorch.
 """
 
 from __future__ import annotations

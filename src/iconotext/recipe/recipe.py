@@ -148,8 +148,10 @@ class Recipe(Settings):
             raise ValueError(f'features.image = "{source}" is a file of regions, for image.kind = "regions"')
         if not regions and self.training.max_regions:
             raise ValueError(f'training.max_regions is for encoders of regions; image.kind is "{self.image.kind}"')
-        if self.features.views and (table or not isinstance(self.image, ProjectionSettings | IdentitySettings)):
-            raise ValueError(f'features.views is for projections of an image backbone; features.image is "{source}"')
+        if self.features.augmentations and (table or not isinstance(self.image, ProjectionSettings | IdentitySettings)):
+            raise ValueError(
+                f'features.augmentations is for projections of an image backbone; features.image is "{source}"'
+            )
 
     def _check_dual(self) -> None:
         if isinstance(self.text, IdentitySettings | TowerSettings) != self.dual_encoder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -28,9 +28,17 @@ class FeatureSettings(Settings):
     pictures themselves, for an image network that is trained along. For an encoder that reads regions also a detector,
     or a file of regions; of an image backbone it reads the cells of a 6 × 6 grid."""
 
-    views: int = Field(0, ge=0)
-    """Further views of each picture that an image backbone encodes and training draws from: a random part of it, half
+    augmentations: int = Field(0, ge=0)
+    """Augmentations of each picture that an image backbone encodes and training draws from: a random part of it, half
     of them mirrored. Each costs as much as a picture; they keep small corpora from being learned by heart."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _renamed(cls, values: Any) -> Any:
+        """Read recipes of older models, where augmentations were called views."""
+        if isinstance(values, dict) and "views" in values and "augmentations" not in values:
+            values = {"augmentations" if key == "views" else key: value for key, value in values.items()}
+        return values
 
 
 class SimilaritySettings(Settings):

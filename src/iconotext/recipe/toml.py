@@ -68,7 +68,7 @@ def wrong_value(problem: Mapping[str, Any]) -> str:
 Tables = Sequence[type[Settings]]
 
 
-class Place(NamedTuple):
+class ErrorLocation(NamedTuple):
     """The place of an error in a recipe.
 
     Attributes:
@@ -106,7 +106,7 @@ def setting_type(root: type[Settings], keys: Sequence[str]) -> Any:
     return annotation
 
 
-def place_of(root: type[Settings], location: Sequence[int | str]) -> Place:
+def error_location(root: type[Settings], location: Sequence[int | str]) -> ErrorLocation:
     """Return the place in an error of pydantic, without the kinds of tables and values in it."""
     keys: list[str] = []
     holder, kind, tables = root, None, tables_of(root)
@@ -118,7 +118,7 @@ def place_of(root: type[Settings], location: Sequence[int | str]) -> Place:
             holder = tables[0]
             keys.append(str(part))
             tables = tables_of(holder.model_fields[str(part)].annotation) if part in holder.model_fields else []
-    return Place(tuple(keys), holder, kind, tables)
+    return ErrorLocation(tuple(keys), holder, kind, tables)
 
 
 Kind = TypeVar("Kind", bound=Settings)
@@ -261,7 +261,7 @@ def _validated(kind: type[Kind], values: Mapping[str, Any], source: str, origin:
     except ValidationError as error:
         problems = []
         for each in error.errors():
-            place = place_of(kind, each["loc"])
+            place = error_location(kind, each["loc"])
             key = ".".join((*place.keys, "kind") if each["type"] == "union_tag_invalid" else place.keys)
             below = [override for own, override in origin.items() if own.startswith(f"{key}.")]
             where = origin.get(key) or (below[0] if below and each["type"] == "extra_forbidden" else source)
@@ -269,7 +269,7 @@ def _validated(kind: type[Kind], values: Mapping[str, Any], source: str, origin:
         raise SettingError("; ".join(dict.fromkeys(problems))) from error
 
 
-def _explain(problem: Mapping[str, Any], place: Place) -> str:
+def _explain(problem: Mapping[str, Any], place: ErrorLocation) -> str:
     if problem["type"] == "extra_forbidden":
         known = place.holder.model_fields
         above = "".join(f"{key}." for key in place.keys[:-1])

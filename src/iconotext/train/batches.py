@@ -1,15 +1,14 @@
 """Batches of training documents: their plan, and reading them ahead of the training loop.
 
-``epoch_batches`` chooses the documents of each batch, ``load_batch`` reads a ``Batch``, ``Windows`` does both for a
-run. A batch depends only on seed, epoch and step, not on earlier batches.
+``epoch_batches`` chooses the documents of each batch, ``load_batch`` reads a ``Batch``, ``BatchLoader`` does both for a
+run. A batch depends only on seed, epoch and step, not on earlier batches. Epochs and steps count from 0.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -22,12 +21,14 @@ from iconotext.networks.transformer import RegionBatch
 from iconotext.objectives import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import TowerSettings
-from iconotext.train.feature_shards import Place, chances, open_shard, own_vocabulary
+from iconotext.system.threads import in_threads
+from iconotext.train.feature_shards import RankedDocument, open_shard, ranked_documents, shared_vocabulary
 from iconotext.train.prepared import (
-    NOT_HERE,
+    OTHER_BUFFER,
     SPLITS,
     UNDIVIDED,
     Prepared,
+    Rows,
     drawn_places,
     joined,
     labelled_documents,
@@ -40,10 +41,10 @@ from iconotext.train.prepared import (
 TRAIN = SPLITS.index("train")
 
 ORDER, WITHIN = 6, 7
-"""Random streams: one for the order of shards, one for the order of documents in a shard that is in several windows."""
+"""Random streams: one for the order of shards, one for the order of documents in a shard that is in several buffers."""
 
 
-class Piece(NamedTuple):
+class ShardRange(NamedTuple):
     """Training documents of a shard: a range of positions in the epoch's order of that shard."""
 
     shard: int
@@ -51,26 +52,24 @@ class Piece(NamedTuple):
     end: int
 
 
-class Window(NamedTuple):
-    """A part of an epoch whose documents are open at the same time.
+class ShuffleBuffer(NamedTuple):
+    """A part of an epoch whose documents are shuffled together; their shards are open meanwhile.
 
     Attributes:
-        number: Number of the window, from 0.
-        pieces: The shards' documents in it; None for a corpus in arrays.
+        number: Number of the buffer, from 0.
+        ranges: The shards' documents in it; None for a corpus in arrays.
         steps: Number of batches of each process.
     """
 
     number: int
-    pieces: tuple[Piece, ...] | None
+    ranges: tuple[ShardRange, ...] | None
     steps: int
 
 
-class Windows:
-    """The windows of a run.
+class BatchLoader:
+    """Loads the batches of a run: from one shuffle buffer for a prepared corpus, from several for shards.
 
     Args:
-        prepared: The result of ``prepare`` or ``prepare_shards``.
-        recipe: Decides the size of windows and batches.
         ranks: Number of processes; each takes its own batches.
     """
 
@@ -78,109 +77,93 @@ class Windows:
         self._prepared, self._recipe, self._ranks = prepared, recipe, ranks
         self._shards: list[tuple[str, int, int]] | None = prepared.meta.get("shards")
         self._open: dict[int, Prepared] = {}
-        self._vocabulary = None if self._shards is None else own_vocabulary(prepared, recipe)
+        self._vocabulary = None if self._shards is None else shared_vocabulary(prepared, recipe)
 
-    def plan(self, epoch: int) -> list[Window]:
-        """Return the windows of an epoch, in order; no documents are read."""
+    def plan(self, epoch: int) -> list[ShuffleBuffer]:
+        """Return the buffers of an epoch, in order; no documents are read."""
         if self._shards is None:
             batches = epoch_batches(self._prepared, self._recipe, "train", epoch, ranks=self._ranks)
-            return [Window(0, None, len(batches))]
+            return [ShuffleBuffer(0, None, len(batches))]
         counts = np.array([count for *_, count in self._shards])
         total = int(counts.sum())
-        windows = -(-total // self._recipe.training.buffer)
+        buffers = -(-total // self._recipe.training.buffer)
         order = np.arange(len(counts))
-        if windows > 1:
+        if buffers > 1:
             order = np.random.default_rng([self._recipe.seed, epoch, ORDER]).permutation(order)
         ends = np.cumsum(counts[order])
+        starts = ends - counts[order]
         planned = []
-        for number in range(windows):
-            begin, end = total * number // windows, total * (number + 1) // windows
-            pieces = []
-            for place in range(int(np.searchsorted(ends, begin, side="right")), len(order)):
-                start = int(ends[place] - counts[order[place]])
-                if start >= end:
-                    break
-                piece = Piece(int(order[place]), max(begin - start, 0), min(end, int(ends[place])) - start)
-                pieces += [piece] * (piece.end > piece.begin)
-            planned.append(Window(number, tuple(sorted(pieces)), self._steps(pieces)))
+        for number in range(buffers):
+            # Equal shares of the documents, cut out of the shards in their order.
+            begins = np.maximum(total * number // buffers - starts, 0)
+            stops = np.minimum(total * (number + 1) // buffers - starts, counts[order])
+            ranges = [
+                ShardRange(int(order[place]), int(begins[place]), int(stops[place]))
+                for place in np.flatnonzero(begins < stops)
+            ]
+            planned.append(ShuffleBuffer(number, tuple(sorted(ranges)), self._steps(ranges)))
         return planned
 
-    def _steps(self, pieces: list[Piece]) -> int:
-        """Count the batches that ``epoch_batches`` makes of the pieces for each process."""
+    def _steps(self, ranges: list[ShardRange]) -> int:
+        """Count the batches that ``epoch_batches`` makes of the ranges for each process."""
         assert self._shards is not None
         sizes: dict[int, int] = {}
-        for piece in pieces:
-            corpus = self._shards[piece.shard][1] if self._recipe.training.batches == "by-corpus" else 0
-            sizes[corpus] = sizes.get(corpus, 0) + piece.end - piece.begin
+        for shard, begin, end in ranges:
+            corpus = self._shards[shard][1] if self._recipe.training.batches == "by-corpus" else 0
+            sizes[corpus] = sizes.get(corpus, 0) + end - begin
         batches = sum(-(-size // self._recipe.training.batch) for size in sizes.values())
         return -(-batches // self._ranks)
 
-    def open(self, window: Window, epoch: int) -> Prepared:
-        """Open the documents of a window.
-
-        Raises:
-            CorpusError: A shard is damaged.
-            StoreError: The store does not answer.
-        """
-        if window.pieces is None or self._shards is None:
+    def open(self, buffer: ShuffleBuffer, epoch: int) -> Prepared:
+        """Open the documents of a buffer."""
+        if buffer.ranges is None or self._shards is None:
             return self._prepared
         opened, splits, corpora = {}, [], []
-        for piece in window.pieces:
-            address, corpus, count = self._shards[piece.shard]
-            part = self._open.get(piece.shard) or open_shard(address, self._vocabulary)
-            documents = self._training_documents(part, corpus, piece.shard)
-            if piece.end - piece.begin < count:
-                rng = np.random.default_rng([self._recipe.seed, epoch, WITHIN, piece.shard])
-                documents = rng.permutation(documents)[piece.begin : piece.end]
-            own = np.full(len(part.ids), NOT_HERE, np.uint8)
+        for shard, begin, end in buffer.ranges:
+            address, corpus, count = self._shards[shard]
+            part = self._open.get(shard) or open_shard(address, self._vocabulary)
+            documents = self._training_documents(part, corpus, shard)
+            if end - begin < count:
+                rng = np.random.default_rng([self._recipe.seed, epoch, WITHIN, shard])
+                documents = rng.permutation(documents)[begin:end]
+            own = np.full(len(part.ids), OTHER_BUFFER, np.uint8)
             own[documents] = TRAIN
-            opened[piece.shard] = part
+            opened[shard] = part
             splits.append(own)
             corpora.append(corpus)
-        self._open = opened  # a large shard may be in the next window, too
+        self._open = opened  # a large shard may be in the next buffer, too
         return joined(list(opened.values()), splits=splits, corpora=corpora)
 
-    def _training_documents(self, part: Prepared, corpus: int, shard: int) -> NDArray[np.int64]:
-        found = part.splits == TRAIN
+    def _training_documents(self, part: Prepared, corpus: int, shard: int) -> Rows:
+        training = part.splits == TRAIN
         undivided = np.flatnonzero(part.splits == UNDIVIDED)
         last = self._prepared.meta["last_drawn"]
-        if last is None:
-            found[undivided] = True
-        else:
-            drawn = Place(*last)
-            found[undivided] = [place > drawn for place in chances(self._recipe, part, corpus, shard, undivided)]
-        return np.flatnonzero(found)
+        # Documents without a split train unless they are among the lowest ranks, which validate.
+        training[undivided] = [
+            last is None or document > RankedDocument(*last)
+            for document in ranked_documents(self._recipe, part, corpus, shard, undivided)
+        ]
+        return np.flatnonzero(training)
 
     def batches(self, epoch: int, *, rank: int = 0, start: int = 0) -> Iterator[Batch]:
-        """Yield the batches of an epoch for one process, read ahead on threads.
+        """Yield the batches of an epoch for one process from step ``start`` on, read ahead on threads."""
+        yield from read_ahead(self._reads(epoch, rank, start), readers=self._recipe.training.readers)
 
-        Args:
-            epoch: Number of the epoch, from 0.
-            rank: Number of the process.
-            start: Number of steps that are done already.
-        """
-        with ThreadPoolExecutor(1, thread_name_prefix="iconotext-shards") as opener:
-            reads = self._reads(opener, epoch, rank, start)
-            yield from read_ahead(reads, readers=self._recipe.training.readers)
-
-    def _reads(self, opener: ThreadPoolExecutor, epoch: int, rank: int, start: int) -> Iterator[Callable[[], Batch]]:
-        """Yield functions that read the batches; the next window is opened meanwhile."""
+    def _reads(self, epoch: int, rank: int, start: int) -> Iterator[Callable[[], Batch]]:
+        """Yield functions that read the batches."""
         recipe, first, ahead = self._recipe, 0, []
-        for window in self.plan(epoch):
-            if first + window.steps > start:
-                ahead.append((window, first))
-            first += window.steps
-        coming = opener.submit(self.open, ahead[0][0], epoch) if ahead else None
-        for place, (window, first) in enumerate(ahead):
-            assert coming is not None
-            prepared = coming.result()
-            if place + 1 < len(ahead):
-                coming = opener.submit(self.open, ahead[place + 1][0], epoch)
-            who = {"rank": rank, "ranks": self._ranks}
-            planned = epoch_batches(prepared, recipe, "train", epoch, **who, window=window.number)
-            begin = max(start - first, 0)
-            chance = {"epoch": epoch, "rank": rank, "first": first}
-            yield from planned_reads(prepared, recipe, planned, training=True, start=begin, **chance)
+        for buffer in self.plan(epoch):
+            if first + buffer.steps > start:
+                ahead.append((buffer, first))
+            first += buffer.steps
+        # While a buffer is read, a thread opens the next one.
+        opening = in_threads(partial(self.open, epoch=epoch), [buffer for buffer, _ in ahead], threads=1, ahead=2)
+        with closing(opening) as opened:
+            for (buffer, first), prepared in zip(ahead, opened, strict=True):
+                own = {"rank": rank, "ranks": self._ranks, "buffer": buffer.number}
+                planned = epoch_batches(prepared, recipe, "train", epoch, **own)
+                where = {"epoch": epoch, "rank": rank, "first": first, "start": max(start - first, 0)}
+                yield from planned_reads(prepared, recipe, planned, training=True, **where)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,11 +185,11 @@ class Batch:
         relation_weights: (R,) weight of each relation; None without labels.
         posteriors: For each positive, one after the other, the probabilities of its sentences and images by other
             evidence, row by row; None if no objective uses them.
-        strangers: (D, D) bool, whether two documents share no image, including images that are not used; only strangers
-            are negatives for each other. Labelled pairs of one document are strangers if they are not linked crosswise.
+        negative_mask: (D, D) bool, whether two documents may be negatives for each other: they share no image, not even
+            one that is not used here. Labelled pairs of one document may if they are not linked crosswise.
     """
 
-    documents: NDArray[np.int64]
+    documents: Rows
     positives: int
     sentence_counts: list[int]
     image_counts: list[int]
@@ -214,47 +197,36 @@ class Batch:
     words: Tensor | None
     lengths: Tensor | None
     images: Tensor | RegionBatch
-    strangers: Tensor
+    negative_mask: Tensor
     relations: Tensor | None = None
     relation_weights: Tensor | None = None
     posteriors: Tensor | None = None
 
     def to(self, device: torch.device) -> Batch:
         """Move the tensors of the batch to a device."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
         moved = {
-            name: None if (here := getattr(self, name)) is None else here.to(device, non_blocking=True)
-            for name in (
-                *("sentences", "words", "lengths", "images", "strangers", "relations", "relation_weights"),
-                "posteriors",
-            )
+            name: value.to(device, non_blocking=True)
+            for name, value in values.items()
+            if isinstance(value, Tensor | RegionBatch)
         }
-        counts = (self.documents, self.positives, self.sentence_counts, self.image_counts)
-        return Batch(*counts, **moved)  # type: ignore[arg-type]  # types are by name, mypy cannot see which may be None
+        return replace(self, **moved)
 
 
 def epoch_batches(
-    prepared: Prepared, recipe: Recipe, split: str, epoch: int, *, rank: int = 0, ranks: int = 1, window: int = 0
-) -> list[tuple[NDArray[np.int64], int]]:
-    """Choose the documents of each batch of an epoch, and the number of positives among them.
+    prepared: Prepared, recipe: Recipe, split: str, epoch: int, *, rank: int = 0, ranks: int = 1, buffer: int = 0
+) -> list[tuple[Rows, int]]:
+    """Choose the documents of each batch of an epoch for process ``rank``, and the number of positives among them.
 
     Training documents come in a new order each epoch, validation documents always in the same one. Batches are as even
     as possible, with at most ``training.batch`` positives each. If a batch needs more negatives than it has, the next
     documents in the order follow the positives: of the same corpus, if batches are of one corpus, while there are any.
-
-    Args:
-        prepared: The documents.
-        recipe: Decides the size of batches.
-        split: Name of the split.
-        epoch: Number of the epoch, from 0.
-        rank: Number of the calling process; each process gets its own batches, equally many.
-        ranks: Number of processes.
-        window: Number of the window of the epoch that the documents are in.
     """
     documents = prepared.documents(split)
     if recipe.similarity.kind == "labelled-pairs":
         documents = labelled_documents(prepared, recipe, split)
     training = split == "train"
-    rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1, *[window] * (window > 0)])
+    rng = np.random.default_rng([recipe.seed, epoch if training else 0, 0 if training else 1, *[buffer] * (buffer > 0)])
     owners = prepared.corpora[documents]
     groups = [documents] if recipe.training.batches == "mixed" else [documents[owners == c] for c in np.unique(owners)]
     need = max(2, (recipe.objective.b or 1) + 1)
@@ -279,24 +251,19 @@ def epoch_batches(
 def load_batch(
     prepared: Prepared,
     recipe: Recipe,
-    documents: NDArray[np.int64],
+    documents: Rows,
     positives: int,
     *,
     training: bool,
     seed: Sequence[int],
 ) -> Batch:
-    """Read the documents of a batch.
-
-    Args:
-        recipe: Decides how many sentences and images of a document are used in training.
-        training: Whether to sample from long documents, and to vary pixels.
-    """
+    """Read the documents of a batch; in training, long documents are sampled and pixels varied."""
     rng = np.random.default_rng(list(seed))
     chosen = _whole_documents(prepared, recipe, documents, training, rng)
-    strangers = _strangers(prepared, documents)
+    negative_mask = _negative_mask(prepared, documents)
     if recipe.similarity.kind == "labelled-pairs":
-        pairs = labelled_pairs(prepared, documents, strangers)
-        strangers = pairs.strangers
+        pairs = labelled_pairs(prepared, documents, negative_mask)
+        negative_mask = pairs.negative_mask
         places = np.asarray(prepared.image_offsets[pairs.documents]) + pairs.images
         chosen = _pairs(np.asarray(prepared.sentence_offsets[pairs.documents]) + pairs.sentences, places)
         positives = int(np.isin(pairs.documents, documents[:positives]).sum())
@@ -315,7 +282,7 @@ def load_batch(
         words=words,
         lengths=lengths,
         images=_images(prepared, recipe, prepared.image_rows[chosen.images], training, rng),
-        strangers=torch.from_numpy(strangers),
+        negative_mask=torch.from_numpy(negative_mask),
         relations=labels,
         relation_weights=weights,
         posteriors=_posteriors(prepared, documents[:positives], chosen) if recipe.objective.posterior else None,
@@ -325,14 +292,14 @@ def load_batch(
 class _Chosen(NamedTuple):
     """The chosen sentences and image places, and their number in each document."""
 
-    sentences: NDArray[np.int64]
+    sentences: Rows
     sentence_counts: list[int]
-    images: NDArray[np.int64]
+    images: Rows
     image_counts: list[int]
 
 
 def _whole_documents(
-    prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], training: bool, rng: np.random.Generator
+    prepared: Prepared, recipe: Recipe, documents: Rows, training: bool, rng: np.random.Generator
 ) -> _Chosen:
     """Choose all parts of the documents; in training, at most as many as the recipe allows."""
     limits = recipe.training
@@ -346,7 +313,7 @@ LIKELY = 0.05
 """Sentences of at least this probability, by other evidence, are always used along with their images; they are few."""
 
 
-def _with_likely(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen) -> _Chosen:
+def _with_likely(prepared: Prepared, documents: Rows, chosen: _Chosen) -> _Chosen:
     """Add, for documents that were sampled, the likely sentences of their images."""
     places = []
     for document, sentences, images in _local(prepared, documents, chosen):
@@ -355,7 +322,7 @@ def _with_likely(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chos
     return chosen._replace(sentences=np.concatenate(places), sentence_counts=[len(each) for each in places])
 
 
-def _posteriors(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen) -> Tensor:
+def _posteriors(prepared: Prepared, documents: Rows, chosen: _Chosen) -> Tensor:
     """Return the posteriors of the chosen sentences and images, document after document."""
     own = [
         prepared.posterior_of(document)[np.ix_(sentences, images)].ravel()
@@ -364,9 +331,7 @@ def _posteriors(prepared: Prepared, documents: NDArray[np.int64], chosen: _Chose
     return torch.from_numpy(np.concatenate(own).astype(np.float32))
 
 
-def _local(
-    prepared: Prepared, documents: NDArray[np.int64], chosen: _Chosen
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+def _local(prepared: Prepared, documents: Rows, chosen: _Chosen) -> Iterator[tuple[int, Rows, Rows]]:
     """Yield each document with the numbers of its chosen sentences and images within the document."""
     sentences = np.split(chosen.sentences, np.cumsum(chosen.sentence_counts)[:-1])
     images = np.split(chosen.images, np.cumsum(chosen.image_counts)[:-1])
@@ -374,16 +339,16 @@ def _local(
         yield document, rows - prepared.sentence_offsets[document], columns - prepared.image_offsets[document]
 
 
-def _pairs(sentences: NDArray[np.int64], images: NDArray[np.int64]) -> _Chosen:
+def _pairs(sentences: Rows, images: Rows) -> _Chosen:
     ones = [1] * len(sentences)
     return _Chosen(sentences, ones, images, ones)
 
 
-def _vectors(vectors: NDArray[np.float16] | None, rows: NDArray[np.int64]) -> Tensor | None:
+def _vectors(vectors: NDArray[np.float16] | None, rows: Rows) -> Tensor | None:
     return None if vectors is None else torch.from_numpy(np.asarray(vectors[rows], np.float32))
 
 
-def _words(prepared: Prepared, sentences: NDArray[np.int64]) -> tuple[Tensor, Tensor] | tuple[None, None]:
+def _words(prepared: Prepared, sentences: Rows) -> tuple[Tensor, Tensor] | tuple[None, None]:
     """Return word ids, one sentence after the other, and the number of words of each sentence."""
     if prepared.words is None:
         return None, None
@@ -393,7 +358,7 @@ def _words(prepared: Prepared, sentences: NDArray[np.int64]) -> tuple[Tensor, Te
 
 
 def _images(
-    prepared: Prepared, recipe: Recipe, rows: NDArray[np.int64], training: bool, rng: np.random.Generator
+    prepared: Prepared, recipe: Recipe, rows: Rows, training: bool, rng: np.random.Generator
 ) -> Tensor | RegionBatch:
     if prepared.regions is not None:
         features, concepts, offsets = prepared.regions
@@ -404,28 +369,26 @@ def _images(
             torch.from_numpy(np.asarray(concepts[places], np.int64)),
         )
     if prepared.images is None:
-        from iconotext.train.views import load_pixels
+        from iconotext.train.augment import load_pixels
 
         tower = recipe.features.image if isinstance(recipe.image, TowerSettings) else None
         return load_pixels([prepared.image_files[row] for row in rows], rng if training else None, tower=tower)
     found = np.asarray(prepared.images[rows], np.float32)
-    if training and prepared.views is not None:
-        drawn = rng.integers(0, prepared.views.shape[1] + 1, len(rows))  # 0 is the original picture
+    if training and prepared.augmentations is not None:
+        drawn = rng.integers(0, prepared.augmentations.shape[1] + 1, len(rows))  # 0 is the original picture
         other = np.flatnonzero(drawn)
-        found[other] = prepared.views[rows[other]][np.arange(len(other)), drawn[other] - 1]
+        found[other] = prepared.augmentations[rows[other]][np.arange(len(other)), drawn[other] - 1]
     return torch.from_numpy(found)
 
 
-def _relations(
-    prepared: Prepared, recipe: Recipe, positives: NDArray[np.int64]
-) -> tuple[Tensor, Tensor] | tuple[None, None]:
+def _relations(prepared: Prepared, recipe: Recipe, positives: Rows) -> tuple[Tensor, Tensor] | tuple[None, None]:
     names = learned_relations(recipe, prepared)
     if not names:
         return None, None
     return torch.from_numpy(prepared.labels(positives, names)), prepared.relation_weights(names)
 
 
-def _strangers(prepared: Prepared, documents: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _negative_mask(prepared: Prepared, documents: Rows) -> NDArray[np.bool_]:
     """Return (D, D) bool: whether two documents share no image."""
     counts = span_counts(prepared.image_offsets, documents)
     rows = prepared.image_rows[span_places(prepared.image_offsets, documents)]
@@ -440,7 +403,7 @@ def _strangers(prepared: Prepared, documents: NDArray[np.int64]) -> NDArray[np.b
 def planned_reads(
     prepared: Prepared,
     recipe: Recipe,
-    planned: Sequence[tuple[NDArray[np.int64], int]],
+    planned: Sequence[tuple[Rows, int]],
     *,
     training: bool,
     epoch: int,
@@ -448,18 +411,7 @@ def planned_reads(
     first: int = 0,
     start: int = 0,
 ) -> Iterator[Callable[[], Batch]]:
-    """Yield functions that read batches, beginning with batch number ``start``.
-
-    Args:
-        prepared: The documents.
-        recipe: Decides how the documents of a batch are sampled.
-        planned: The documents and number of positives of each batch.
-        training: As for ``load_batch``.
-        epoch: Number of the epoch, from 0.
-        rank: Number of the process.
-        first: Number in the epoch of the first of all planned batches; seeds the random numbers.
-        start: Number of the first batch to read.
-    """
+    """Yield functions that read batches, from batch number ``start`` on; ``first`` is the epoch's number of batch 0."""
     for number, (documents, positives) in enumerate(planned[start:], start):
         seed = [recipe.seed, epoch if training else 0, 2 if training else 3, rank, first + number]
         yield partial(load_batch, prepared, recipe, documents, positives, training=training, seed=seed)
@@ -467,11 +419,5 @@ def planned_reads(
 
 def read_ahead(reads: Iterable[Callable[[], Batch]], *, readers: int = 1) -> Iterator[Batch]:
     """Yield the batches in order, read ahead on threads; the result does not depend on ``readers``."""
-    with ThreadPoolExecutor(readers, thread_name_prefix="iconotext-batches") as pool:
-        ahead: deque[Future[Batch]] = deque()
-        for read in reads:
-            ahead.append(pool.submit(read))
-            if len(ahead) > readers:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
+    with closing(in_threads(lambda read: read(), reads, threads=readers, ahead=readers + 1)) as batches:
+        yield from batches

@@ -115,9 +115,6 @@ def changed_links(
         corpora: Corpora of documents. Documents without layout and with a single image are skipped: there is only one
             way to link a picture with only its captions.
         held_out: Number of the corpus and id of each document that was not trained on.
-
-    Raises:
-        CorpusError, FeatureError: A corpus or a model cannot be read.
     """
     encoders = [load_encoder(name) for name in (before, str(after))]
     best = LinkSettings(select="best", min_confidence=0, relations="none")
@@ -141,11 +138,7 @@ def changed_links(
 
 
 def write_changes(changes: Changes, folder: Path) -> None:
-    """Write the page of changed links into the folder of a model.
-
-    Raises:
-        OutputError: The page cannot be written.
-    """
+    """Write the page of changed links into the folder of a model."""
     kinds = [
         ("With all evidence", "all", "These links change when documents are linked as usual."),
         ("By the picture alone", "picture", "Captions, layout and references may decide otherwise."),

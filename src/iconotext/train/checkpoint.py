@@ -47,16 +47,7 @@ def gone_if_refused(folder: Path, mark: str) -> Iterator[None]:
 
 
 def same_recipe(folder: Path, old: str, new: str) -> None:
-    """Check that two resolved recipes are equal.
-
-    Args:
-        folder: The model's folder, for the message.
-        old: The recipe in the folder, as TOML.
-        new: The recipe to train by, as TOML.
-
-    Raises:
-        SettingError: The recipes differ; the message lists the keys.
-    """
+    """Check that two resolved recipes are equal."""
     if old == new:
         return
     old_values, new_values = (flat(parse_toml(each)) for each in (old, new))
@@ -88,13 +79,13 @@ class Progress:
         total: Sum of the losses in these steps.
         count: Number of these losses.
         seconds: Time spent in the current epoch.
-        still: Number of these steps without a gradient.
+        no_gradient: Number of these steps without a gradient.
         collapsed: Epoch after which the run was restarted because it had learned nothing; None if it was not.
         before: Validation figures of the model that training starts from, as in ``metrics.json``; None if its weights
             are random.
         history: A row of the log for each finished epoch.
         plateau: State of the learning rate's schedule.
-        kept: Validation loss or median rank, epoch and weights of the best epochs, best first; see
+        best: Validation loss or median rank, epoch and weights of the best epochs, best first; see
             ``training.average``.
     """
 
@@ -103,33 +94,33 @@ class Progress:
     total: float = 0.0
     count: int = 0
     seconds: float = 0.0
-    still: int = 0
+    no_gradient: int = 0
     collapsed: int | None = None
     before: dict[str, float | None] | None = None
     history: list[dict[str, float | None]] = field(default_factory=list)
     plateau: Plateau = field(default_factory=Plateau)
-    kept: list[tuple[float, int, Weights]] = field(default_factory=list)
+    best: list[tuple[float, int, Weights]] = field(default_factory=list)
 
     def end_epoch(self, row: dict[str, float | None]) -> None:
         """Count the current epoch as finished."""
         self.history.append(row)
-        self.epoch, self.step, self.still = self.epoch + 1, 0, 0
+        self.epoch, self.step, self.no_gradient = self.epoch + 1, 0, 0
         self.total, self.count, self.seconds = 0.0, 0, 0.0
 
-    def keep(self, value: float, weights: Mapping[str, Tensor], *, count: int) -> None:
+    def keep_if_best(self, value: float, weights: Mapping[str, Tensor], *, count: int) -> None:
         """Store the weights of the latest epoch if it is among the ``count`` best; ties go to the earlier epoch."""
-        ranked = [*((value_, epoch) for value_, epoch, _ in self.kept), (value, self.epoch)]
+        ranked = [*((value_, epoch) for value_, epoch, _ in self.best), (value, self.epoch)]
         if (value, self.epoch) in sorted(ranked)[:count]:
             copied = {name: tensor.detach().to("cpu", copy=True) for name, tensor in weights.items()}
-            self.kept = sorted([*self.kept, (value, self.epoch, copied)], key=lambda each: each[:2])[:count]
+            self.best = sorted([*self.best, (value, self.epoch, copied)], key=lambda each: each[:2])[:count]
 
     def best_weights(self) -> Weights:
         """Return the mean of the stored weights."""
         import torch
 
         return {
-            name: torch.stack([weights[name].double() for _, _, weights in self.kept]).mean(0).to(tensor.dtype)
-            for name, tensor in self.kept[0][2].items()
+            name: torch.stack([weights[name].double() for _, _, weights in self.best]).mean(0).to(tensor.dtype)
+            for name, tensor in self.best[0][2].items()
         }
 
 
@@ -170,11 +161,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 
 def load_checkpoint(folder: Path) -> Checkpoint | None:
-    """Read the checkpoint of a folder; None if it has none.
-
-    Raises:
-        TrainingError: The file is damaged.
-    """
+    """Read the checkpoint of a folder; None if it has none."""
     import torch
 
     path = folder / CHECKPOINT
@@ -183,7 +170,7 @@ def load_checkpoint(folder: Path) -> Checkpoint | None:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         progress = Progress(**state["progress"], plateau=Plateau(**state["plateau"]))
-        progress.kept = [(loss, epoch, weights) for loss, epoch, weights in progress.kept]
+        progress.best = [(loss, epoch, weights) for loss, epoch, weights in progress.best]
         return Checkpoint(state["recipe"], state["corpus"], progress, state["model"], state["optimizer"])
     except Exception as error:  # a damaged pickle may raise anything
         raise TrainingError(

@@ -33,36 +33,33 @@ from iconotext.scale.manifest import MANIFESTS, SETUP, Manifest, added_up, diffe
 from iconotext.scale.run import run_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings
 from iconotext.scale.stage import LEFT_OUT, Counts, Stage, reason_of
-from iconotext.system.files import open_atomic, write_text
+from iconotext.system.files import write_text
 from iconotext.system.object_store import at_hand, entries, joined, read_bytes
 from iconotext.system.processes import Watch, unwatched
 from iconotext.system.strict_json import parse_json
 from iconotext.system.threads import in_threads
-from iconotext.train.prepare import (
-    AT_ONCE,
-    DocumentTable,
-    arrays_in,
-    chance_of,
-    chunked,
-    concept_names,
-    drawing,
-    enough_documents,
-    feature_settings,
-    write_documents,
-)
-from iconotext.train.prepare_inputs import (
+from iconotext.train.feature_writers import (
     ImageSource,
     OwnWords,
-    PosteriorWriter,
     caption_backbone,
     count_words,
     image_source,
-    image_writer,
-    sentence_writer,
+)
+from iconotext.train.prepare import (
+    CHUNK,
+    DocumentTable,
+    arrays_in,
+    check_enough_documents,
+    chunked,
+    concept_names,
+    drawing,
+    feature_settings,
+    no_report,
+    split_rank,
+    write_documents,
 )
 from iconotext.train.prepared import (
-    DOCUMENTS,
-    IDS,
+    DOCUMENT_ARRAYS,
     META,
     SPLITS,
     UNDIVIDED,
@@ -74,6 +71,7 @@ from iconotext.train.prepared import (
     open_array,
     open_prepared,
     pack,
+    save_documents,
     span_counts,
 )
 from iconotext.train.prepared import joined as joined_parts
@@ -91,6 +89,9 @@ OWN_WORDS = "words_of_shard.json"
 
 SUFFIX = "features"
 """Suffix of the files with features."""
+
+IMAGE_KEYS = "image_keys"
+"""Array of the digests of images."""
 
 
 def write_features(
@@ -140,11 +141,7 @@ def write_features(
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Check that a recipe needs no more of a corpus than feature shards have.
-
-    Raises:
-        SettingError: The recipe cannot be trained on shards.
-    """
+    """Check that a recipe needs no more of a corpus than feature shards have."""
     file = Path(recipe.features.image)
     reason = None
     if recipe.towers or recipe.features.image == "pixels":
@@ -208,46 +205,33 @@ class Features(Stage):
         """See ``Stage``."""
         text, images = self.sources
         table, words = DocumentTable(self.recipe.seed), OwnWords()
-
-        def chunks() -> Iterator[tuple[int, list[Document]]]:
-            for chunk in chunked(documents, AT_ONCE):
-                yield 0, chunk
-
+        chunks = ((0, chunk) for chunk in chunked(documents, CHUNK))
         with TemporaryDirectory(prefix="iconotext-") as folder:
             work = Path(folder)
-            with ExitStack() as stack:
-                meta = write_documents(
-                    chunks(),
-                    table,
-                    image_writer(self.recipe, work, stack, images),
-                    sentence_writer(self.recipe, work, words, stack, text),
-                    PosteriorWriter(self.recipe, work, stack, text),
-                    stack,
-                    note=partial(_note, counts),
-                )
+            note = partial(_note, counts)
+            meta = write_documents(self.recipe, chunks, table, work, images, text, words, note=note)
             table.save(work, None)
-            keys = "image_keys"
-            with ArrayWriter(work / keys, "<u8") as written:
-                written.append(_image_keys(work, meta["arrays"]))
-            meta = {"concepts": concept_names(self.recipe, images), **meta, "arrays": [*meta["arrays"], keys]}
+            with ArrayWriter(work / IMAGE_KEYS, "<u8") as keys:
+                keys.append(_image_keys(work, meta["arrays"]))
+            meta = {"concepts": concept_names(self.recipe, images), **meta, "arrays": [*meta["arrays"], IMAGE_KEYS]}
             write_text(work / META, json.dumps(meta, indent=1), force=True)
             if self.recipe.words is not None:
-                said = json.dumps({"words": list(words.numbers)}, ensure_ascii=False)
-                write_text(work / OWN_WORDS, said, force=True)
+                own = json.dumps({"words": list(words.numbers)}, ensure_ascii=False)
+                write_text(work / OWN_WORDS, own, force=True)
             pack(work, path)
 
 
-def _note(counts: Counts, document: Document, places: Sequence[int | str], kept: bool) -> None:
+def _note(counts: Counts, document: Document, rows: Sequence[int | str], used: bool) -> None:
     """Count a document and its images by whether they are used, and why not."""
-    for image, place in zip(document.images, places, strict=True):
+    for image, row in zip(document.images, rows, strict=True):
         counts.images["read"] += 1
-        if not isinstance(place, str):
+        if not isinstance(row, str):
             counts.images["usable"] += 1
             continue
-        left = "left out" if place == LEFT_OUT else "unreadable"
+        left = "left out" if row == LEFT_OUT else "unreadable"
         counts.images["missing" if image.file is None else left] += 1
-        counts.note(f"picture: {reason_of(place)}", f"{document.id}, {image.source}: {place}")
-    if kept:
+        counts.note(f"picture: {reason_of(row)}", f"{document.id}, {image.source}: {row}")
+    if used:
         counts.documents["written"] += 1
         counts.links += len(document.links or ())
         return
@@ -270,8 +254,8 @@ def _image_keys(work: Path, arrays: Sequence[str]) -> NDArray[np.uint64]:
 
 
 HELD_OUT = 2_000
-"""Largest number of documents for validation, and for testing: the documents of the lowest ``chance_of``. This is
-enough for their figures, and the copies must not grow with the corpus."""
+"""Largest number of documents for validation, and for testing: those of the lowest ranks. This is enough for their
+figures, and the copies must not grow with the corpus."""
 
 SHARDS_AT_ONCE = 32
 """Number of manifests that are read at the same time."""
@@ -280,29 +264,17 @@ TRAIN, VALIDATION, TEST = range(len(SPLITS))
 
 
 class FeatureShard(NamedTuple):
-    """A shard of features.
-
-    Attributes:
-        address: Its file, or address in a store.
-        corpus: Number of its folder.
-        sha256: Digest of its contents.
-    """
+    """A shard of features."""
 
     address: str
     corpus: int
     sha256: str
 
 
-class Place(NamedTuple):
-    """A document with its rank; the documents of the lowest ranks are held out.
+class RankedDocument(NamedTuple):
+    """A document with its rank, see ``split_rank``; the documents of the lowest ranks are held out."""
 
-    Attributes:
-        chance: Rank, see ``chance_of``; ties (equal ids) are broken by shard.
-        shard: Number of its shard.
-        document: Number in the shard.
-    """
-
-    chance: int
+    rank: int
     shard: int
     document: int
 
@@ -318,12 +290,7 @@ def is_feature_folder(corpus: Path | str) -> bool:
 
 
 def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[FeatureShard], Counter[str]]:
-    """Return the shards in folders, in the order of folders and names, and the sum of their manifests' counts.
-
-    Raises:
-        SettingError: Their features differ from those that the recipe needs.
-        CorpusError: A folder has no finished shard.
-    """
+    """Return the shards in folders, in the order of folders and names, and the sum of their manifests' counts."""
     check_recipe(recipe)
     found: list[FeatureShard] = []
     counted = Counter[str]()
@@ -376,7 +343,7 @@ def prepare_shards(
     key = hashlib.sha256(said.encode()).hexdigest()
 
     def write(work: Path) -> None:
-        meta = _prepare(recipe, shards, counted, work, given, report or (lambda what, done: None))
+        meta = _prepare(recipe, shards, counted, work, given, report or no_report)
         write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
 
     return arrays_in(folder, recipe, key, write)
@@ -392,8 +359,8 @@ def _prepare(
 ) -> dict[str, Any]:
     """Write the held-out documents and the vocabulary, and return ``Prepared.meta``."""
     train, undivided, images, lacking = np.zeros(len(shards), np.int64), np.zeros(len(shards), np.int64), 0, 0
-    held: dict[int, list[Place]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
-    words, of_drawn = Counter[str](), dict[Place, Counter[str]]()
+    held: dict[int, list[RankedDocument]] = {VALIDATION: [], TEST: [], UNDIVIDED: []}
+    words, of_drawn = Counter[str](), dict[RankedDocument, Counter[str]]()
     for number, shard in enumerate(shards):
         report("looking at shards", int(train.sum() + undivided.sum()))
         with at_hand(shard.address) as (path,):
@@ -402,27 +369,27 @@ def _prepare(
         train[number], own = (part.splits == TRAIN).sum(), np.flatnonzero(part.splits == UNDIVIDED)
         undivided[number], lacking = len(own), lacking + part.meta["lacking"]
         images += int(span_counts(part.image_offsets, own).sum())
-        for split, places in held.items():
-            more = chances(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
-            held[split] = heapq.nsmallest(HELD_OUT, [*places, *more])
+        for split, lowest in held.items():
+            more = ranked_documents(recipe, part, shard.corpus, number, np.flatnonzero(part.splits == split))
+            held[split] = heapq.nsmallest(HELD_OUT, [*lowest, *more])
         if own_words:  # counts drawn documents too; those for validation are subtracted below
             words.update(count_words(part, np.flatnonzero(np.isin(part.splits, (TRAIN, UNDIVIDED))), own_words))
-            for place in held[UNDIVIDED]:
-                if place.shard == number:
-                    of_drawn[place] = count_words(part, np.array([place.document]), own_words)
-            of_drawn = {place: of_drawn[place] for place in held[UNDIVIDED]}
+            for each in held[UNDIVIDED]:
+                if each.shard == number:
+                    of_drawn[each] = count_words(part, np.array([each.document]), own_words)
+            of_drawn = {each: of_drawn[each] for each in held[UNDIVIDED]}
     total = int(undivided.sum())
     share = at_least_two(Shares(recipe.training.validation, 0), total, images)
     drawn = held[UNDIVIDED][: share.counts(total)["validation"]]
-    train += undivided - np.bincount([place.shard for place in drawn], minlength=len(shards))
+    train += undivided - np.bincount([each.shard for each in drawn], minlength=len(shards))
     validation = sorted([*held[VALIDATION], *drawn])
     skipped = sum(n for name, n in counted.items() if name.startswith("without "))
-    enough_documents([shard.address for shard in shards[:1]], int(train.sum()), len(validation), skipped=skipped)
+    check_enough_documents([shard.address for shard in shards[:1]], int(train.sum()), len(validation), skipped=skipped)
     vocabulary = None
     if recipe.words is not None:
         names: list[str] = part.meta["concepts"]
-        for place in drawn if given is None else ():
-            words.subtract(of_drawn[place])
+        for each in drawn if given is None else ():
+            words.subtract(of_drawn[each])
         vocabulary = given or most_frequent(+words, max_words=recipe.words.max_words, besides=names)
         vocabulary.save(work / VOCABULARY)
     chosen = {VALIDATION: validation, TEST: held[TEST]}
@@ -438,23 +405,16 @@ def _prepare(
     }
 
 
-def chances(recipe: Recipe, part: Prepared, corpus: int, shard: int, documents: NDArray[np.int64]) -> Iterator[Place]:
+def ranked_documents(
+    recipe: Recipe, part: Prepared, corpus: int, shard: int, documents: NDArray[np.int64]
+) -> Iterator[RankedDocument]:
     """Yield the places, with ranks, of the given documents of a shard."""
     for document in documents.tolist():
-        yield Place(chance_of(recipe.seed, corpus, part.ids[document]), shard, document)
+        yield RankedDocument(split_rank(recipe.seed, corpus, part.ids[document]), shard, document)
 
 
 def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
-    """Open the documents of a shard; a shard in a store is downloaded, and stays on disk while it is in use.
-
-    Args:
-        address: Its file, or address in a store.
-        vocabulary: The words of all shards, if sentences are words.
-
-    Raises:
-        CorpusError: The shard is damaged.
-        StoreError: The store does not answer.
-    """
+    """Open the documents of a shard; a shard in a store is downloaded, and stays on disk while it is in use."""
     with at_hand(address) as (path,):
         part = open_prepared(path)
         if part.words is None or vocabulary is None:
@@ -464,7 +424,7 @@ def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
     return replace(part, words=part.words._replace(ids=numbers[part.words.ids]))
 
 
-def own_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
+def shared_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
     """Load the vocabulary of prepared shards if sentences are words; else return None."""
     return load_vocabulary(prepared.folder / VOCABULARY) if recipe.words is not None else None
 
@@ -476,10 +436,10 @@ def _own_words(path: Path) -> list[str]:
 
 
 def _write_held_out(
-    work: Path, shards: Sequence[FeatureShard], chosen: dict[int, list[Place]], vocabulary: Vocabulary | None
+    work: Path, shards: Sequence[FeatureShard], chosen: dict[int, list[RankedDocument]], vocabulary: Vocabulary | None
 ) -> dict[str, Any]:
     """Copy the held-out documents, and return their part of ``Prepared.meta``."""
-    split_of = {place[1:]: split for split, places in chosen.items() for place in places}
+    split_of = {(shard, document): split for split, held in chosen.items() for _, shard, document in held}
     of_shard: dict[int, list[int]] = {}
     for number, document in sorted(split_of):
         of_shard.setdefault(number, []).append(document)
@@ -491,8 +451,7 @@ def _write_held_out(
             codes = np.array([split_of[number, document] for document in documents], np.uint8)
             for name, rows in _arrays(part).items():
                 if name not in writers:
-                    writer = partial(ArrayWriter, work / name, rows.dtype.str, rows.shape[1:])
-                    writers[name] = stack.enter_context(writer())
+                    writers[name] = stack.enter_context(ArrayWriter(work / name, rows.dtype.str, rows.shape[1:]))
                 writers[name].append(rows)
             small.append(_without_features(replace(part, splits=codes)))
         found = joined_parts(
@@ -503,22 +462,13 @@ def _write_held_out(
             if own is not None:
                 writers[name] = stack.enter_context(ArrayWriter(work / name, "<i8"))
                 writers[name].append(own.offsets)
-    write_text(work / IDS, json.dumps(found.ids), force=True)
-    with open_atomic(work / DOCUMENTS, force=True) as file:
-        np.savez(file, allow_pickle=False, **{name: getattr(found, name) for name in OF_DOCUMENTS})
+    save_documents(work, found.ids, {name: getattr(found, name) for name in DOCUMENT_ARRAYS})
     return {**found.meta, "arrays": list(writers)}
-
-
-OF_DOCUMENTS = (
-    *("splits", "corpora", "linked", "sentence_offsets", "image_offsets", "image_rows", "link_offsets", "links"),
-    *("relation_offsets", "relations"),
-)
-"""The arrays of a corpus that are in the file ``DOCUMENTS``."""
 
 
 def _arrays(part: Prepared) -> dict[str, NDArray[Any]]:
     """Return the features of a part, by the names of their arrays."""
-    found = {name: getattr(part, name) for name in ("sentences", "images", "views", "posteriors")}
+    found = {name: getattr(part, name) for name in ("sentences", "images", "augmentations", "posteriors")}
     if part.words is not None:
         found["words"] = part.words.ids
     if part.regions is not None:
@@ -532,4 +482,4 @@ def _without_features(part: Prepared) -> Prepared:
         words = words._replace(ids=words.ids[:0])
     if regions is not None:
         regions = regions._replace(features=regions.features[:0], concepts=regions.concepts[:0])
-    return replace(part, sentences=None, images=None, views=None, posteriors=None, words=words, regions=regions)
+    return replace(part, sentences=None, images=None, augmentations=None, posteriors=None, words=words, regions=regions)

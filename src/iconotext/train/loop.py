@@ -1,11 +1,12 @@
 """The training loop, run in each process: ``train_in_process``.
 
-``Training`` is the state of a run, ``new_model`` makes the model before its first step, and ``training_step`` does one
-step.
+``Training`` is the state of a run, ``new_model`` makes the model before its first step, ``training_step`` does a step,
+and ``write_model`` writes the best model with its metrics. Epochs and steps count from 0.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -19,26 +20,34 @@ import torch
 from torch import Tensor
 from torch.optim import AdamW
 
-from iconotext.encoders.stored_model import VOCABULARY, init_folder, load_model
+from iconotext.encoders.backbone_encoder import Inputs
+from iconotext.encoders.stored_model import CARD, METRICS, VOCABULARY, init_folder, load_model, save_model
+from iconotext.encoders.joint_model import JointModel
 from iconotext.errors import SettingError, TrainingError
-from iconotext.features.word_vectors import WORD2VEC
+from iconotext.features.word_vectors import WORD2VEC, load_vocabulary, load_word_vectors, train_word2vec
 from iconotext.recipe import Recipe, dump_recipe
-from iconotext.system.files import reporting_full_disk
-from iconotext.train.batches import Windows
-from iconotext.train.checkpoint import Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
-from iconotext.train.finish import save_best, write_model
+from iconotext.system.files import reporting_full_disk, write_text
+from iconotext.train.batches import BatchLoader
+from iconotext.train.checkpoint import CHECKPOINT, Checkpoint, Progress, load_checkpoint, same_recipe, save_checkpoint
+from iconotext.train.collapse import collapse_of, has_ended, informed, wants_remedy
 from iconotext.train.log import Row, write_log
 from iconotext.train.loss import batch_loss
 from iconotext.train.parallel import Processes, Watcher
-from iconotext.train.prepared import Prepared, TrainingSentences, learned_relations, open_prepared
+from iconotext.train.prepared import Prepared, TrainingSentences, learned_relations, open_prepared, span_counts
 from iconotext.train.schedule import learning_rate
 from iconotext.train.start import check_concepts, check_run, check_warmup, take_over
-from iconotext.train.summary import has_ended, informed, wants_remedy
-from iconotext.train.validate import NOTHING, sampling, validate, validation_median_rank
+from iconotext.train.summary import concept_shares, model_card
+from iconotext.train.validate import (
+    NOTHING,
+    evaluate_split,
+    pair_figures,
+    sampling,
+    split_pairs,
+    validate,
+    validation_median_rank,
+)
 
 if TYPE_CHECKING:
-    from iconotext.encoders.backbone_encoder import Inputs
-    from iconotext.encoders.joint_model import JointModel
     from iconotext.features.word_vectors import Vocabulary
     from iconotext.train.batches import Batch
     from iconotext.types import FloatMatrix
@@ -65,18 +74,7 @@ def training_step(
     step: int,
     rate: float,
 ) -> Tensor:
-    """Do one step, and return the (P,) losses before it; randomness depends on seed, epoch, step and process alone.
-
-    Args:
-        processes: The process, with its access to the others.
-        encode: The model, wrapped by ``setup_module``.
-        optimizer: The optimizer of its weights.
-        batch: The batch.
-        recipe: The recipe.
-        epoch: Number of the epoch, from 0.
-        step: Number of the step within the epoch, from 0.
-        rate: Learning rate of the step.
-    """
+    """Do one step, and return the (P,) losses before it; randomness depends on seed, epoch, step and process alone."""
     seed = int(
         np.random.SeedSequence([recipe.seed, epoch, step, processes.global_rank]).generate_state(1, np.uint64)[0]
     )
@@ -110,21 +108,8 @@ class Start(NamedTuple):
 def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Start:
     """Make the model before its first step; the same for the same seed.
 
-    Args:
-        recipe: The recipe.
-        prepared: The prepared corpus.
-        first: Whether the weights of this model are used; a continued run takes them from the checkpoint.
-
-    Raises:
-        FeatureError: The model to start from was trained on other features, or the word vectors cannot be read.
-        SettingError: The file of word vectors has none of the words.
+    Unless it is the ``first`` one, its weights are not used, since a continued run takes them from the checkpoint.
     """
-    import torch
-
-    from iconotext.encoders.backbone_encoder import Inputs
-    from iconotext.encoders.joint_model import JointModel
-    from iconotext.features.word_vectors import load_vocabulary
-
     vocabulary = load_vocabulary(prepared.folder / VOCABULARY) if recipe.words else None
     names: list[str] = prepared.meta["concepts"] if recipe.reads_concepts else []
     check_concepts(recipe, names)
@@ -152,13 +137,9 @@ def new_model(recipe: Recipe, prepared: Prepared, *, first: bool = True) -> Star
 def _word_vectors(source: str, dim: int, seed: int, prepared: Prepared, vocabulary: Vocabulary) -> FloatMatrix:
     """Return (V, dim) initial word vectors; zeros for a word without one."""
     if source == WORD2VEC and prepared.words is not None:
-        from iconotext.features.word_vectors import train_word2vec
-
         return train_word2vec(TrainingSentences(prepared, prepared.words), len(vocabulary), dim=dim, seed=seed)
-    from iconotext.features.word_vectors import load_word_vectors
-
-    vectors, found = load_word_vectors(source, vocabulary.words, dim=dim)
-    if not found:
+    vectors, count = load_word_vectors(source, vocabulary.words, dim=dim)
+    if not count:
         raise SettingError(f"{source}: has no vector for any of the {len(vocabulary)} words")
     return vectors
 
@@ -175,15 +156,10 @@ class Training:
     """The state of a run in one of its processes.
 
     Attributes:
-        recipe: The recipe.
-        prepared: The prepared corpus.
         folder: Folder of the model.
         processes: The process, with its access to the others.
         watcher: Shows progress; None except in the first process.
-        start: The unwrapped model, with the sizes of its inputs and its words.
-        encode: The model, wrapped by ``processes``.
-        optimizer: The optimizer of the weights.
-        progress: The progress of training.
+        encode: The model of ``start``, wrapped by ``processes``.
     """
 
     recipe: Recipe
@@ -255,7 +231,7 @@ def train_in_process(processes: Processes, watcher: Watcher | None, recipe: Reci
 
 def _begin(processes: Processes, watcher: Watcher | None, recipe: Recipe, prepared: Prepared, folder: Path) -> Training:
     check_run(recipe, prepared)
-    check_warmup(recipe, sum(window.steps for window in Windows(prepared, recipe).plan(0)))
+    check_warmup(recipe, sum(buffer.steps for buffer in BatchLoader(prepared, recipe).plan(0)))
     checkpoint = load_checkpoint(folder)
     start = new_model(recipe, prepared, first=checkpoint is None)
     optimizer = make_optimizer(start.model, recipe)
@@ -281,13 +257,15 @@ def _epochs(training: Training) -> None:
             training.begin_again()
         progress = training.progress
         if training.recipe.starts_from is not None and progress.before is None:
-            _look_before(training)
+            # The model that training starts from remains the best one if no epoch is better.
+            progress.before, chosen_by = _validated(training)
+            progress.keep_if_best(chosen_by, training.model.state_dict(), count=settings.average)
         if has_ended(progress, settings.epochs):
             break
         row, loss, chosen_by = _epoch(training)
         progress.plateau.see(loss, settings, steps=int(row["step"] or 0), informed=informed(row))
         progress.end_epoch(row)
-        progress.keep(chosen_by, training.model.state_dict(), count=settings.average)
+        progress.keep_if_best(chosen_by, training.model.state_dict(), count=settings.average)
         if training.main:
             training.save_checkpoint()
             write_log(training.folder, progress.history)
@@ -295,28 +273,21 @@ def _epochs(training: Training) -> None:
                 training.watcher.epoch(row)
 
 
-def _look_before(training: Training) -> None:
-    """Validate the model that training starts from; it remains the best model if no epoch is better."""
-    progress = training.progress
-    progress.before, chosen_by = _validated(training)
-    progress.keep(chosen_by, training.model.state_dict(), count=training.recipe.training.average)
-
-
 def _validated(training: Training) -> tuple[Row, float]:
     """Return validation figures of the model, and the number by which the best epochs are chosen (lowest is best)."""
     recipe, prepared, processes = training.recipe, training.prepared, training.processes
     training.model.eval()
-    found = validate(training.model, prepared, recipe, processes.device)
-    loss = processes.broadcast(found.loss)  # may differ in the last bit between GPUs, and decides what follows
+    figures = validate(training.model, prepared, recipe, processes.device)
+    loss = processes.broadcast(figures.loss)  # may differ in the last bit between GPUs, and decides what follows
     rank = None
     if recipe.training.choose == "median-rank":
         rank = processes.broadcast(validation_median_rank(training.model, prepared, recipe, processes.device))
     row = {
         "validation_loss": loss,
-        "no_information": found.no_information,
-        "validation_auc": found.auc,
+        "no_information": figures.no_information,
+        "validation_auc": figures.auc,
         "validation_median_rank": rank,
-        "positive": found.positive,
+        "positive_cosines": figures.positive,
     }
     return row, loss if rank is None else rank
 
@@ -324,8 +295,7 @@ def _validated(training: Training) -> tuple[Row, float]:
 def _epoch(training: Training) -> tuple[Row, float, float]:
     """Do one pass over the training documents, and validate.
 
-    Returns:
-        The row of the log, the validation loss, and the number by which the best epochs are chosen (lowest is best).
+    Returns the row of the log, the validation loss, and the number by which the best epochs are chosen.
     """
     recipe, prepared, progress, processes = training.recipe, training.prepared, training.progress, training.processes
     epoch, device = progress.epoch, processes.device
@@ -341,7 +311,7 @@ def _epoch(training: Training) -> tuple[Row, float, float]:
         "learning_rate": rate,
         "train_loss": progress.total / progress.count,
         **validated,
-        "still": processes.broadcast(progress.still / progress.step),
+        "no_gradient": processes.broadcast(progress.no_gradient / progress.step),
         **(sampling(training.model, prepared, recipe, device) if training.main else NOTHING)._asdict(),
         "seconds": time.perf_counter() - before,
     }
@@ -352,12 +322,12 @@ def _steps(training: Training, before: float) -> tuple[int, float]:
     """Do the remaining steps of an epoch, and return its total number of steps and the last learning rate."""
     recipe, progress, processes = training.trained_by, training.progress, training.processes
     epoch = progress.epoch
-    windows = Windows(training.prepared, recipe, ranks=processes.world_size)
-    steps = sum(window.steps for window in windows.plan(epoch))
+    loader = BatchLoader(training.prepared, recipe, ranks=processes.world_size)
+    steps = sum(buffer.steps for buffer in loader.plan(epoch))
     rate = partial(learning_rate, recipe.training, epoch, steps=steps, plateau=progress.plateau)
     training.model.train()
     saved = time.perf_counter()
-    batches = windows.batches(epoch, rank=processes.global_rank, start=progress.step)
+    batches = loader.batches(epoch, rank=processes.global_rank, start=progress.step)
     for step, batch in enumerate(batches, progress.step):
         losses = training_step(
             processes, training.encode, training.optimizer, batch, recipe, epoch=epoch, step=step, rate=rate(step)
@@ -366,7 +336,7 @@ def _steps(training: Training, before: float) -> tuple[int, float]:
         if not math.isfinite(loss):
             raise TrainingError(f"the loss of epoch {epoch + 1}, step {step + 1} is {loss}")
         progress.step, progress.total, progress.count = step + 1, progress.total + loss, progress.count + len(losses)
-        progress.still += not has_gradient(training.model)
+        progress.no_gradient += not has_gradient(training.model)
         if training.watcher:
             training.watcher.step(epoch + 1, step + 1, steps, loss / len(losses))
         if training.main and time.perf_counter() - saved >= SAVE_EVERY:
@@ -378,29 +348,103 @@ def _steps(training: Training, before: float) -> tuple[int, float]:
 
 def out_of_memory(error: Exception) -> bool:
     """Tell whether an error means that memory ran out; on a CPU PyTorch shows it only in the message."""
-    said = str(error).lower()
-    return (
-        isinstance(error, (MemoryError, torch.OutOfMemoryError))
-        or "out of memory" in said
-        or "can't allocate memory" in said
-        or "not enough memory" in said
-    )
+    signs = ("out of memory", "can't allocate memory", "not enough memory")
+    message = str(error).lower()
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or any(sign in message for sign in signs)
 
 
 def _explained(error: Exception, training: Training) -> TrainingError:
     """Turn an error into a ``TrainingError`` that names the model that was saved, and settings that may help."""
     progress = training.progress
-    if progress.kept:
+    if progress.best:
         save_best(training)
-        kept = f"the best model so far (epoch {progress.kept[0][1]}) is in {training.folder}"
+        saved = f"the best model so far (epoch {progress.best[0][1]}) is in {training.folder}"
     else:
-        kept = "no epoch was finished, so there is no model"
+        saved = "no epoch was finished, so there is no model"
     if isinstance(error, TrainingError):
-        helps = "In another folder, a lower training.learning_rate, training.clip or training.warmup may help"
-        return TrainingError(f"{error}; {kept}. {helps}")
+        advice = "In another folder, a lower training.learning_rate, training.clip or training.warmup may help"
+        return TrainingError(f"{error}; {saved}. {advice}")
     where = f"epoch {progress.epoch + 1}" if progress.epoch < training.recipe.training.epochs else "the evaluation"
     return TrainingError(
-        f"memory ran out in {where}; {kept}. In another folder, a smaller training.batch, training.max_sentences, "
+        f"memory ran out in {where}; {saved}. In another folder, a smaller training.batch, training.max_sentences, "
         "training.max_images or training.max_regions may help; in this one the same command goes on from the last "
         "checkpoint"
     )
+
+
+def write_model(training: Training) -> None:
+    """Write the best model and its metrics, and remove the checkpoint."""
+    folder = training.folder
+    write_log(folder, training.progress.history)
+    save_best(training)
+    training.model.load_state_dict(training.progress.best_weights())
+    training.model.eval()
+    metrics = {**_chosen(training), **_measured(training)}
+    write_text(folder / CARD, model_card(training.recipe, training.prepared.meta, metrics), force=True)
+    write_text(folder / METRICS, json.dumps(metrics, indent=1), force=True)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def save_best(training: Training) -> None:
+    """Write the mean of the best weights so far."""
+    recipe, meta = training.recipe, training.prepared.meta
+    save_model(
+        training.folder,
+        recipe,
+        training.start.inputs,
+        training.progress.best_weights(),
+        vocabulary=training.start.vocabulary,
+        backbones=meta["backbones"],
+        concepts=meta["concepts"] if recipe.reads_concepts else (),
+        relations=learned_relations(recipe, training.prepared),
+    )
+
+
+def _chosen(training: Training) -> dict[str, Any]:
+    """Return the epochs of the model, and the figures by which they were chosen."""
+    recipe, progress = training.recipe, training.progress
+    epoch = progress.best[0][1]
+    best = progress.history[epoch - 1] if epoch else progress.before or {}  # epoch 0 is the model before training
+    documents = training.prepared.documents("validation")
+    images = int(span_counts(training.prepared.image_offsets, documents).sum())
+    figures: dict[str, Any] = {
+        "best_epoch": epoch,
+        "validation_loss": best["validation_loss"],
+        "epochs": progress.epoch,
+        "validated_on": {"documents": len(documents), "images": images},
+    }
+    meta = training.prepared.meta
+    if meta["skipped"] or meta["images_left_out"]:
+        figures["left_out"] = {name: meta[name] for name in ("skipped", "images_left_out", "lacking")}
+    if progress.before is not None:
+        figures["before"] = progress.before
+        figures["last_loss"] = progress.history[-1]["validation_loss"]
+    figures |= {name: best[name] for name in ("validation_median_rank", "no_information") if best[name] is not None}
+    if progress.collapsed is not None:
+        figures["began_again_after"] = progress.collapsed
+    collapse = collapse_of(progress, recipe)
+    if collapse is not None:
+        figures["collapse"] = collapse
+    if recipe.training.average > 1:
+        figures["averaged_epochs"] = sorted(epoch for _, epoch, _ in progress.best)
+        figures["validation_loss"] = validate(training.model, training.prepared, recipe, training.processes.device).loss
+    return figures
+
+
+def _measured(training: Training) -> dict[str, Any]:
+    """Compute the metrics of the model on the splits that it was not trained on."""
+    recipe, model, prepared, device = training.recipe, training.model, training.prepared, training.processes.device
+    relations = learned_relations(recipe, prepared)
+    metrics: dict[str, Any] = {"relations": relations} if relations else {}
+    if recipe.reads_concepts:
+        metrics["concepts"] = concept_shares(prepared)
+    for split in ("validation", "test"):
+        if prepared.all_single(split):
+            if len(prepared.documents(split)):
+                pairs = split_pairs(model, prepared, recipe, split, device)
+                metrics[split] = pair_figures(model, pairs, relations)
+            continue
+        evaluation = evaluate_split(model, prepared, recipe, split, device)
+        if evaluation is not None:
+            metrics[split] = evaluation.as_dict(model=recipe.name, corpus="", split=split)
+    return metrics

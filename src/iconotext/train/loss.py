@@ -38,13 +38,6 @@ def batch_loss(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute the loss of each positive of a batch, and the cosines from which it was computed.
 
-    Args:
-        encode: The model.
-        batch: The batch.
-        recipe: The recipe.
-        epoch: Number of the epoch, from 0; see ``objective.mean_epochs``.
-        generator: Draws negatives if the recipe uses fewer than there are.
-
     Returns:
         (P,) losses, the (N, M) cosines of all sentences and images of the batch, and (P,) the weighted coherence
         objective within the losses, 0 without it.
@@ -72,7 +65,7 @@ def _pairs(batch: Batch) -> tuple[Tensor, Tensor]:
     """Return the row of each positive's first sentence and first image; only positives without labels have more."""
     counts = (batch.sentence_counts, batch.image_counts)
     first = (torch.tensor([0, *each[: batch.positives - 1]]).cumsum(0) for each in counts)
-    rows, columns = (each.to(batch.strangers.device) for each in first)
+    rows, columns = (each.to(batch.negative_mask.device) for each in first)
     return rows, columns
 
 
@@ -86,25 +79,15 @@ def losses_of(
     scale: Tensor,
     bias: Tensor,
 ) -> Tensor:
-    """Compute (P,) the weighted sum of the recipe's objectives for each positive of a batch (Li 2021, Eq. 5).
-
-    Args:
-        cosines: (N, M) of all sentences and images of the batch; (D, D) for documents that are single pairs.
-        batch: The batch.
-        recipe: The recipe.
-        epoch: Number of the epoch, from 0.
-        generator: Draws negatives and sub-documents.
-        scale: Scale of the softmax, logistic, order and posterior objectives.
-        bias: Bias of the logistic objective.
-    """
+    """Compute (P,) the weighted sum of the recipe's objectives for each positive of a batch (Li 2021, Eq. 5)."""
     objective = recipe.objective
     if not objective.compares:
         return cosines.new_zeros(batch.positives)  # only the coherence objective is used
     documents, positives = len(batch.sentence_counts), batch.positives
     b = None if objective.b is None else min(objective.b, documents - 1)
     drawn = sample_negatives(positives, documents, b, generator)
-    strangers = batch.strangers[:positives]
-    masks = tuple(each.to(strangers.device) & strangers for each in drawn)
+    negative_mask = batch.negative_mask[:positives]
+    masks = tuple(each.to(negative_mask.device) & negative_mask for each in drawn)
 
     def contrast(margin: float, own: Tensor | None = None) -> Tensor:
         if objective.kind == "softmax":
@@ -148,13 +131,13 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
     The intra-document objective of Li 2021, likely against unlikely links, then has half the margin.
     """
     objective, positives = recipe.objective, batch.positives
-    strangers = batch.strangers[:positives]
+    negative_mask = batch.negative_mask[:positives]
     drawn = (
-        strangers if objective.b is None else strangers & (strangers.cumsum(1) <= objective.b)
+        negative_mask if objective.b is None else negative_mask & (negative_mask.cumsum(1) <= objective.b)
     )  # all negatives are alike, so the first ones do
     least = partial(loss_without_information, drawn, drawn, kind=objective.kind)
     margin = objective.margin
-    others = strangers.new_zeros(positives, dtype=torch.float32)
+    others = negative_mask.new_zeros(positives, dtype=torch.float32)
     if batch.posteriors is not None:
         alike = others.new_zeros(sum(batch.sentence_counts), sum(batch.image_counts))
         others = objective.posterior * _learned_from_others(alike, batch, batch.posteriors, others.new_ones(()))

@@ -92,10 +92,6 @@ def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watch
         settings: Number of processes: on GPUs if there are any, else on the CPU.
         watcher: Called in this process with the reports of the first of the other processes.
         arguments: Further arguments of ``work``; they must be picklable if there are several processes.
-
-    Raises:
-        SettingError: The settings ask for more GPUs than there are.
-        IconotextError: Raised by ``work``.
     """
     import torch
 

@@ -26,27 +26,34 @@ from iconotext.encoders.stored_model import VOCABULARY
 from iconotext.errors import CorpusError, TrainingError
 from iconotext.features.region_files import files_beside
 from iconotext.recipe import Recipe
-from iconotext.system.files import locked, open_atomic, write_error, write_text
+from iconotext.system.files import locked, write_error, write_text
 from iconotext.system.strict_json import parse_json
-from iconotext.train.prepare_inputs import (
+from iconotext.train.feature_writers import (
     ImageRows,
     ImageSource,
-    ImageWriter,
     Numbers,
     OwnWords,
     PosteriorWriter,
-    SentenceWriter,
     caption_backbone,
     count_words,
     image_source,
     image_writer,
     sentence_writer,
 )
-from iconotext.train.prepared import DOCUMENTS, IDS, META, SPLITS, UNDIVIDED, Prepared, offsets_of, open_prepared
+from iconotext.train.prepared import (
+    META,
+    SPLITS,
+    UNDIVIDED,
+    Prepared,
+    offsets_of,
+    open_prepared,
+    save_documents,
+)
 from iconotext.train.start import check_concepts, start_vocabulary
 from iconotext.types import Document
 
 if TYPE_CHECKING:
+    from iconotext.features.backbone import TextBackbone
     from iconotext.features.word_vectors import Vocabulary
 
 
@@ -67,7 +74,7 @@ class _Ragged:
         return np.array(self.ends, np.int64) // width, numbers if width == 1 else numbers.reshape(-1, width)
 
 
-def chance_of(seed: int, corpus: int, name: str) -> int:
+def split_rank(seed: int, corpus: int, name: str) -> int:
     """Return the pseudo-random rank of a document without a split; the lowest ranks become validation documents."""
     return int.from_bytes(hashlib.sha256(f"{seed} {corpus} {name}".encode()).digest()[:8], "big")
 
@@ -76,11 +83,11 @@ class DocumentTable:
     """A table of documents, in the order in which they are appended.
 
     Args:
-        seed: Seed of ``chance_of``, which divides documents without a split.
+        seed: Seed of ``split_rank``, which divides documents without a split.
 
     Attributes:
         relations: Numbers, by name, of the coherence relations that people judged, in order of appearance.
-        drawn: ``chance_of`` of each document without a split, by the document's number.
+        drawn: ``split_rank`` of each document without a split, by the document's number.
     """
 
     def __init__(self, seed: int) -> None:
@@ -96,15 +103,9 @@ class DocumentTable:
         return len(self._ids)
 
     def append(self, document: Document, corpus: int, rows: NDArray[np.int64]) -> None:
-        """Add a document.
-
-        Args:
-            document: The document.
-            corpus: Number of its corpus.
-            rows: (images,) row of each image's features, -1 if the image cannot be used.
-        """
+        """Add a document; ``rows``: (images,) row of each image's features, -1 if the image cannot be used."""
         if document.split is None:
-            self.drawn[len(self)] = chance_of(self._seed, corpus, document.id)
+            self.drawn[len(self)] = split_rank(self._seed, corpus, document.id)
         self._ids.append(document.id)
         self._splits.append(UNDIVIDED if document.split is None else SPLITS.index(document.split))
         self._corpora.append(corpus)
@@ -119,13 +120,7 @@ class DocumentTable:
         self._judged.append(chain.from_iterable(numbered))
 
     def save(self, folder: Path, share: float | None) -> NDArray[np.uint8]:
-        """Write all documents, and return their (D,) splits.
-
-        Args:
-            folder: The folder to write to.
-            share: Share of the documents without a split that become validation documents; None leaves them
-                ``UNDIVIDED``.
-        """
+        """Write all documents, and return their (D,) splits; without ``share``, some documents stay ``UNDIVIDED``."""
         splits = self._divided(share) if share is not None else np.array(self._splits, np.uint8)
         arrays: dict[str, NDArray[Any]] = {
             "splits": splits,
@@ -136,9 +131,7 @@ class DocumentTable:
         arrays["image_offsets"], arrays["image_rows"] = self._images.arrays("int64", 1)
         arrays["link_offsets"], arrays["links"] = self._links.arrays("int32", 2)
         arrays["relation_offsets"], arrays["relations"] = self._judged.arrays("int32", 2)
-        write_text(folder / IDS, json.dumps(self._ids), force=True)
-        with open_atomic(folder / DOCUMENTS, force=True) as file:
-            np.savez(file, allow_pickle=False, **arrays)
+        save_documents(folder, self._ids, arrays)
         return splits
 
     def _divided(self, share: float) -> NDArray[np.uint8]:
@@ -153,11 +146,8 @@ class DocumentTable:
         return splits
 
 
-AT_ONCE = 256
-"""Documents that are in memory at a time."""
-
-WORDS_AT_ONCE = 2**20
-"""Words that are in memory while they are renumbered."""
+CHUNK, WORD_CHUNK = 256, 2**20
+"""Documents that are in memory at a time, and words while they are renumbered."""
 
 WAIT = 24 * 3600.0
 """Seconds to wait for another process that prepares the same folder."""
@@ -166,27 +156,24 @@ Report = Callable[[str, int], None]
 """A function that is called with the current task and the number of finished documents."""
 
 
+def no_report(task: str, done: int) -> None:
+    """Report nothing."""
+
+
 def prepare(recipe: Recipe, corpora: Sequence[Path], folder: Path, *, report: Report | None = None) -> Prepared:
-    """Encode every sentence and image of corpora, or open the arrays of an earlier run.
+    """Encode every sentence and image of corpora, or open the arrays of an earlier run in the folder.
 
-    Unusable images are left out, and documents without a sentence or an image; ``Prepared.meta`` counts them. Documents
-    without a split are divided by ``training.validation``, in the same way for the same seed. If several processes
-    prepare the same folder, one does it and the others wait.
-
-    Args:
-        recipe: Decides the features; apart from the settings of features only seed and validation share are used.
-        corpora: Corpus files.
-        folder: Folder for the arrays; created if necessary. Arrays of other corpora or features are replaced.
-        report: Called with the current task and the number of finished documents.
+    Arrays of other corpora or features are replaced. Unusable images are left out, and documents without a sentence or
+    an image; ``Prepared.meta`` counts them. Documents without a split are divided by ``training.validation``, in the
+    same way for the same seed. If several processes prepare the same folder, one does it and the others wait.
 
     Raises:
         CorpusError: A corpus breaks its format, or there are no documents for training or none for validation.
         FeatureError: A backbone or a table of features is missing or does not fit.
         OutputError: The disk is full, or the folder cannot be written.
     """
-    given = start_vocabulary(recipe)
-    key, told = _key(recipe, corpora, given), report or (lambda what, done: None)
-    return arrays_in(folder, recipe, key, lambda work: _prepare(recipe, corpora, work, key, given, told))
+    key = prepared_key(recipe, corpora)
+    return arrays_in(folder, recipe, key, lambda work: _prepare(recipe, corpora, work, key, report or no_report))
 
 
 def arrays_in(folder: Path, recipe: Recipe, key: str, write: Callable[[Path], None]) -> Prepared:
@@ -213,42 +200,43 @@ def lock_of(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.lock")
 
 
-def _prepare(
-    recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, given: Vocabulary | None, report: Report
-) -> None:
+def _prepare(recipe: Recipe, corpora: Sequence[Path], work: Path, key: str, report: Report) -> None:
     source = image_source(recipe, corpora)
     names = concept_names(recipe, source)
-    numbers = (given or OwnWords()) if recipe.words else None
-    meta = {"concepts": names, **_write(recipe, corpora, work, numbers, source, report)}
+    numbers = (start_vocabulary(recipe) or OwnWords()) if recipe.words else None
+    table = DocumentTable(recipe.seed)
+    left_out = {"skipped": 0, "images_left_out": 0}
+
+    def note(document: Document, rows: Sequence[int | str], used: bool) -> None:
+        left_out["skipped"] += not used
+        left_out["images_left_out"] += sum(isinstance(row, str) for row in rows)
+
+    def chunks() -> Iterator[tuple[int, list[Document]]]:
+        for number, path in enumerate(corpora):
+            for chunk in chunked(read_corpus(path), CHUNK):
+                report("encoding", len(table))
+                yield number, chunk
+
+    written = write_documents(recipe, chunks(), table, work, source, caption_backbone(recipe), numbers, note=note)
+    splits = table.save(work, recipe.training.validation)
+    train, validation = (int((splits == number).sum()) for number in (0, 1))
+    check_enough_documents(corpora, train, validation, skipped=left_out["skipped"])
+    drawn = drawing(recipe) if table.drawn else None
+    meta = {"concepts": names, **written, "documents": len(table), "drawn": drawn, **left_out}
     write_text(work / META, json.dumps(meta, indent=1), force=True)
     if isinstance(numbers, OwnWords):
         numbers = _vocabulary(recipe, open_prepared(work), list(numbers.numbers), names)
     if numbers is not None:
         numbers.save(work / VOCABULARY)
+    # The key comes last: arrays without it are not complete.
     write_text(work / META, json.dumps({"key": key, **meta}, indent=1), force=True)
 
 
 def concept_names(recipe: Recipe, source: ImageSource) -> list[str]:
-    """Return the names of the concepts in regions.
-
-    Raises:
-        FeatureError: The recipe reads concepts and there are none.
-    """
+    """Return the names of the concepts in regions."""
     names = list(source.regions[0].concepts or ()) if source.regions else []
     check_concepts(recipe, names)
     return names
-
-
-def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
-    """Return a key that is equal for recipes that can share the arrays of a folder.
-
-    Splits that are drawn at random are not part of the key, see ``Prepared.meta``.
-
-    Raises:
-        CorpusError: The corpus does not exist.
-        FeatureError: The model to start from cannot be read.
-    """
-    return _key(recipe, corpora, start_vocabulary(recipe))
 
 
 def _key_of(folder: Path, recipe: Recipe) -> str | None:
@@ -265,8 +253,12 @@ def drawing(recipe: Recipe) -> list[float]:
     return [recipe.seed, recipe.training.validation]
 
 
-def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> str:
-    """Return a key that is equal for equal arrays: it depends on their settings, and on files and their state."""
+def prepared_key(recipe: Recipe, corpora: Sequence[Path]) -> str:
+    """Return a key that is equal for recipes that can share the arrays of a folder.
+
+    It depends on the settings of features, on files and their state, and on the vocabulary that is given by the model
+    to start from. Splits that are drawn at random are not part of the key, see ``Prepared.meta``.
+    """
     for path in corpora:
         if not path.exists():
             raise CorpusError(f"{path}: no such file")
@@ -279,8 +271,9 @@ def _key(recipe: Recipe, corpora: Sequence[Path], given: Vocabulary | None) -> s
         named = [region_path(recipe.features.image, corpus) for corpus in corpora]
         files += [file for place in named if place for file in (place, *files_beside(place))]
     settings = [feature_settings(recipe), recipe.words.max_words if recipe.words else None]
-    known = None if given is None else given.words
-    return hashlib.sha256(json.dumps([list(map(_state, files)), settings, known]).encode()).hexdigest()
+    given = start_vocabulary(recipe)
+    words = None if given is None else given.words
+    return hashlib.sha256(json.dumps([list(map(_state, files)), settings, words]).encode()).hexdigest()
 
 
 def feature_settings(recipe: Recipe) -> dict[str, Any]:
@@ -290,7 +283,7 @@ def feature_settings(recipe: Recipe) -> dict[str, Any]:
         "image": recipe.features.image,
         "dual_encoder": recipe.dual_encoder,
         "towers": [recipe.text.kind == "tower", recipe.image.kind == "tower"],
-        "views": recipe.features.views,
+        "augmentations": recipe.features.augmentations,
         "max_regions": [recipe.regions.max_regions] if recipe.regions else None,
         "max_tokens": recipe.words.max_tokens if recipe.words else None,
         "posterior": bool(recipe.objective.posterior),
@@ -306,11 +299,7 @@ def _state(path: Path) -> list[Any]:
 def _vocabulary(recipe: Recipe, prepared: Prepared, own: Sequence[str], names: Sequence[str]) -> Vocabulary:
     """Make the vocabulary of the training documents, and replace the word numbers in the arrays by its numbers.
 
-    Args:
-        recipe: The recipe.
-        prepared: The arrays.
-        own: The words, by their present numbers in the arrays.
-        names: Names of concepts, whose words are always included.
+    The words ``own`` are in the order of their present numbers; words in the ``names`` of concepts are always included.
     """
     from iconotext.features.word_vectors import most_frequent
 
@@ -319,61 +308,14 @@ def _vocabulary(recipe: Recipe, prepared: Prepared, own: Sequence[str], names: S
     vocabulary = most_frequent(counts, max_words=recipe.words.max_words, besides=names)
     numbers = np.array(vocabulary.numbers(own), np.int32)
     ids = np.memmap(prepared.folder / "words.bin", "<i4", "r+")
-    for start in range(0, len(ids), WORDS_AT_ONCE):
-        ids[start : start + WORDS_AT_ONCE] = numbers[ids[start : start + WORDS_AT_ONCE]]
+    for start in range(0, len(ids), WORD_CHUNK):
+        ids[start : start + WORD_CHUNK] = numbers[ids[start : start + WORD_CHUNK]]
     ids.flush()
     return vocabulary
 
 
-def _write(
-    recipe: Recipe,
-    corpora: Sequence[Path],
-    work: Path,
-    numbers: Numbers | None,
-    source: ImageSource,
-    report: Report,
-) -> dict[str, Any]:
-    """Write all arrays, and return their part of ``Prepared.meta``."""
-    documents = DocumentTable(recipe.seed)
-    skipped = images_left_out = 0
-
-    def note(document: Document, places: Sequence[int | str], kept: bool) -> None:
-        nonlocal skipped, images_left_out
-        skipped, images_left_out = skipped + (not kept), images_left_out + sum(isinstance(e, str) for e in places)
-
-    def chunks() -> Iterator[tuple[int, list[Document]]]:
-        for number, path in enumerate(corpora):
-            for chunk in chunked(read_corpus(path), AT_ONCE):
-                report("encoding", len(documents))
-                yield number, chunk
-
-    with ExitStack() as stack:
-        meta = write_documents(
-            chunks(),
-            documents,
-            image_writer(recipe, work, stack, source),
-            sentence_writer(recipe, work, numbers, stack, text := caption_backbone(recipe)),
-            PosteriorWriter(recipe, work, stack, text),
-            stack,
-            note=note,
-        )
-    splits = documents.save(work, recipe.training.validation)
-    enough_documents(corpora, *(int((splits == number).sum()) for number in (0, 1)), skipped=skipped)
-    return {
-        **meta,
-        "documents": len(documents),
-        "skipped": skipped,
-        "drawn": drawing(recipe) if documents.drawn else None,
-        "images_left_out": images_left_out,
-    }
-
-
-def enough_documents(corpora: Sequence[Path | str], train: int, validation: int, *, skipped: int) -> None:
-    """Check that there are enough documents: each is compared with another one.
-
-    Raises:
-        CorpusError: There are fewer than two for training or for validation.
-    """
+def check_enough_documents(corpora: Sequence[Path | str], train: int, validation: int, *, skipped: int) -> None:
+    """Check that there are enough documents: each is compared with another one."""
     if train < 2 or validation < 2:
         raise CorpusError(
             f"{', '.join(map(str, corpora))}: training needs two or more documents with sentences and readable images "
@@ -384,47 +326,51 @@ def enough_documents(corpora: Sequence[Path | str], train: int, validation: int,
 
 
 def write_documents(
+    recipe: Recipe,
     chunks: Iterable[tuple[int, Sequence[Document]]],
-    documents: DocumentTable,
-    images: ImageWriter,
-    sentences: SentenceWriter,
-    posteriors: PosteriorWriter,
-    stack: ExitStack,
+    table: DocumentTable,
+    work: Path,
+    source: ImageSource,
+    backbone: TextBackbone | None,
+    numbers: Numbers | None,
     *,
     note: Callable[[Document, Sequence[int | str], bool], None],
 ) -> dict[str, Any]:
-    """Write documents as arrays, and return the entries of ``Prepared.meta`` about features.
+    """Write the features of documents as arrays, and return the entries of ``Prepared.meta`` about features.
 
     Args:
         chunks: Pairs of the number of a corpus and a list of its documents.
-        documents: Gets the documents with at least one sentence and one usable image.
-        images: Writes the images.
-        sentences: Writes the sentences.
-        posteriors: Writes the posteriors.
-        stack: Closes all open files at the end.
+        table: Gets the documents with at least one sentence and one usable image.
+        backbone: See ``caption_backbone``.
+        numbers: Numbers of words, if sentences are words.
         note: Called for each document with the rows of its images (or the reason why one is unusable), and whether the
             document is used.
     """
-    rows, lacking = ImageRows(images, stack), 0
-    for number, chunk in chunks:
-        texts: list[str] = []
-        for document, places in zip(chunk, rows.of(number, chunk), strict=True):
-            own = np.array([-1 if isinstance(place, str) else place for place in places], np.int64)
-            kept = bool(document.sentences) and bool((own >= 0).any())
-            note(document, places, kept)
-            if kept:
-                lacking += bool((own < 0).any())
-                documents.append(document, number, own)
-                posteriors.append(document, own)
-                texts += [sentence.text for sentence in document.sentences]
-        if texts:
-            sentences.append(texts)
+    lacking = 0
+    with ExitStack() as stack:
+        images = image_writer(recipe, work, stack, source)
+        sentences = sentence_writer(recipe, work, numbers, stack, backbone)
+        posteriors = PosteriorWriter(recipe, work, stack, backbone)
+        rows = ImageRows(images, stack)
+        for number, chunk in chunks:
+            texts: list[str] = []
+            for document, own in zip(chunk, rows.of(number, chunk), strict=True):
+                own_rows = np.array([-1 if isinstance(row, str) else row for row in own], np.int64)
+                used = bool(document.sentences) and bool((own_rows >= 0).any())
+                note(document, own, used)
+                if used:
+                    lacking += bool((own_rows < 0).any())
+                    table.append(document, number, own_rows)
+                    posteriors.append(document, own_rows)
+                    texts += [sentence.text for sentence in document.sentences]
+            if texts:
+                sentences.append(texts)
     return {
         "arrays": [*images.arrays, *sentences.arrays, *posteriors.arrays],
         "text_features": sentences.dim,
         "image_features": images.dim,
         "backbones": {"text": sentences.name, "image": images.name},
-        "relations": list(documents.relations),
+        "relations": list(table.relations),
         "lacking": lacking,  # documents without some of their images
     }
 

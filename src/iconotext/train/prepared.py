@@ -3,7 +3,7 @@
 ``open_prepared`` opens the arrays, ``joined`` and ``extracted`` make a corpus of several or of a part. ``ArrayWriter``
 writes an array, and the ``span_...`` functions compute positions in one. Documents follow each other; ``*_offsets`` are
 the positions where each begins. The structure of documents is in memory, a few bytes each; a batch reads only its own
-rows of the features, so that memory does not grow with them.
+rows of the features, so that memory does not grow with their number.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +29,13 @@ from iconotext.system.files import open_atomic, write_text
 from iconotext.system.strict_json import parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
     from torch import Tensor
 
-    from iconotext.recipe import Recipe
+Rows = NDArray[np.int64]
+"""Numbers of documents, sentences, images or links, or positions in an array."""
 
-    Rows = NDArray[np.int64]
+Files = Callable[[str], NDArray[np.uint8]]
+"""A function that returns the bytes of a file of a prepared corpus, memory-mapped, by its name."""
 
 
 class ArrayWriter(AbstractContextManager["ArrayWriter"]):
@@ -51,11 +50,7 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
         self._file = path.with_suffix(".bin").open("wb")
 
     def append(self, rows: NDArray[Any]) -> None:
-        """Append rows, (n, *row).
-
-        Raises:
-            FeatureError: A number is NaN, or too large for the type.
-        """
+        """Append rows, (n, *row)."""
         if rows.shape[1:] != self.row:
             raise ValueError(f"{self.path.name}: rows of shape {rows.shape[1:]} where {self.row} were")
         with np.errstate(over="ignore"):
@@ -75,21 +70,14 @@ class ArrayWriter(AbstractContextManager["ArrayWriter"]):
             write_text(self.path.with_suffix(".json"), json.dumps(head), force=True)
 
 
-class Files(Protocol):
-    """Access to the files of a prepared corpus, in a folder or in one archive."""
-
-    def __call__(self, name: str) -> NDArray[np.uint8]:
-        """Return the bytes of a file, memory-mapped."""
-
-
 def files_in(path: Path) -> Files:
     """Open the files in a folder, or in a tar written by ``pack``; a tar is mapped only once."""
     if path.is_dir():
         return lambda name: _mapped(path / name)
     with tarfile.open(path, "r:") as tar:
-        places = {each.name: slice(each.offset_data, each.offset_data + each.size) for each in tar}
+        spans = {member.name: slice(member.offset_data, member.offset_data + member.size) for member in tar}
     whole = _mapped(path)
-    return lambda name: whole[places[name]]
+    return lambda name: whole[spans[name]]
 
 
 def _mapped(path: Path) -> NDArray[np.uint8]:
@@ -100,18 +88,18 @@ def _mapped(path: Path) -> NDArray[np.uint8]:
 def pack(folder: Path, path: Path) -> None:
     """Write the files of a folder into one tar; equal files give an equal tar."""
     with open_atomic(path, force=True) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for each in sorted(folder.iterdir()):
-            member = tarfile.TarInfo(each.name)
-            member.size = each.stat().st_size
-            with each.open("rb") as data:
+        for source in sorted(folder.iterdir()):
+            member = tarfile.TarInfo(source.name)  # without times and owners
+            member.size = source.stat().st_size
+            with source.open("rb") as data:
                 tar.addfile(member, data)
 
 
 def open_array(files: Files, name: str) -> NDArray[Any]:
     """Map an array written by ``ArrayWriter``; ``ValueError`` or a similar error if it is missing or cut short."""
     head = parse_json(files(f"{name}.json").tobytes())
-    found: NDArray[Any] = files(f"{name}.bin").view(head["dtype"]).reshape(head["shape"])
-    return found
+    array: NDArray[Any] = files(f"{name}.bin").view(head["dtype"]).reshape(head["shape"])
+    return array
 
 
 class Stacked:
@@ -122,22 +110,18 @@ class Stacked:
         self._begins = np.cumsum([0, *map(len, arrays)])
         self.shape = (int(self._begins[-1]), *arrays[0].shape[1:])
 
-    def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        found = np.empty((len(rows), *self.shape[1:]), self._arrays[0].dtype)
+    def __getitem__(self, rows: Rows) -> NDArray[Any]:
+        values = np.empty((len(rows), *self.shape[1:]), self._arrays[0].dtype)
         owner = np.searchsorted(self._begins, rows, side="right") - 1
         for number in np.unique(owner):
             own = owner == number
-            found[own] = self._arrays[number][rows[own] - self._begins[number]]
-        return found
+            values[own] = self._arrays[number][rows[own] - self._begins[number]]
+        return values
 
 
 @contextmanager
 def damaged(path: Path) -> Iterator[None]:
-    """Turn errors of reading arrays into ``CorpusError``, with advice for the user.
-
-    Raises:
-        CorpusError: The arrays cannot be read.
-    """
+    """Turn errors of reading arrays into ``CorpusError``, with advice for the user."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, tarfile.TarError) as error:
@@ -163,25 +147,21 @@ def span_places(offsets: Rows, spans: Rows) -> Rows:
 
 
 def drawn_places(offsets: Rows, spans: Rows, limit: int | None, rng: np.random.Generator) -> tuple[Rows, list[int]]:
-    """Draw random positions from the given spans, sorted, at most ``limit`` (None: all) from each.
-
-    Returns:
-        The positions, and their number in each span.
-    """
+    """Draw random positions, sorted, at most ``limit`` (None: all) from each span; also return the number from each."""
     counts = span_counts(offsets, spans)
     if limit is None or counts.max(initial=0) <= limit:
         return span_places(offsets, spans), counts.tolist()
-    pieces = [
+    drawn = [
         start + (np.sort(rng.permutation(count)[:limit]) if count > limit else np.arange(count))
         for start, count in zip(np.asarray(offsets[spans]), counts, strict=True)
     ]
-    return np.concatenate(pieces), [len(piece) for piece in pieces]
+    return np.concatenate(drawn), [len(places) for places in drawn]
 
 
 SPLITS = ("train", "validation", "test")
-UNDIVIDED, NOT_HERE = 3, 4
-"""Further values of ``Prepared.splits``: in a shard, documents that get a split only in a run; in a window of the
-training documents, documents that are in another window."""
+UNDIVIDED, OTHER_BUFFER = 3, 4
+"""Further values of ``Prepared.splits``: in a shard, documents that get a split only in a run; in a shuffle buffer,
+documents of its shards that are not in it."""
 
 META, IDS, DOCUMENTS, FILES = "prepared.json", "ids.json", "documents.npz", "images.json"
 
@@ -190,7 +170,7 @@ class Words(NamedTuple):
     """Sentences as words: (T,) ids, and the (N + 1,) first word of each sentence."""
 
     ids: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    offsets: Rows
 
 
 class Regions(NamedTuple):
@@ -204,7 +184,7 @@ class Regions(NamedTuple):
 
     features: NDArray[np.float16]
     concepts: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    offsets: Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +195,7 @@ class Prepared:
         folder: The folder or file of the arrays.
         meta: Facts about the arrays and their sources; see ``prepare``.
         ids: (D,) ids of the documents.
-        splits: (D,) 0 train, 1 validation, 2 test; see also ``NOT_HERE``.
+        splits: (D,) 0 train, 1 validation, 2 test; see also ``OTHER_BUFFER``.
         corpora: (D,) number of each document's corpus.
         sentence_offsets: (D + 1,) first sentence of each document.
         image_offsets: (D + 1,) first image place of each document.
@@ -228,7 +208,7 @@ class Prepared:
         sentences: (N, features) float16; None if sentences are words.
         words: Words of the sentences; None if sentences are vectors.
         images: (U, features) float16; None if images are pixels or regions.
-        views: (U, views, features) float16, further views of the images; None without any.
+        augmentations: (U, augmentations, features) float16, further augmentations of the images; None without any.
         regions: Regions of the images; None if images are not regions.
         posteriors: float16, each document's (S, V) probabilities by captions, layout and references, row by row, one
             document after the other; None if no objective uses them.
@@ -240,27 +220,27 @@ class Prepared:
     ids: Sequence[str]
     splits: NDArray[np.uint8]
     corpora: NDArray[np.uint16]
-    sentence_offsets: NDArray[np.int64]
-    image_offsets: NDArray[np.int64]
-    image_rows: NDArray[np.int64]
-    link_offsets: NDArray[np.int64]
+    sentence_offsets: Rows
+    image_offsets: Rows
+    image_rows: Rows
+    link_offsets: Rows
     links: NDArray[np.int32]
     linked: NDArray[np.bool_]
-    relation_offsets: NDArray[np.int64]
+    relation_offsets: Rows
     relations: NDArray[np.int32]
     sentences: NDArray[np.float16] | None = None
     words: Words | None = None
     images: NDArray[np.float16] | None = None
-    views: NDArray[np.float16] | None = None
+    augmentations: NDArray[np.float16] | None = None
     regions: Regions | None = None
     posteriors: NDArray[np.float16] | None = None
     image_keys: NDArray[np.uint64] | None = None
 
-    def documents(self, split: str) -> NDArray[np.int64]:
+    def documents(self, split: str) -> Rows:
         """Return the numbers of the documents of a split, ascending."""
         return np.flatnonzero(self.splits == SPLITS.index(split))
 
-    def linked_documents(self, split: str) -> NDArray[np.int64]:
+    def linked_documents(self, split: str) -> Rows:
         """Return the numbers of a split's documents whose gold links are known."""
         documents = self.documents(split)
         return documents[self.linked[documents]]
@@ -271,35 +251,23 @@ class Prepared:
 
     def links_of(self, document: int) -> tuple[tuple[int, int], ...]:
         """Return the gold links of a document as (sentence, image); images are numbered without those left out."""
-        found = self.links[self.link_offsets[document] : self.link_offsets[document + 1]]
-        return tuple((sentence, image) for sentence, image in found.tolist())
+        links = self.links[self.link_offsets[document] : self.link_offsets[document + 1]]
+        return tuple((sentence, image) for sentence, image in links.tolist())
 
-    def labels(self, documents: NDArray[np.int64], relations: Sequence[str]) -> NDArray[np.float32]:
-        """Return the labels of relations between the text and the image of documents.
-
-        Args:
-            documents: Numbers of the documents.
-            relations: R names.
-
-        Returns:
-            (documents, R) 1 or 0; NaN if not labelled, and for documents with several sentences or images.
-        """
-        known: list[str] = self.meta["relations"]
-        columns = np.array([*(relations.index(name) if name in relations else -1 for name in known), -1])
+    def labels(self, documents: Rows, relations: Sequence[str]) -> NDArray[np.float32]:
+        """Return (documents, R) labels of relations: 1, 0, or NaN if not labelled or the document is no single pair."""
+        names: list[str] = self.meta["relations"]
+        columns = np.array([*(relations.index(name) if name in relations else -1 for name in names), -1])
         rows = np.repeat(np.arange(len(documents)), span_counts(self.relation_offsets, documents))
         judged, holds = self.relations[span_places(self.relation_offsets, documents)].reshape(-1, 2).T
         wanted = columns[judged] >= 0
-        found = np.full((len(documents), len(relations)), np.nan, np.float32)
-        found[rows[wanted], columns[judged[wanted]]] = holds[wanted]
-        found[~self._single(documents)] = np.nan
-        return found
+        labels = np.full((len(documents), len(relations)), np.nan, np.float32)
+        labels[rows[wanted], columns[judged[wanted]]] = holds[wanted]
+        labels[~self._single(documents)] = np.nan
+        return labels
 
     def posterior_of(self, document: int) -> NDArray[np.float16]:
-        """Return the (S, V) probability that a sentence belongs to an image, by evidence other than the picture.
-
-        Raises:
-            CorpusError: No posteriors were prepared.
-        """
+        """Return the (S, V) probability that a sentence belongs to an image, by evidence other than the picture."""
         if self.posteriors is None:
             raise CorpusError(f"{self.folder}: prepared without posteriors; remove the folder and train again")
         begin, end = self._posterior_offsets[document : document + 2]
@@ -307,15 +275,15 @@ class Prepared:
         return np.asarray(self.posteriors[begin:end]).reshape(-1, images)
 
     @cached_property
-    def _posterior_offsets(self) -> NDArray[np.int64]:
+    def _posterior_offsets(self) -> Rows:
         return offsets_of((np.diff(self.sentence_offsets) * np.diff(self.image_offsets)).tolist())
 
     @cached_property
     def labelled_relations(self) -> list[str]:
         """Names of the relations labelled in training documents; the relations of the papers first, in their order."""
-        known: list[str] = self.meta["relations"]
-        judged = ~np.isnan(self.labels(self.documents("train"), known))
-        return in_order(name for column, name in enumerate(known) if judged[:, column].any())
+        names: list[str] = self.meta["relations"]
+        judged = ~np.isnan(self.labels(self.documents("train"), names))
+        return in_order(name for column, name in enumerate(names) if judged[:, column].any())
 
     def relation_weights(self, relations: Sequence[str]) -> Tensor:
         """Return the (R,) weight of each relation in the coherence objective, from its rate in training documents."""
@@ -339,7 +307,7 @@ class Prepared:
         with damaged(self.folder):
             return tuple(map(str, parse_json((self.folder / FILES).read_bytes())))
 
-    def _single(self, documents: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _single(self, documents: Rows) -> NDArray[np.bool_]:
         sentences, images = (span_counts(each, documents) for each in (self.sentence_offsets, self.image_offsets))
         return np.equal(sentences, 1) & np.equal(images, 1)
 
@@ -366,11 +334,7 @@ def learned_relations(recipe: Recipe, prepared: Prepared) -> list[str]:
 
 
 def open_prepared(path: Path) -> Prepared:
-    """Map the arrays written by ``prepare``, or of a shard of features.
-
-    Raises:
-        CorpusError: The arrays are damaged.
-    """
+    """Map the arrays written by ``prepare``, or of a shard of features."""
     with damaged(path):
         files = files_in(path)
         meta = parse_json(files(META).tobytes())
@@ -385,22 +349,31 @@ def open_prepared(path: Path) -> Prepared:
     return Prepared(path, meta, ids, **documents, **opened)
 
 
+DOCUMENT_ARRAYS = (
+    *("splits", "corpora", "linked", "sentence_offsets", "image_offsets", "image_rows", "link_offsets", "links"),
+    *("relation_offsets", "relations"),
+)
+"""The arrays of ``Prepared`` in the file ``DOCUMENTS``."""
+
+
+def save_documents(folder: Path, ids: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write the ids of documents, and their ``DOCUMENT_ARRAYS``."""
+    write_text(folder / IDS, json.dumps(ids), force=True)
+    with open_atomic(folder / DOCUMENTS, force=True) as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
 def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], corpora: Sequence[int]) -> Prepared:
-    """Join several corpora into one, with the kinds of features that the first one has.
+    """Join one or more corpora with the same kinds of features; ``splits`` and ``corpora`` replace those of each part.
 
     The features of sentences, images and regions are not copied. Images with equal ``image_keys`` become one. Relations
     are left out.
-
-    Args:
-        parts: The corpora, at least one.
-        splits: ``Prepared.splits`` to use, for each part.
-        corpora: ``Prepared.corpora`` to use, for each part.
     """
     first = parts[0]
     rows, keys = _image_rows(parts)
     documents = sum(len(part.ids) for part in parts)
     features: dict[str, Any] = {
-        name: _stacked([getattr(part, name) for part in parts]) for name in ("sentences", "images", "views")
+        name: _stacked([getattr(part, name) for part in parts]) for name in ("sentences", "images", "augmentations")
     }
     if first.words is not None:
         words = [part.words for part in parts if part.words is not None]
@@ -432,7 +405,7 @@ def joined(parts: Sequence[Prepared], *, splits: Sequence[NDArray[np.uint8]], co
     )
 
 
-def _image_rows(parts: Sequence[Prepared]) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+def _image_rows(parts: Sequence[Prepared]) -> tuple[Rows, NDArray[np.uint64]]:
     """Return the rows of all images, with equal images at the row of the first one; and their keys."""
     own = [part.image_keys for part in parts if part.image_keys is not None]
     begins = np.cumsum([0, *map(len, own)])
@@ -442,7 +415,7 @@ def _image_rows(parts: Sequence[Prepared]) -> tuple[NDArray[np.int64], NDArray[n
     return first[inverse[rows]].astype(np.int64), keys
 
 
-def _offsets(each: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+def _offsets(each: Sequence[Rows]) -> Rows:
     return offsets_of(np.concatenate([np.diff(offsets) for offsets in each]))
 
 
@@ -453,13 +426,18 @@ def _stacked(arrays: Sequence[NDArray[np.float16] | None]) -> NDArray[np.float16
     return cast("NDArray[np.float16]", Stacked(there))  # it is only indexed by rows
 
 
-def extracted(part: Prepared, documents: NDArray[np.int64]) -> Prepared:
+def extracted(part: Prepared, documents: Rows) -> Prepared:
     """Copy documents of a corpus, with their features; relations are left out."""
     sentences = span_places(part.sentence_offsets, documents)
     places = span_places(part.image_offsets, documents)
     images, rows = np.unique(part.image_rows[places], return_inverse=True)
     features: dict[str, Any] = {}
-    for name, chosen in (("sentences", sentences), ("images", images), ("views", images), ("image_keys", images)):
+    for name, chosen in (
+        ("sentences", sentences),
+        ("images", images),
+        ("augmentations", images),
+        ("image_keys", images),
+    ):
         there = getattr(part, name)
         features[name] = None if there is None else there[chosen]
     if part.words is not None:
@@ -489,30 +467,25 @@ def extracted(part: Prepared, documents: NDArray[np.int64]) -> Prepared:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelledPairs:
+class LabelledPairs(NamedTuple):
     """L gold links of documents.
 
     Attributes:
         documents: (L,) number of each link's document, in the order given.
         sentences: (L,) sentence within the document.
         images: (L,) image within the document.
-        strangers: (L, L) bool, [i, j] whether sentence i and image j, and sentence j and image i, are from documents
-            without a common image, or from one document and not linked.
+        negative_mask: (L, L) bool, [i, j] whether sentence i and image j, and sentence j and image i, are from
+            documents without a common image, or from one document and not linked.
     """
 
-    documents: NDArray[np.int64]
-    sentences: NDArray[np.int64]
-    images: NDArray[np.int64]
-    strangers: NDArray[np.bool_]
+    documents: Rows
+    sentences: Rows
+    images: Rows
+    negative_mask: NDArray[np.bool_]
 
 
-def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> NDArray[np.int64]:
-    """Return the documents of a split with gold links; for training, only the recipe's share of them.
-
-    Raises:
-        CorpusError: There are fewer than two, so that a pair has no negatives in another document.
-    """
+def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> Rows:
+    """Return the documents of a split with gold links; for training, only the recipe's share of them."""
     documents = prepared.documents(split)
     counts = span_counts(prepared.link_offsets, documents)
     documents = documents[counts > 0]
@@ -529,12 +502,12 @@ def labelled_documents(prepared: Prepared, recipe: Recipe, split: str) -> NDArra
     return documents
 
 
-def labelled_pairs(prepared: Prepared, documents: NDArray[np.int64], strangers: NDArray[np.bool_]) -> LabelledPairs:
-    """Return all gold links of (D,) documents; ``strangers``: (D, D) bool, whether two documents share no image."""
+def labelled_pairs(prepared: Prepared, documents: Rows, negative_mask: NDArray[np.bool_]) -> LabelledPairs:
+    """Return all gold links of (D,) documents, given the (D, D) mask of documents without a common image."""
     links = [prepared.links_of(document) for document in documents.tolist()]
     place = np.repeat(np.arange(len(documents)), [len(own) for own in links])
     pairs = np.array([link for own in links for link in own], np.int64).reshape(-1, 2)
-    apart = strangers[place][:, place]
+    apart = negative_mask[place][:, place]
     for where in range(len(documents)):
         own = np.flatnonzero(place == where)
         linked = np.zeros(pairs[own].max(axis=0, initial=0) + 1, bool)

@@ -15,12 +15,12 @@ from iconotext.recipe.settings import REGION_FILES
 from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.train.changes import changed_links, write_changes
 from iconotext.train.checkpoint import BUSY, CHECKPOINT, LOCK, gone_if_refused, same_recipe
+from iconotext.train.collapse import raise_if_dead
 from iconotext.train.feature_shards import is_feature_folder, prepare_shards
 from iconotext.train.parallel import Watcher, launch
 from iconotext.train.prepare import Report, lock_of, prepare
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.start import check_start, with_init
-from iconotext.train.summary import raise_if_dead
 
 CORPUS = "corpus"
 """Name of the prepared corpus's folder in the model's folder, during training."""

@@ -41,15 +41,7 @@ class Plateau:
 
 
 def learning_rate(settings: TrainingSettings, epoch: int, step: int, *, steps: int, plateau: Plateau) -> float:
-    """Compute the rate of a step.
-
-    Args:
-        settings: The settings of training.
-        epoch: Number of the epoch, from 0.
-        step: Number of the step within the epoch, from 0.
-        steps: Number of steps of an epoch.
-        plateau: State after the previous epochs.
-    """
+    """Compute the rate of a step."""
     done = epoch + (step + 1) / steps  # in epochs
     rate = settings.learning_rate
     steps_done = epoch * steps + step + 1

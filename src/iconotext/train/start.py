@@ -27,13 +27,7 @@ if TYPE_CHECKING:
 
 
 def check_start(recipe: Recipe) -> None:
-    """Check for problems that would otherwise stop a run only after its corpus is encoded.
-
-    Raises:
-        SettingError: The file of word vectors does not exist.
-        FeatureError: There is no such backbone.
-        MissingPackageError: A package for training is not installed.
-    """
+    """Check for problems that would otherwise stop a run only after its corpus is encoded."""
     require("train", "torch", "scipy", "lap", purpose="training")
     check_backbones(recipe.features.text, recipe.features.image)
     vectors = recipe.words.word_vectors if recipe.words else None
@@ -42,13 +36,7 @@ def check_start(recipe: Recipe) -> None:
 
 
 def check_run(recipe: Recipe, prepared: Prepared) -> None:
-    """Check for problems that would otherwise end a run after its first epoch, or prevent it from learning.
-
-    Raises:
-        CorpusError: The recipe uses labelled pairs, and there are none for training or for validation; or relations,
-            and none are labelled; or a median rank, and documents are not single pairs.
-        FeatureError: The recipe reads concepts, and no region has one.
-    """
+    """Check for problems that would otherwise end a run after its first epoch, or prevent it from learning."""
     if recipe.similarity.kind == "labelled-pairs":
         for split in ("train", "validation"):
             labelled_documents(prepared, recipe, split)
@@ -67,11 +55,7 @@ def check_run(recipe: Recipe, prepared: Prepared) -> None:
 
 
 def check_warmup(recipe: Recipe, steps: int) -> None:
-    """Check that the learning rate does not rise until the end of a run with ``steps`` steps per epoch.
-
-    Raises:
-        SettingError: The warm-up is as long as the run.
-    """
+    """Check that the learning rate does not rise until the end of a run with ``steps`` steps per epoch."""
     warmup, steps = recipe.training.warmup_steps, recipe.training.epochs * steps
     if warmup >= max(steps, 1):
         raise SettingError(
@@ -94,11 +78,7 @@ def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
 
 
 def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
-    """Check that the source of regions names concepts if an encoder reads them.
-
-    Raises:
-        FeatureError: It names none.
-    """
+    """Check that the source of regions names concepts if an encoder reads them."""
     if recipe.reads_concepts and not names:
         raise FeatureError(
             f"{recipe.features.image}: does not say what is seen in its regions: put the names of concepts beside it "
@@ -108,12 +88,7 @@ def check_concepts(recipe: Recipe, names: Sequence[str]) -> None:
 
 
 def with_init(recipe: Recipe) -> Recipe:
-    """Give a recipe the encoders of the model that it starts from; unchanged if it names none.
-
-    Raises:
-        SettingError: The recipe has settings that these encoders do not use.
-        FeatureError: The model cannot be read.
-    """
+    """Give a recipe the encoders of the model that it starts from; unchanged if it names none."""
     if recipe.init is None:
         return recipe
     old = load_model(init_folder(recipe.init)).recipe

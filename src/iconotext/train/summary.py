@@ -1,118 +1,23 @@
-"""Summaries of a trained model's metrics in a few lines, and the detection of runs that learned nothing.
-
-``model_summary`` and ``relation_summary`` describe a model. ``informed``, ``died`` and ``collapse_of`` judge a run.
-"""
+"""Describes trained models: ``model_summary`` and ``relation_summary`` in a few lines, ``model_card`` in Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iconotext.encoders.stored_model import VOCABULARY, read_metrics
-from iconotext.errors import CollapseError
 from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.features.word_vectors import load_vocabulary, words_of
 from iconotext.plain_text import counted
+from iconotext.report.as_markdown import inline_text
 from iconotext.train.changes import PAGE, describe_gain
 
 if TYPE_CHECKING:
     from iconotext.recipe import Recipe
-    from iconotext.train.checkpoint import Progress
-    from iconotext.train.log import Row
     from iconotext.train.prepared import Prepared
-
-SAME = 1e-5
-"""Largest share by which two losses may differ and still count as equal."""
-
-LEAST_GAIN = 0.01
-"""Share by which a loss must be below that of equal similarities; smaller gains may be chance."""
-
-
-def informed(row: Row) -> bool:
-    """Tell whether the validation loss of an epoch is below that of a model to which everything is equally similar."""
-    loss, nothing = row["validation_loss"], row["no_information"]
-    return loss is None or nothing is None or loss < nothing * (1 - SAME)
-
-
-def died(row: Row) -> bool:
-    """Tell whether an epoch shows both signs of a collapse; no run is known to have recovered.
-
-    The signs are a validation loss equal to that of equal similarities, and no gradient in most steps.
-    """
-    loss, nothing = row["validation_loss"], row["no_information"]
-    if loss is None or nothing is None:
-        return False
-    return abs(loss - nothing) <= nothing * SAME and (row["still"] or 0.0) > 0.5
-
-
-def has_ended(progress: Progress, epochs: int) -> bool:
-    """Tell whether training has ended."""
-    return progress.epoch >= epochs or (bool(progress.history) and died(progress.history[-1]))
-
-
-def wants_remedy(progress: Progress, recipe: Recipe) -> bool:
-    """Tell whether a finished run has learned nothing, and its recipe has a remedy that was not tried."""
-    tried = progress.collapsed is not None or not recipe.objective.remedy_epochs
-    return not tried and has_ended(progress, recipe.training.epochs) and not _learned(progress.history)
-
-
-def collapse_of(progress: Progress, recipe: Recipe) -> dict[str, Any] | None:
-    """Return the entry in ``metrics.json`` for a run that collapsed: ``epoch``, ``learned``, ``why``; else None."""
-    history = progress.history
-    if not history or history[-1]["no_information"] is None:
-        return None
-    last, learned = history[-1], _learned(history)
-    if learned and _learned([last]) and not died(last):
-        return None
-    epoch = progress.epoch if died(last) else None
-    return {"epoch": epoch, "learned": learned, "why": _why(last, epoch, learned) + _advice(recipe, epoch)}
-
-
-def raise_if_dead(folder: Path, metrics: dict[str, Any]) -> None:
-    """Raise ``CollapseError`` for a model that collapsed before it had learned anything."""
-    found = metrics.get("collapse")
-    if found is not None and found["epoch"] is not None and not found["learned"]:
-        raise CollapseError(f"{folder}: {found['why']}")
-
-
-def _learned(history: Sequence[Row]) -> bool:
-    """Tell whether in any epoch the training loss or the validation loss was better than that of equal similarities.
-
-    If only the training loss was better, this is no success, but no collapse either: the model learned by heart, or
-    learned against the mean of the negatives while validation uses the hardest ones.
-    """
-    return any(
-        loss is None or nothing is None or loss < nothing * (1 - LEAST_GAIN)
-        for row in history
-        for loss, nothing in [(row[name], row["no_information"]) for name in ("train_loss", "validation_loss")]
-    )
-
-
-def _why(last: Row, epoch: int | None, learned: bool) -> str:
-    nothing = f"{last['no_information']:.4g}, that of a model to which everything is alike"
-    if epoch is not None:
-        cosines = "" if last["positive"] else ", no cosine is positive"
-        still = f"{100 * (last['still'] or 0):.0f} % of the steps have no gradient"
-        kept = "; the model is that of an earlier epoch" if learned else ""
-        return f"training collapsed in epoch {epoch}: the validation loss is {nothing}{cosines}, {still}{kept}"
-    if learned:
-        return f"training fell back: no loss of the last epoch is 1 % below {nothing}"
-    return f"training never left its start: neither on its documents nor in validation was the loss 1 % below {nothing}"
-
-
-def _advice(recipe: Recipe, epoch: int | None) -> str:
-    """Return advice on settings, without those that the recipe already has."""
-    objective, similarity = recipe.objective, recipe.similarity
-    advice = []
-    if epoch is not None and similarity.kind == "assignment" and similarity.links == "at-most":
-        advice.append('similarity.links = "exactly", which always has a gradient')
-    if objective.kind == "hinge" and objective.negatives == "hardest" and not objective.remedy_epochs:
-        advice.append("objective.remedy_epochs = 5, which begins such a run again with the mean of the negatives")
-    return f". In another folder may help: {'; '.join(advice)}" if advice else ""
-
 
 FEW = 20
 """Number of validation images below which differences between epochs are chance."""
@@ -235,9 +140,6 @@ def concept_shares(prepared: Prepared) -> dict[str, float]:
     """``regions``: share of regions with a concept; ``words``: share of words that are in a concept's name.
 
     Punctuation does not count as words. ``words`` is missing if sentences are not words.
-
-    Args:
-        prepared: A corpus with regions.
     """
     found: dict[str, float] = {}
     if prepared.regions is not None:
@@ -258,3 +160,82 @@ def describe_shares(shares: Mapping[str, float]) -> str:
     if "words" in shares:
         said.append(f"{100 * shares['words']:.3g} % of the words of the sentences are words of a concept's name")
     return "; ".join(said)
+
+
+CARD_METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
+
+
+def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
+    """Write the model card in Markdown: training, data (``Prepared.meta``), metrics, and how to use the model."""
+    backbones = prepared["backbones"]
+    best = f"validation loss {metrics['validation_loss']:.4f}"
+    if "validation_median_rank" in metrics:
+        best += f"; chosen by the median rank on validation, {metrics['validation_median_rank']:.1f}"
+    lines = [
+        f"# {inline_text(recipe.name)}",
+        "",
+        f"Links the images of documents to their sentences. Trained with iconotext, {_learned_from(recipe)}.",
+        "",
+        f"- Recipe: `recipe.toml` (follows {inline_text(recipe.follows)})",
+        f"- Starts from: text {inline_text(backbones['text'])}, images {inline_text(backbones['image'])}"
+        + (f", the model {inline_text(recipe.init)}" if recipe.init else ""),
+        f"- Documents: {prepared['documents']} ({prepared['skipped']} without sentences or readable images left out)",
+        f"- Best epoch: {metrics['best_epoch']} of {metrics['epochs']}, {best}",
+        "",
+    ]
+    lines[-1:] = [*(f"- Note: {inline_text(line)}" for line in notes(metrics)), ""]
+    if metrics.get("relations"):
+        names = ", ".join(map(inline_text, metrics["relations"]))
+        lines[-1:] = [f"- Tells the relations {names} between a text and an image", ""]
+    if "concepts" in metrics:
+        lines[-1:] = [f"- Concepts: {describe_shares(metrics['concepts'])}", ""]
+    paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
+    if paired:
+        lines += [*_pair_table(paired), "", "    iconotext library add LIBRARY photos/ --model THIS_FOLDER", ""]
+        return "\n".join(lines)
+    rows = [f"| {split} | {_figures(metrics[split])} |" for split in ("validation", "test") if split in metrics]
+    if rows:
+        head = " | ".join(CARD_METRICS)
+        lines += [f"| split | documents | {head} |", "|---" * (2 + len(CARD_METRICS)) + "|", *rows, ""]
+        lines += ["Per cent, with 95 % bootstrap intervals over documents. Validation documents chose the epoch.", ""]
+    else:
+        lines += ["No gold links were known, so nothing says how good the links are but the validation loss.", ""]
+    lines += ["    iconotext link docs/ --model THIS_FOLDER", ""]
+    return "\n".join(lines)
+
+
+def _pair_table(splits: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the lines of a table of retrieval, and of average precision of the relations, by split."""
+    lines = ["| split | pairs | median rank | R@1 | R@5 | R@10 |", "|---|---|---|---|---|---|"]
+    for split, found in splits.items():
+        recalls = " | ".join(f"{100 * found[f'r@{k}']:.1f}" for k in (1, 5, 10))
+        lines.append(f"| {split} | {found['pairs']} | {found['median_rank']:.1f} of {found['pool']} | {recalls} |")
+    relations = list(dict.fromkeys(name for found in splits.values() for name in found.get("average_precision", {})))
+    if relations:
+        lines += [
+            "",
+            f"| average precision | {' | '.join(map(inline_text, relations))} |",
+            "|---" * (1 + len(relations)) + "|",
+        ]
+        for split, found in splits.items():
+            values = [found.get("average_precision", {}).get(name) for name in relations]
+            shown = " | ".join("–" if value is None else f"{value:.2f}" for value in values)
+            lines.append(f"| {split} | {shown} |")
+    return lines
+
+
+def _learned_from(recipe: Recipe) -> str:
+    if recipe.similarity.kind != "labelled-pairs":
+        return "without labelled links"
+    share = recipe.training.labelled
+    return "on the gold links of its training documents" + (f", of {100 * share:g} % of them" if share < 1 else "")
+
+
+def _figures(found: Mapping[str, Any]) -> str:
+    cells = [str(found["documents"] - found["undefined"])]
+    for metric in CARD_METRICS.values():
+        interval = found["intervals"][metric]
+        cells.append(
+            "–" if interval is None else f"{100 * found[metric]:.1f} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
+        )
+    return " | ".join(cells)

@@ -38,12 +38,7 @@ if TYPE_CHECKING:
 
 
 def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: str, device: torch.device) -> PairVectors:
-    """Encode the pairs of a split, from the arrays that the model was trained on.
-
-    Args:
-        model: In evaluation mode.
-        prepared: The corpus; the documents of the split have one sentence and one image each.
-    """
+    """Encode the pairs of a split, from the arrays that the model was trained on."""
     documents = prepared.documents(split)
     texts, images = encode_pairs(model, prepared, recipe, documents, device)
     rows = np.asarray(prepared.image_rows[prepared.image_offsets[documents]])
@@ -63,14 +58,7 @@ def split_pairs(model: JointModel, prepared: Prepared, recipe: Recipe, split: st
 
 
 def validation_median_rank(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> float:
-    """Compute the median rank of the right image over the validation documents, in the same way as for test documents.
-
-    Args:
-        model: The model, in evaluation mode.
-        prepared: A corpus whose validation documents have one sentence and one image each.
-        recipe: The recipe of the model.
-        device: The device of the model.
-    """
+    """Compute the median rank of the right image over the validation documents, as for test documents."""
     return found_images(split_pairs(model, prepared, recipe, "validation", device)).median_rank.mean
 
 
@@ -119,14 +107,7 @@ NOTHING = Sampling(None, None, None)
 
 
 def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Sampling:
-    """Count gold links among those that a model would choose in a sample of training documents.
-
-    Args:
-        model: The model, in evaluation mode.
-        prepared: The corpus.
-        recipe: The recipe of the model; recipes with random or labelled pairs choose no links, and give ``NOTHING``.
-        device: The device of the model.
-    """
+    """Count gold links among those that a model would choose in a sample of training documents."""
     documents = prepared.linked_documents("train")
     if not len(documents) or recipe.similarity.kind in ("single-pair", "labelled-pairs"):
         return NOTHING
@@ -135,12 +116,7 @@ def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
 
 
 def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Sampling:
-    """Count gold links among those that a set similarity chooses.
-
-    Args:
-        scored: Documents; those without gold links, or in which all pairs are gold links, do not count.
-        similarity: Not one of pairs.
-    """
+    """Count gold links among those that a set similarity chooses."""
     shares: list[list[float]] = []
     for _, scores, links in scored:
         gold = np.zeros(scores.shape, np.float32)
@@ -202,9 +178,6 @@ def validate(
 
     Documents are whole and always have the same negatives. The loss is the recipe's from the first epoch on, whatever
     ``objective.mean_epochs`` is, so that all epochs are comparable.
-
-    Args:
-        model: In evaluation mode.
     """
     total, nothing, count, positive, cells = 0.0, 0.0, 0, 0, 0
     generator = torch.Generator().manual_seed(recipe.seed)
@@ -249,15 +222,7 @@ def validate(
 def encode_pairs(
     model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
 ) -> tuple[FloatMatrix, FloatMatrix]:
-    """Encode the text and the image of documents with one of each: (documents, dim) vectors of both.
-
-    Args:
-        model: The model, in evaluation mode.
-        prepared: The corpus.
-        recipe: The recipe of the model.
-        documents: Numbers of documents, ascending.
-        device: The device of the model.
-    """
+    """Encode the text and the image of documents with one of each: (documents, dim) vectors of both."""
     parts = [(texts, images) for _, texts, images in _encoded(model, prepared, recipe, documents, device)]
     texts, images = (np.concatenate([each.numpy() for each in side]) for side in zip(*parts, strict=True))
     return texts, images
@@ -291,7 +256,7 @@ def _single_pair_losses(
 
 def _labelled(batch: Batch, cosines: Tensor, prepared: Prepared) -> tuple[Batch, Tensor]:
     """The gold links of a batch of whole documents as a batch of pairs, and its cosines."""
-    pairs = labelled_pairs(prepared, batch.documents, batch.strangers.cpu().numpy())
+    pairs = labelled_pairs(prepared, batch.documents, batch.negative_mask.cpu().numpy())
     place = np.searchsorted(batch.documents, pairs.documents, sorter=(order := np.argsort(batch.documents)))
     own = order[place]  # number of the document in the batch
     rows = np.cumsum([0, *batch.sentence_counts])[own] + pairs.sentences
@@ -301,7 +266,7 @@ def _labelled(batch: Batch, cosines: Tensor, prepared: Prepared) -> tuple[Batch,
         positives=int((own < batch.positives).sum()),
         sentence_counts=[1] * len(rows),
         image_counts=[1] * len(rows),
-        strangers=torch.from_numpy(pairs.strangers).to(cosines.device),
+        negative_mask=torch.from_numpy(pairs.negative_mask).to(cosines.device),
     )
     return linked, _crossed(cosines, torch.from_numpy(rows), torch.from_numpy(columns))
 
@@ -324,11 +289,7 @@ def _scored(batch: Batch, cosines: Tensor, prepared: Prepared) -> Iterator[Score
 def scored_documents(
     model: JointModel, prepared: Prepared, recipe: Recipe, documents: NDArray[np.int64], device: torch.device
 ) -> Iterator[Scored]:
-    """The similarity matrix of whole documents, with their gold links; without images that were left out.
-
-    Args:
-        model: In evaluation mode.
-    """
+    """The similarity matrix of whole documents, with their gold links; without images that were left out."""
     for batch, sentences, images in _encoded(model, prepared, recipe, documents, device):
         parts = torch.split(sentences, batch.sentence_counts), torch.split(images, batch.image_counts)
         for document, own_sentences, own_images in zip(batch.documents.tolist(), *parts, strict=True):

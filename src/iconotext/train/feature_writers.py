@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from iconotext.features.feature_table import FeatureTable
     from iconotext.types import Evidence
 
-AT_ONCE = 4096
-"""Documents whose words are counted at a time; bounds memory."""
+COUNT_CHUNK, REGION_CHUNK, AUGMENTATION_CHUNK = 4096, 256, 64
+"""What is in memory at a time: documents whose words are counted, images whose regions are read, and augmented images,
+which are encoded pictures."""
 
 
 def sentence_writer(
@@ -77,22 +78,16 @@ class OwnWords:
 
 
 def count_words(prepared: Prepared, documents: NDArray[np.int64], own: Sequence[str]) -> Counter[str]:
-    """Count the words in documents, without those beyond the recipe's longest sentence.
-
-    Args:
-        prepared: The arrays.
-        documents: Numbers of the documents.
-        own: The words, by their numbers in the arrays.
-    """
+    """Count the words in documents, without words beyond the recipe's longest sentence; ``own``: words by number."""
     assert prepared.words is not None
     ids, offsets = prepared.words
-    found = Counter[str]()
-    for some in np.array_split(documents, len(documents) // AT_ONCE + 1):
+    total = Counter[str]()
+    for some in np.array_split(documents, len(documents) // COUNT_CHUNK + 1):
         places = span_places(offsets, span_places(prepared.sentence_offsets, some))
         numbers, counts = np.unique(ids[places], return_counts=True)
-        found.update({own[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
-    del found[UNKNOWN]  # stands for sentences without words
-    return found
+        total.update({own[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
+    del total[UNKNOWN]  # stands for sentences without words
+    return total
 
 
 Numbers = Vocabulary | OwnWords
@@ -100,13 +95,7 @@ Numbers = Vocabulary | OwnWords
 
 
 class WordWriter:
-    """Writes sentences as the numbers of their words, or tokens.
-
-    Attributes:
-        arrays: Names of the arrays that it writes.
-        dim: Length of a vector; 0 for words.
-        name: Name of the text backbone, or ``words``.
-    """
+    """Writes sentences as the numbers of their words, or tokens."""
 
     arrays: tuple[str, ...] = ("words", "word_offsets")
     dim = 0
@@ -127,11 +116,7 @@ class WordWriter:
 
 
 def caption_backbone(recipe: Recipe) -> TextBackbone | None:
-    """Load the text backbone for sentences, or for captions (posterior objective); None if neither is needed.
-
-    Raises:
-        FeatureError: The backbone cannot be loaded.
-    """
+    """Load the text backbone for sentences, or for captions (posterior objective); None if neither is needed."""
     from iconotext.features import FeatureCache, cached_text, load_dual_encoder, load_text_backbone
 
     if not recipe.objective.posterior and (recipe.words is not None or isinstance(recipe.text, TowerSettings)):
@@ -164,11 +149,7 @@ TEACHERS: tuple[Evidence, ...] = ("caption", "layout", "reference")
 
 
 class PosteriorWriter:
-    """Writes the probability of each sentence and image, for the posterior objective; without it, nothing is written.
-
-    Attributes:
-        arrays: Names of the arrays that it writes.
-    """
+    """Writes the probability of each sentence and image; nothing without the posterior objective."""
 
     def __init__(self, recipe: Recipe, work: Path, stack: ExitStack, backbone: TextBackbone | None) -> None:
         self.arrays: tuple[str, ...] = ("posteriors",) if recipe.objective.posterior else ()
@@ -177,23 +158,11 @@ class PosteriorWriter:
             self._values = stack.enter_context(ArrayWriter(work / "posteriors", "<f2"))
 
     def append(self, document: Document, rows: NDArray[np.int64]) -> None:
-        """Write a document.
-
-        Args:
-            document: The document.
-            rows: (images,) row of each image, -1 if it is left out.
-        """
+        """Write a document; ``rows``: (images,) row of each image, -1 if it is left out."""
         if self.arrays and self._text is not None:
             encode = no_meaning if is_foreign(document, self._text.language) else self._text.encode
-            found = weigh_evidence(document, None, encode, evidence=TEACHERS)
-            self._values.append(found.confidence[:, rows >= 0].ravel())
-
-
-IMAGES = 256
-"""Images whose regions are in memory at a time."""
-
-VIEWS_AT_ONCE = 64
-"""Views that are in memory at a time, as encoded pictures."""
+            weighed = weigh_evidence(document, None, encode, evidence=TEACHERS)
+            self._values.append(weighed.confidence[:, rows >= 0].ravel())
 
 
 class ImageWriter(ABC):
@@ -239,15 +208,7 @@ class ImageSource(NamedTuple):
 
 
 def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
-    """Load the source of the recipe's image features.
-
-    Args:
-        recipe: The recipe.
-        corpora: Corpus files, which may have tables of features beside them.
-
-    Raises:
-        FeatureError: The source cannot be loaded, or the sources of several corpora differ in kind or size.
-    """
+    """Load the source of the recipe's image features."""
     from iconotext.features import FeatureCache, cached_image, load_dual_encoder, load_image_backbone
 
     name = recipe.features.image
@@ -264,7 +225,7 @@ def image_source(recipe: Recipe, corpora: Sequence[Path]) -> ImageSource:
 def image_writer(recipe: Recipe, work: Path, stack: ExitStack, source: ImageSource) -> ImageWriter:
     """Make the writer for images in the recipe's form: features, regions, or files of pixels."""
     if source.backbone is not None:
-        return BackboneWriter(source.backbone, recipe.features.views, work, stack)
+        return BackboneWriter(source.backbone, recipe.features.augmentations, work, stack)
     if source.regions:
         return RegionWriter(source.regions, recipe.regions.max_regions if recipe.regions else None, work, stack)
     if source.tables:
@@ -281,8 +242,8 @@ class ImageRows:
 
     def __init__(self, writer: ImageWriter, stack: ExitStack) -> None:
         self._writer = writer
-        self._known = stack.enter_context(closing(sqlite3.connect("")))
-        self._known.execute("CREATE TABLE images (key TEXT PRIMARY KEY, row) WITHOUT ROWID")
+        self._rows = stack.enter_context(closing(sqlite3.connect("")))
+        self._rows.execute("CREATE TABLE images (key TEXT PRIMARY KEY, row) WITHOUT ROWID")
         self._count = 0
 
     def of(self, corpus: int, documents: Sequence[Document]) -> list[list[int | str]]:
@@ -291,23 +252,18 @@ class ImageRows:
         new: dict[str, Image] = {}
         for document, own in zip(documents, keys, strict=True):
             for image, key in zip(document.images, own, strict=True):
-                if key not in new and self._find(key) is None:
+                if key not in new and self._row(key) is None:
                     new[key] = image
-        places: list[int | str] = []
+        rows: list[int | str] = []
         for problem in self._writer.add(corpus, new):
-            places.append(self._count if problem is None else problem)
+            rows.append(self._count if problem is None else problem)
             self._count += problem is None
-        self._known.executemany("INSERT INTO images VALUES (?, ?)", zip(new, places, strict=True))
-        return [[self._known_place(key) for key in own] for own in keys]
+        self._rows.executemany("INSERT INTO images VALUES (?, ?)", zip(new, rows, strict=True))
+        return [[row for key in own if (row := self._row(key)) is not None] for own in keys]
 
-    def _find(self, key: str) -> int | str | None:
-        found = self._known.execute("SELECT row FROM images WHERE key = ?", (key,)).fetchone()
-        return None if found is None else found[0]
-
-    def _known_place(self, key: str) -> int | str:
-        found = self._find(key)
-        assert found is not None  # it was added above
-        return found
+    def _row(self, key: str) -> int | str | None:
+        row = self._rows.execute("SELECT row FROM images WHERE key = ?", (key,)).fetchone()
+        return None if row is None else row[0]
 
 
 class FileWriter(ImageWriter):
@@ -345,8 +301,8 @@ class TableWriter(ImageWriter):
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
         """See ``ImageWriter``."""
-        found, problems = self._tables[corpus].look_up([image.source for image in images.values()])
-        self._vectors.append(found[[problem is None for problem in problems]])
+        vectors, problems = self._tables[corpus].look_up([image.source for image in images.values()])
+        self._vectors.append(vectors[[problem is None for problem in problems]])
         return problems
 
 
@@ -373,8 +329,8 @@ class RegionWriter(ImageWriter):
         """See ``ImageWriter``."""
         every = list(images.values())
         problems: list[str | None] = []
-        for at in range(0, len(every), IMAGES):
-            for found in self._sources[corpus].regions(every[at : at + IMAGES]):
+        for at in range(0, len(every), REGION_CHUNK):
+            for found in self._sources[corpus].regions(every[at : at + REGION_CHUNK]):
                 problems.append(found if isinstance(found, str) else None)
                 if not isinstance(found, str):
                     regions = strongest(found, self._most)
@@ -385,37 +341,38 @@ class RegionWriter(ImageWriter):
 
 
 class BackboneWriter(ImageWriter):
-    """Writes features from an image backbone, also of further views; see ``ImageWriter``."""
+    """Writes features from an image backbone, of images and their augmentations; see ``ImageWriter``."""
 
-    def __init__(self, backbone: ImageBackbone, views: int, work: Path, stack: ExitStack) -> None:
-        self._backbone = backbone
+    def __init__(self, backbone: ImageBackbone, augmentations: int, work: Path, stack: ExitStack) -> None:
+        self._backbone, self._count = backbone, augmentations
         self.dim, self.name = backbone.dim, backbone.name
         self._vectors = stack.enter_context(ArrayWriter(work / "images", "<f2", (self.dim,)))
-        self._count = views
-        self.arrays: tuple[str, ...] = ("images", "views") if self._count else ("images",)
-        if self._count:
-            self._views = stack.enter_context(ArrayWriter(work / "views", "<f2", (self._count, self.dim)))
+        self.arrays: tuple[str, ...] = ("images",)
+        if augmentations:
+            self.arrays += ("augmentations",)
+            writer = ArrayWriter(work / "augmentations", "<f2", (augmentations, self.dim))
+            self._augmentations = stack.enter_context(writer)
 
     def add(self, corpus: int, images: Mapping[str, Image]) -> Sequence[str | None]:
         """See ``ImageWriter``."""
-        usable = {key: image.file for key, image in images.items() if image.file and not image.problem}
-        features = self._backbone.encode(list(usable.values()))
-        seen = [problem is None for problem in features.problems]
-        self._vectors.append(features.pooled[seen])
+        files = {key: image.file for key, image in images.items() if image.file and not image.problem}
+        features = self._backbone.encode(list(files.values()))
+        usable = [problem is None for problem in features.problems]
+        self._vectors.append(features.pooled[usable])
         if self._count:
-            self._views.append(self._encoded_views([f for f, fine in zip(usable.values(), seen, strict=True) if fine]))
-        found = dict(zip(usable, features.problems, strict=True))
-        return [found.get(key, image.problem or "no file") for key, image in images.items()]
+            self._augmentations.append(self._augmented(list(compress(files.values(), usable))))
+        problems = dict(zip(files, features.problems, strict=True))
+        return [problems.get(key, image.problem or "no file") for key, image in images.items()]
 
-    def _encoded_views(self, files: Sequence[Path | bytes]) -> NDArray[np.float32]:
-        """Encode the views of pictures that can be read: (files, views, features)."""
-        from iconotext.train.views import view
+    def _augmented(self, files: Sequence[Path | bytes]) -> NDArray[np.float32]:
+        """Encode the augmentations of pictures that can be read: (files, augmentations, features)."""
+        from iconotext.train.augment import augmentation
 
         encoded = np.zeros((len(files), self._count, self.dim), np.float32)
         for number in range(self._count):
-            for at in range(0, len(files), VIEWS_AT_ONCE):
-                some = [view(file, number) for file in files[at : at + VIEWS_AT_ONCE]]
-                encoded[at : at + len(some), number] = self._backbone.encode(some).pooled
+            for at in range(0, len(files), AUGMENTATION_CHUNK):
+                pictures = [augmentation(file, number) for file in files[at : at + AUGMENTATION_CHUNK]]
+                encoded[at : at + len(pictures), number] = self._backbone.encode(pictures).pooled
         return encoded
 
 
@@ -433,11 +390,7 @@ def _unreadable(file: Path | bytes | None) -> str | None:
 
 
 def _region_sources(image: str, corpora: Sequence[Path]) -> list[RegionSource]:
-    """Load for each corpus the source of its regions; may be the same one.
-
-    Raises:
-        FeatureError: A source cannot be loaded, or they differ in the length of features or in concepts.
-    """
+    """Load for each corpus the source of its regions; may be the same one."""
     from iconotext.features import FeatureCache, load_regions
 
     names = [str(region_path(image, corpus) or image) for corpus in corpora]

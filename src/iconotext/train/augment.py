@@ -1,10 +1,9 @@
-"""Pictures for training: random views (``view``) of a small corpus, and pixels for a network (``load_pixels``)."""
+"""Pictures for training: random parts of pictures (``augmentation``), and pixels for a network (``load_pixels``)."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from iconotext.features.hub_checks import SIDE as HUB_SIDE
 from iconotext.images import decode
 from iconotext.networks.dual_encoder import pixel_preparation
 from iconotext.networks.image_network import WHOLE, augmented, middle
-from iconotext.system.threads import usable_cores
+from iconotext.system.threads import in_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,28 +25,20 @@ if TYPE_CHECKING:
 
 
 SMALLEST = 0.75
-"""Smallest side of a view, as a share of the picture's side."""
+"""Smallest side of an augmentation's part, as a share of the picture's side."""
 
 SIDE = 256
-"""Width and height of a view in pixels; proportions are lost, as in the image backbone."""
+"""Width and height of an augmentation in pixels; proportions are lost, as in the image backbone."""
 
 
-def view(file: Picture, number: int) -> bytes:
-    """Cut a random part out of a picture, mirrored for every second number; depends only on picture and number.
+def augmentation(file: Picture, number: int) -> bytes:
+    """Cut a random part out of a picture, mirrored for every second number, and encode it.
 
-    Args:
-        file: A picture that can be decoded.
-        number: Number of the view, from 0.
-
-    Returns:
-        An encoded picture.
-
-    Raises:
-        ImageError: The picture cannot be decoded.
+    It depends only on the pixels and the number.
     """
     image = decode(file, at_least=SIDE)
     rng = np.random.default_rng([number, *image.size, *image.resize((4, 4)).tobytes()[:16]])
-    part = image.resize((SIDE, SIDE), Resampling.BICUBIC, _part(image, rng))
+    part = image.resize((SIDE, SIDE), Resampling.BICUBIC, _random_box(image, rng))
     if number % 2 == 0:
         part = part.transpose(Transpose.FLIP_LEFT_RIGHT)
     encoded = io.BytesIO()
@@ -55,7 +46,7 @@ def view(file: Picture, number: int) -> bytes:
     return encoded.getvalue()
 
 
-def _part(image: Image, rng: np.random.Generator) -> tuple[int, int, int, int]:
+def _random_box(image: Image, rng: np.random.Generator) -> tuple[int, int, int, int]:
     """Return left, top, right and bottom of a random part of a picture."""
     across, down = (max(1, round(side * rng.uniform(SMALLEST, 1))) for side in image.size)
     left, top = int(rng.integers(image.width - across + 1)), int(rng.integers(image.height - down + 1))
@@ -66,29 +57,23 @@ def load_pixels(files: Sequence[str], rng: np.random.Generator | None, *, tower:
     """Decode pictures on all cores: (n, 224, 224, 3) uint8, or (n, 3, h, w) float32 for a dual encoder.
 
     Args:
-        files: The pictures.
-        rng: Random numbers for variations in training; None for pictures as in linking.
+        rng: Random numbers for augmentations in training; None for pictures as in linking.
         tower: The dual encoder whose image processor is used; None for an image network.
-
-    Raises:
-        ImageError: A picture cannot be decoded any more.
     """
     # Seeds are drawn here, so that the order of the threads does not matter.
     seeds = [None] * len(files) if rng is None else [int(seed) for seed in rng.integers(2**62, size=len(files))]
-
     prepare = None if tower is None else pixel_preparation(tower)
 
-    def look(file: str, seed: int | None) -> NDArray[Any]:
-        if prepare is not None:
-            image = decode(Path(file), at_least=HUB_SIDE)
-            return prepare(image if seed is None else _varied(image, np.random.default_rng(seed)))
-        image = decode(Path(file), at_least=WHOLE)
-        return middle(image) if seed is None else augmented(image, np.random.default_rng(seed))
+    def pixels(item: tuple[str, int | None]) -> NDArray[Any]:
+        file, seed = item
+        random = None if seed is None else np.random.default_rng(seed)
+        if prepare is None:
+            image = decode(Path(file), at_least=WHOLE)
+            return middle(image) if random is None else augmented(image, random)
+        image = decode(Path(file), at_least=HUB_SIDE)
+        if random is not None:
+            image = image.crop(_random_box(image, random))
+            image = image.transpose(Transpose.FLIP_LEFT_RIGHT) if random.random() < 0.5 else image
+        return prepare(image)
 
-    with ThreadPoolExecutor(usable_cores()) as pool:
-        return torch.from_numpy(np.stack(list(pool.map(look, files, seeds))))
-
-
-def _varied(image: Image, rng: np.random.Generator) -> Image:
-    part = image.crop(_part(image, rng))
-    return part.transpose(Transpose.FLIP_LEFT_RIGHT) if rng.random() < 0.5 else part
+    return torch.from_numpy(np.stack(list(in_threads(pixels, zip(files, seeds, strict=True)))))
