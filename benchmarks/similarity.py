@@ -35,10 +35,10 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from iconotext.objectives import hinge, sample_negatives
+from iconotext.objectives.contrastive import hinge, sample_negatives
 from iconotext.similarity.assignment import Links, assignment_cells
-from iconotext.similarity.cells import axis_of
-from iconotext.similarity.sets import LinkBound, number_of_links, set_similarities
+from iconotext.similarity.cells import LinkBound, axis_of, number_of_links
+from iconotext.similarity.sets import set_similarities
 
 BATCHES = (11, 32, 64, 128)
 WAYS: Mapping[str, Mapping[str, Any]] = {
@@ -116,7 +116,7 @@ def against_scipy(cosines: Tensor, batch: int, n: int, m: int, k: LinkBound, lin
     def with_threads(threads: int) -> Callable[[], object]:
         def ours() -> None:
             torch.set_num_threads(threads)
-            assignment_cells(cosines, sentences, images, kept=kept, links=links)
+            assignment_cells(cosines, sentences, images, k=k, links=links)
 
         return ours
 

@@ -36,7 +36,7 @@ from iconotext.decide.combine import weigh_evidence
 from iconotext.encoders.bridge import centred, concept_vectors
 from iconotext.features import FeatureCache, cached_image, cached_text, load_image_backbone, load_text_backbone
 from iconotext.networks.projection import Projection
-from iconotext.objectives import posterior
+from iconotext.objectives.within import posterior
 from iconotext.similarity.sets import set_similarities
 from iconotext.types import Document, Evidence
 

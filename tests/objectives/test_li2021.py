@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import ShapeError
-from iconotext.objectives import draw_members, hinge, intra_document, logistic, softmax
+from iconotext.objectives.contrastive import hinge, logistic, softmax
+from iconotext.objectives.within import draw_members, intra_document
 
 SIMILARITIES = torch.tensor([[0.5, 0.4, 0.1], [0.2, 0.3, 0.6], [0.7, 0.0, 0.9]], dtype=torch.float64)
 ALL = torch.tensor([[False, True, True], [True, False, True]])

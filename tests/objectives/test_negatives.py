@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import ShapeError
-from iconotext.objectives import sample_negatives
+from iconotext.objectives.contrastive import sample_negatives
 
 
 @given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 2**32 - 1), st.data())

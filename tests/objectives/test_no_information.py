@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.objectives import hinge, logistic, loss_without_information, softmax
+from iconotext.objectives.contrastive import hinge, logistic, loss_without_information, softmax
 
 
 @st.composite

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import ShapeError
-from iconotext.objectives import hinge, logistic, sample_negatives, softmax
+from iconotext.objectives.contrastive import hinge, logistic, sample_negatives, softmax
 
 # Documents 0 and 1 are positives, 2 is a negative only.
 SIMILARITIES = torch.tensor([[0.5, 0.4, 0.1], [0.2, 0.3, 0.6], [0.7, 0.0, 0.9]], dtype=torch.float64)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import ShapeError
-from iconotext.objectives import order
+from iconotext.objectives.within import order
 
 COUNTS = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=4)
 

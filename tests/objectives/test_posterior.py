@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.objectives import posterior
+from iconotext.objectives.within import posterior
 
 ONE = torch.tensor(1.0)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import ShapeError
-from iconotext.objectives import draw_single_pairs, hinge, sample_negatives
+from iconotext.objectives.contrastive import draw_single_pairs, hinge, sample_negatives
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 20)), min_size=1, max_size=8), st.integers(0, 2**32 - 1))

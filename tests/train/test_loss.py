@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from iconotext.objectives import draw_members, hinge, intra_document, order
+from iconotext.objectives.contrastive import hinge
+from iconotext.objectives.within import draw_members, intra_document, order
 from iconotext.similarity.sets import set_similarities
 from iconotext.train.batches import Batch
 from iconotext.train.loss import losses_of

@@ -1,13 +1,14 @@
 """The model that is trained: ``JointModel``, a sentence encoder and an image encoder with a joint space.
 
-``text_encoder`` and ``image_encoder`` make the encoder that a recipe names.
+``make_encoder`` makes an encoder that a recipe names.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pkgutil import resolve_name
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,21 +17,21 @@ from torch.nn import functional
 from iconotext.encoders.backbone_encoder import Inputs
 from iconotext.errors import SettingError
 from iconotext.features.backbone import check_dim
-from iconotext.networks.projection import Identity, Projection
 from iconotext.networks.recurrent import WordEncoder, WordLSTM
-from iconotext.networks.transformer import RegionBatch, RegionEncoder, WordTransformer, mean_of_sequences
+from iconotext.networks.transformer import RegionBatch, WordTransformer, mean_of_sequences
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import (
+    IMAGE_ENCODERS,
+    TEXT_ENCODERS,
     EncoderSettings,
-    GRUSettings,
     IdentitySettings,
-    LSTMSettings,
-    NetworkSettings,
     ProjectionSettings,
     RegionSettings,
     TowerSettings,
-    TransformerSettings,
+    WordSettings,
 )
+
+ENCODERS = {"text": TEXT_ENCODERS, "image": IMAGE_ENCODERS}
 
 
 class JointModel(nn.Module):
@@ -54,8 +55,8 @@ class JointModel(nn.Module):
 
     def __init__(self, recipe: Recipe, inputs: Inputs) -> None:
         super().__init__()
-        self.text = text_encoder(recipe, inputs)
-        self.image = image_encoder(recipe, inputs)
+        self.text = make_encoder("text", recipe, inputs)
+        self.image = make_encoder("image", recipe, inputs)
         self._blank_concepts(inputs)
         learned = recipe.objective.learn_scale
         self.log_scale = nn.Parameter(torch.tensor(math.log(recipe.objective.scale)), requires_grad=learned)
@@ -150,63 +151,28 @@ class JointModel(nn.Module):
         self.register_buffer("concept_vectors", vectors)
 
 
-OF_VOCABULARY = ("word_vectors", "max_words", "max_tokens")
-"""Settings of sentence encoders that describe the vocabulary, not the network."""
-
-
-def _own(settings: EncoderSettings, *others: str) -> dict[str, Any]:
-    """Return the arguments of an encoder: the settings of its kind, without the settings in ``others``."""
-    return settings.model_dump(exclude={"kind", *others})
-
-
-def text_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
-    """Make the sentence encoder of a recipe, with random weights."""
-    dim, words, own = recipe.dim, inputs.words, recipe.text
-    match own:
-        case GRUSettings():
-            return WordEncoder(words, dim=dim, **_own(own, *OF_VOCABULARY))
-        case LSTMSettings():
-            return WordLSTM(words, dim=dim, **_own(own, *OF_VOCABULARY))
-        case TransformerSettings():
-            return WordTransformer(words, dim=dim, **_own(own, "word_vectors", "max_words"))
+def make_encoder(side: Literal["text", "image"], recipe: Recipe, inputs: Inputs) -> nn.Module:
+    """Make the encoder of a side that a recipe names, with random weights."""
+    dim = recipe.dim
+    settings: EncoderSettings = getattr(recipe, side)
+    features: int = getattr(inputs, f"{side}_features")
+    network: Callable[..., nn.Module] = resolve_name(ENCODERS[side][settings.kind].network)
+    own = settings.model_dump(exclude=set(settings.not_of_network))
+    match settings:
+        case WordSettings():
+            return network(inputs.words, dim=dim, **own)
         case ProjectionSettings():
-            return _projection("text", inputs.text_features, dim, own)
+            if settings.residual:
+                check_dim(side, "residual = true", features, dim)
+            return network(features, dim=dim, **own)
         case IdentitySettings():
-            return _identity("text", inputs.text_features, dim)
+            check_dim(side, 'kind = "identity"', features, dim)
+            return network()
         case TowerSettings():
-            from iconotext.networks.dual_encoder import TextTower
-
-            return TextTower(recipe.features.text, dim)
-
-
-def image_encoder(recipe: Recipe, inputs: Inputs) -> nn.Module:
-    """Make the image encoder of a recipe, with random weights; a concept has the length of its name's vector."""
-    dim, own = recipe.dim, recipe.image
-    match own:
-        case ProjectionSettings():
-            return _projection("image", inputs.image_features, dim, own)
-        case IdentitySettings():
-            return _identity("image", inputs.image_features, dim)
-        case TowerSettings():
-            from iconotext.networks.dual_encoder import ImageTower
-
-            return ImageTower(recipe.features.image, dim)
-        case NetworkSettings():
-            from iconotext.networks.image_network import ImageNetwork
-
-            return ImageNetwork(dim=dim, **_own(own))
+            return network(getattr(recipe.features, side), dim)
         case RegionSettings():
-            names = recipe.words.word_dim if recipe.words else inputs.text_features
-            concepts = names if own.concepts else 0
-            return RegionEncoder(inputs.image_features, concepts, dim=dim, **_own(own, "concepts", "max_regions"))
-
-
-def _projection(side: str, features: int, dim: int, settings: ProjectionSettings) -> Projection:
-    if settings.residual:
-        check_dim(side, "residual = true", features, dim)
-    return Projection(features, dim=dim, **_own(settings))
-
-
-def _identity(side: str, features: int, dim: int) -> Identity:
-    check_dim(side, 'kind = "identity"', features, dim)
-    return Identity()
+            # A concept has the length of the vector of its name.
+            name = recipe.words.word_dim if recipe.words else inputs.text_features
+            return network(features, name if settings.concepts else 0, dim=dim, **own)
+        case _:
+            return network(dim=dim, **own)

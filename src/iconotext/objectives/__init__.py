@@ -1,39 +1,132 @@
-"""Training objectives, and functions that draw negatives and single pairs.
+"""What training minimises: the table ``OBJECTIVES``, and the ways to contrast a document with others, ``CONTRASTS``.
 
-An objective takes the (D, D) similarities of D documents, where cell (i, j) is the similarity of the sentences of
+A contrast takes the (D, D) similarities of D documents, where cell (i, j) is the similarity of the sentences of
 document i and the images of document j, and the first P documents are the positives. Two (P, D) masks mark the
 documents whose images, and whose sentences, are the negatives of document i. The result is one loss per positive; the
 caller averages them.
 
-With single sentences and images instead of whole sets (``draw_single_pairs``) the same objectives train the baseline
-NoStruct; with random parts of the positives (``draw_members``) they are the sub-document objective. ``intra_document``
-(Li 2021), ``order`` and ``posterior`` use only the positives themselves. ``coherence`` uses no similarities, but the
-relation that is predicted from the vectors of a text and its image (Alikhani 2021).
+With single sentences and images instead of whole sets (``draw_single_pairs``) the same contrasts train the baseline
+NoStruct; with random parts of the positives (``draw_members``) they are the sub-document objective. The objectives in
+``within`` use only the positives themselves. ``coherence`` uses no similarities, but the relations that are predicted
+from the vectors of a text and its image. Each function is imported from its module, which needs PyTorch.
 """
 
-from iconotext.objectives.coherence import coherence, posterior, relation_weights
-from iconotext.objectives.contrastive import (
-    draw_single_pairs,
-    hinge,
-    logistic,
-    loss_without_information,
-    sample_negatives,
-    softmax,
-)
-from iconotext.objectives.intra_document import draw_members, intra_document
-from iconotext.objectives.order import order
+from __future__ import annotations
 
-__all__ = [
-    "coherence",
-    "draw_members",
-    "draw_single_pairs",
-    "hinge",
-    "intra_document",
-    "logistic",
-    "loss_without_information",
-    "order",
-    "posterior",
-    "relation_weights",
-    "sample_negatives",
-    "softmax",
-]
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """An objective; its name is the setting of its weight in ``[objective]`` of a recipe.
+
+    Attributes:
+        function: The function that computes it; of cross_document the function is the contrast.
+        settings: Further settings that only this objective uses.
+        within: Whether it looks into a document, and so needs sets of sentences and images.
+    """
+
+    name: str
+    summary: str
+    paper: str
+    function: str
+    settings: tuple[str, ...] = ()
+    within: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A way to compare a positive with its negatives; ``kind`` in ``[objective]`` of a recipe.
+
+    Attributes:
+        arguments: Settings that its function takes, besides similarities and masks.
+        settings: Settings that only this contrast, or those that are listed with it, use.
+    """
+
+    name: str
+    summary: str
+    paper: str
+    function: str
+    arguments: tuple[str, ...]
+    settings: tuple[str, ...]
+
+
+_HERE = "iconotext.objectives"
+
+OBJECTIVES = {
+    row.name: row
+    for row in (
+        Objective(
+            "cross_document",
+            "A document is more similar to itself than to the documents that it did not occur with.",
+            "Hessel 2019, Eq. 1",
+            f"{_HERE}.contrastive",
+        ),
+        Objective(
+            "intra_document",
+            "A document's most likely links are more similar than its least likely ones, by half the margin.",
+            "Li 2021, Eq. 2",
+            f"{_HERE}.within:intra_document",
+            within=True,
+        ),
+        Objective(
+            "sub_document",
+            "A random part of a document is more similar to itself than to other documents, by half the margin.",
+            "Li 2021, Eq. 3-4",
+            f"{_HERE}.within:draw_members",
+            ("p_sub",),
+            within=True,
+        ),
+        Objective(
+            "order",
+            "Images in reading order follow the order of their sentences better than they do backwards.",
+            "ours",
+            f"{_HERE}.within:order",
+            within=True,
+        ),
+        Objective(
+            "posterior",
+            "An image is most like the sentences that its caption, layout and references link it to.",
+            "ours",
+            f"{_HERE}.within:posterior",
+            within=True,
+        ),
+        Objective(
+            "coherence",
+            "The relations of a text and its image can be predicted from their vectors.",
+            "Alikhani 2021, Eq. 2-3",
+            f"{_HERE}.coherence:coherence",
+            ("relations", "relation_loss"),
+        ),
+    )
+}
+
+CONTRASTS = {
+    row.name: row
+    for row in (
+        Contrast(
+            "hinge",
+            "The positive exceeds the hardest negative, or the mean of the negatives, by a margin.",
+            "Hessel 2019, Eq. 1",
+            f"{_HERE}.contrastive:hinge",
+            ("margin", "negatives"),
+            ("mean_epochs", "remedy_epochs"),
+        ),
+        Contrast(
+            "softmax",
+            "The positive is found among its negatives (InfoNCE).",
+            "Radford 2021 (CLIP)",
+            f"{_HERE}.contrastive:softmax",
+            ("scale",),
+            ("learn_scale",),
+        ),
+        Contrast(
+            "logistic",
+            "Each pair of documents is classified as positive or negative.",
+            "Zhai 2023 (SigLIP)",
+            f"{_HERE}.contrastive:logistic",
+            ("scale", "bias"),
+            ("learn_scale",),
+        ),
+    )
+}

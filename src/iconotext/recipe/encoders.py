@@ -1,8 +1,9 @@
-"""The encoders that a recipe can choose: a table of settings for each kind."""
+"""The encoders that a recipe can choose, ``TEXT_ENCODERS`` and ``IMAGE_ENCODERS``, with the settings of each kind."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -19,6 +20,9 @@ class EncoderSettings(Settings):
 
     kind: str
     """Which encoder it is."""
+
+    not_of_network: ClassVar[frozenset[str]] = frozenset({"kind"})
+    """Settings that are no arguments of the network."""
 
     @property
     def keeps_statistics(self) -> bool:
@@ -72,6 +76,8 @@ class TowerSettings(EncoderSettings):
 class WordSettings(EncoderSettings):
     """Settings of all encoders of words."""
 
+    not_of_network = frozenset({"kind", "word_vectors", "max_words", "max_tokens"})  # these describe the vocabulary
+
     word_dim: int = Field(300, ge=1)
     """Length of a word vector."""
 
@@ -112,6 +118,8 @@ class TransformerSettings(WordSettings):
     """
 
     kind: Literal["transformer"] = "transformer"
+
+    not_of_network = frozenset({"kind", "word_vectors", "max_words"})
 
     layers: int = Field(3, ge=1)
     """Number of layers (N_T)."""
@@ -157,6 +165,8 @@ class RegionSettings(EncoderSettings):
 
     kind: Literal["regions"] = "regions"
 
+    not_of_network = frozenset({"kind", "concepts", "max_regions"})
+
     layers: int = Field(3, ge=0)
     """Number of layers (N_C, Eq. 10); 0: none, but a softmax pooling of regions and concepts."""
 
@@ -195,3 +205,100 @@ ImageEncoder = Annotated[
     _kind_unless_named("projection"),
 ]
 """From image features, regions or pixels to the joint space."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderKind:
+    """An encoder that can be trained; ``kind`` in ``[text]`` or ``[image]`` of a recipe.
+
+    Attributes:
+        reads: Its input.
+        settings: The table of its settings.
+        network: The PyTorch module, whose arguments ``encoders.model`` knows.
+    """
+
+    name: str
+    summary: str
+    paper: str
+    reads: str
+    settings: type[EncoderSettings]
+    network: str
+
+
+_NETWORKS = "iconotext.networks"
+_VECTORS, _IMAGES = "vectors of a text backbone", "features of an image backbone"
+
+
+def _projection(reads: str) -> EncoderKind:
+    summary = "An affine layer, or one with a hidden layer, behind frozen features."
+    network = f"{_NETWORKS}.projection:Projection"
+    return EncoderKind("projection", summary, "Hessel 2019, §3.1", reads, ProjectionSettings, network)
+
+
+def _identity(reads: str) -> EncoderKind:
+    summary = "One side of a dual encoder, unchanged."
+    return EncoderKind("identity", summary, "", reads, IdentitySettings, f"{_NETWORKS}.projection:Identity")
+
+
+def _tower(reads: str, network: str) -> EncoderKind:
+    summary = "One side of a dual encoder, trained with all its weights."
+    return EncoderKind("tower", summary, "", reads, TowerSettings, f"{_NETWORKS}.dual_encoder:{network}")
+
+
+TEXT_ENCODERS = {
+    row.name: row
+    for row in (
+        EncoderKind(
+            "gru",
+            "A GRU over words.",
+            "Hessel 2019, §3.1",
+            "words",
+            GRUSettings,
+            f"{_NETWORKS}.recurrent:WordEncoder",
+        ),
+        EncoderKind(
+            "transformer",
+            "A Transformer over words.",
+            "Li 2021, Eq. 6-7",
+            "words",
+            TransformerSettings,
+            f"{_NETWORKS}.transformer:WordTransformer",
+        ),
+        EncoderKind(
+            "lstm",
+            "A bidirectional LSTM over words, with attention and a batch norm.",
+            "Alikhani 2021",
+            "words",
+            LSTMSettings,
+            f"{_NETWORKS}.recurrent:WordLSTM",
+        ),
+        _projection(_VECTORS),
+        _identity("vectors of a dual encoder"),
+        _tower("text", "TextTower"),
+    )
+}
+
+IMAGE_ENCODERS = {
+    row.name: row
+    for row in (
+        _projection(_IMAGES),
+        EncoderKind(
+            "network",
+            "EfficientNet-Lite0 or a ResNet, trained as a whole.",
+            "Hessel 2019, supplement §2",
+            "pixels",
+            NetworkSettings,
+            f"{_NETWORKS}.image_network:ImageNetwork",
+        ),
+        EncoderKind(
+            "regions",
+            "A Transformer, or a weighted mean, over the regions of an image and their concepts.",
+            "Li 2021, Eq. 8-10",
+            "regions",
+            RegionSettings,
+            f"{_NETWORKS}.transformer:RegionEncoder",
+        ),
+        _identity("features of a dual encoder"),
+        _tower("pixels", "ImageTower"),
+    )
+}

@@ -6,7 +6,9 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
+from iconotext.objectives import OBJECTIVES
 from iconotext.recipe.encoders import (
+    TEXT_ENCODERS,
     GRUSettings,
     IdentitySettings,
     ImageEncoder,
@@ -99,11 +101,7 @@ class Recipe(Settings):
         return self
 
     def check_encoders(self) -> None:
-        """Check the settings of the encoders against each other and against the features.
-
-        Raises:
-            ValueError: Settings contradict each other, or one has no effect.
-        """
+        """Check the settings of encoders and features: ``ValueError`` for a contradiction, or one without effect."""
         self._check_text()
         self._check_image()
         self._check_dual()
@@ -117,19 +115,20 @@ class Recipe(Settings):
 
     def _check_text(self) -> None:
         if (self.features.text == "words") != (self.words is not None):
+            readers = " or ".join(row.name for row in TEXT_ENCODERS.values() if row.reads == "words")
             raise ValueError(
-                f'text.kind = "{self.text.kind}" does not go with features.text = "{self.features.text}": a gru, an '
-                'lstm and a transformer read "words", a projection the vectors of a text backbone such as "minilm"'
+                f'text.kind = "{self.text.kind}" does not go with features.text = "{self.features.text}": {readers} '
+                'read "words", a projection the vectors of a text backbone such as "minilm"'
             )
         for side, encoder in (("text", self.text), ("image", self.image)):
             if isinstance(encoder, ProjectionSettings) and encoder.residual and encoder.batch_norm:
                 raise ValueError(f"{side}.residual begins with the features; {side}.batch_norm changes them: take one")
         if isinstance(self.text, TransformerSettings) and self.dim % self.text.heads:
             raise ValueError(f"text.heads is {self.text.heads}, which does not divide dim, {self.dim}")
-        kind = self.similarity.kind
-        if isinstance(self.text, GRUSettings) and self.text.sentence_gru and kind in ("single-pair", "labelled-pairs"):
+        if isinstance(self.text, GRUSettings) and self.text.sentence_gru and self.similarity.pairs:
             raise ValueError(
-                f'text.sentence_gru reads whole documents; similarity.kind is "{kind}", which takes pairs out of them'
+                f'text.sentence_gru reads whole documents; similarity.kind is "{self.similarity.kind}", which takes '
+                "pairs out of them"
             )
 
     def _check_image(self) -> None:
@@ -177,10 +176,11 @@ class Recipe(Settings):
         kind, objective = self.similarity.kind, self.objective
         if objective.coherence and kind == "labelled-pairs":
             raise ValueError('objective.coherence needs documents; similarity.kind is "labelled-pairs"')
-        if kind in ("single-pair", "labelled-pairs") and objective.within:
+        if self.similarity.pairs and objective.within:
+            *most, last = [name for name, row in OBJECTIVES.items() if row.within]
             raise ValueError(
-                f'objective.intra_document, sub_document, order and posterior need sets; similarity.kind is "{kind}", '
-                "which makes pairs of them"
+                f'objective.{", ".join(most)} and {last} need sets; similarity.kind is "{kind}", which makes pairs of '
+                "them"
             )
         if self.training.labelled < 1 and kind != "labelled-pairs":
             raise ValueError(f'training.labelled is for labelled-pairs; similarity.kind is "{kind}"')

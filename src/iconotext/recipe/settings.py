@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from iconotext.objectives import CONTRASTS, OBJECTIVES
+from iconotext.similarity import SIMILARITIES
+
 
 class Settings(BaseModel):
     """A table of a recipe: immutable, and unknown keys are errors."""
@@ -45,8 +48,7 @@ class SimilaritySettings(Settings):
     """How the cosines of a set of sentences and a set of images make one similarity (Hessel 2019 §3.2)."""
 
     kind: Literal["dense", "top-k", "assignment", "single-pair", "labelled-pairs"] = "dense"
-    """``single-pair`` is the baseline NoStruct: one random sentence and one random image stand for the document.
-    ``labelled-pairs`` is supervised: every gold link of a document stands for itself."""
+    """See ``SIMILARITIES``."""
 
     k: Literal["min", "half"] | int = "min"
     """Links for top-k and assignment: min(n, m), ⌈½ min(n, m)⌉, or a number."""
@@ -59,47 +61,38 @@ class SimilaritySettings(Settings):
     which is the mean over the 2k edges of Li 2021 (-1 to 1). What a margin means depends on it: 0.2 of the mean asks as
     much as 0.4 of the sum."""
 
+    @property
+    def pairs(self) -> bool:
+        """Whether documents become pairs of one sentence and one image, instead of sets."""
+        return not SIMILARITIES[self.kind].function
+
     @model_validator(mode="after")
     def _fits(self) -> SimilaritySettings:
         if isinstance(self.k, int) and self.k < 1:
             raise ValueError(f"k is {self.k}; give min, half or a number from 1")
-        if self.k != "min" and self.kind not in ("top-k", "assignment"):
-            raise ValueError(f'k is for top-k and assignment; kind is "{self.kind}"')
-        if self.directions != "sum" and self.kind not in ("dense", "top-k"):
-            raise ValueError(f'directions is for dense and top-k; kind is "{self.kind}"')
-        if self.links != "at-most" and self.kind != "assignment":
-            raise ValueError(f'links is for assignment; kind is "{self.kind}"')
+        for name in ("k", "directions", "links"):
+            kinds = [row.name for row in SIMILARITIES.values() if name in row.settings]
+            if getattr(self, name) != type(self).model_fields[name].default and self.kind not in kinds:
+                raise ValueError(f'{name} is for {" and ".join(kinds)}; kind is "{self.kind}"')
         return self
 
 
 class ObjectiveSettings(Settings):
     """What training minimises: a weighted sum of up to six objectives.
 
-    Hessel 2019 has the first, Li 2021 (Eq. 5) the first three, Alikhani 2021 (Eq. 3) the first and ``coherence``;
-    ``order`` and ``posterior`` are ours.
+    Hessel 2019 has the first, Li 2021 (Eq. 5) the first three, Alikhani 2021 (Eq. 3) the first and ``coherence``.
     """
 
     cross_document: float = Field(1, ge=0)
-    """Weight of: a document is more similar to itself than to what it did not occur with (Eq. 1)."""
-
     intra_document: float = Field(0, ge=0)
-    """Weight of: its most likely links are more similar than its least likely ones, by half the margin (Eq. 2)."""
-
     sub_document: float = Field(0, ge=0)
-    """Weight of: so is a random part of it, by half the margin (Eq. 3–4)."""
-
+    # Only for documents as their authors wrote them: where sentences or images are shuffled, as in documents made of
+    # captions, it teaches noise.
     order: float = Field(0, ge=0)
-    """Weight of: its images, each in reading order, follow the order of its sentences better than backwards. Only for
-    documents as their authors wrote them: where sentences or images are shuffled, as in documents made of captions, it
-    teaches noise."""
-
     posterior: float = Field(0, ge=0)
-    """Weight of: an image is most like the sentences that its caption, layout and references link it to, as far as they
-    do. What the picture shows is learned from the other evidence, without a link that anybody made."""
-
+    # λ_cls of Alikhani 2021. Only documents of one sentence and one image, with labels, take part.
     coherence: float = Field(0, ge=0)
-    """Weight of: the relations of a text and its image can be told from their vectors (λ_cls of Alikhani 2021). Only
-    documents of one sentence and one image, with labels, take part."""
+    """The weights of the objectives; ``OBJECTIVES`` says what each of them asks for."""
 
     relations: list[str] = Field(default_factory=list)
     """Which relations; if empty, all that are labelled in the corpus. A single one is CMCM_c."""
@@ -112,8 +105,8 @@ class ObjectiveSettings(Settings):
     """Share of the sentences, and of the images, that such a part has: rounded down, but one at least."""
 
     kind: Literal["hinge", "softmax", "logistic"] = "hinge"
-    """Eq. 1 of Hessel 2019, or one of two that are ours: InfoNCE, pairwise logistic. The intra-document objective is a
-    hinge in any case."""
+    """How a document is compared with its negatives, see ``CONTRASTS``; the intra-document objective is a hinge in any
+    case."""
 
     margin: float = Field(0.2, gt=0)
     """α of the hinge, on the scale of ``similarity.directions``."""
@@ -144,7 +137,7 @@ class ObjectiveSettings(Settings):
     @property
     def within(self) -> bool:
         """Whether any objective looks into a document, and so needs sets of sentences and images."""
-        return bool(self.intra_document or self.sub_document or self.order or self.posterior)
+        return any(getattr(self, row.name) for row in OBJECTIVES.values() if row.within)
 
     @property
     def compares(self) -> bool:
@@ -154,23 +147,21 @@ class ObjectiveSettings(Settings):
     @model_validator(mode="after")
     def _fits(self) -> ObjectiveSettings:
         if not (self.compares or self.coherence):
-            raise ValueError(
-                "all weights are 0; cross_document, intra_document, sub_document, order, posterior, coherence"
-            )
+            raise ValueError(f"all weights are 0; {', '.join(OBJECTIVES)}")
         if self.relations and not self.coherence:
             raise ValueError("relations are for coherence, which is 0")
         if self.relation_loss != "sum" and not self.coherence:
             raise ValueError("relation_loss is for coherence, which is 0")
         if len(set(self.relations)) < len(self.relations):
             raise ValueError("relations names one of them twice")
-        if self.mean_epochs and (self.kind != "hinge" or self.negatives != "hardest"):
-            raise ValueError('mean_epochs is for kind = "hinge" with negatives = "hardest"')
-        if self.remedy_epochs and (self.kind != "hinge" or self.negatives != "hardest"):
-            raise ValueError('remedy_epochs is for kind = "hinge" with negatives = "hardest"')
+        for name in ("mean_epochs", "remedy_epochs"):
+            if getattr(self, name) and (self.kind != "hinge" or self.negatives != "hardest"):
+                raise ValueError(f'{name} is for kind = "hinge" with negatives = "hardest"')
         if 0 < self.remedy_epochs <= self.mean_epochs:
             raise ValueError(f"remedy_epochs is {self.remedy_epochs}, no more than mean_epochs, {self.mean_epochs}")
-        if self.learn_scale and self.kind == "hinge":
-            raise ValueError("learn_scale is for softmax and logistic; the hinge has no scale")
+        scaled = [row.name for row in CONTRASTS.values() if "learn_scale" in row.settings]
+        if self.learn_scale and self.kind not in scaled:
+            raise ValueError(f"learn_scale is for {' and '.join(scaled)}; the {self.kind} has no scale")
         if self.learn_scale and not (self.cross_document or self.sub_document):
             raise ValueError("learn_scale: only cross_document and sub_document learn it, and both weights are 0")
         return self

@@ -27,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from iconotext.similarity.cells import Axis, Cells
+from iconotext.similarity.cells import Axis, Cells, LinkBound, number_of_links
 
 Links = Literal["at-most", "exactly"]
 """``at-most``: the paper's constraint, at most k links, none with a negative value. ``exactly``: the released code's, k
@@ -37,7 +37,7 @@ Matrix = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
-def assignment_cells(scores: Tensor, sentences: Axis, images: Axis, *, kept: Numbers, links: Links) -> Cells:
+def assignment_cells(scores: Tensor, sentences: Axis, images: Axis, *, k: LinkBound, links: Links) -> Cells:
     """The links of the best matching for each pair of sets, each with weight 1 / number of links.
 
     Args:
@@ -45,30 +45,30 @@ def assignment_cells(scores: Tensor, sentences: Axis, images: Axis, *, kept: Num
             the chosen ones of its pair of sets, so that the similarity is not finite either.
         sentences: P sets along the rows.
         images: Q sets along the columns.
-        kept: (P, Q) upper bound on the links of each pair, from 1 to its smaller side.
     """
+    bound = number_of_links(k, sentences.counts, images.counts)
     # NumPy from here on: in such small steps PyTorch's threads would wait for each other.
-    matrix = _finite(scores.cpu().numpy().astype(np.float64), most=int(kept.max()))
+    matrix = _finite(scores.cpu().numpy().astype(np.float64), most=int(bound.max()))
     gain = np.maximum(matrix, 0.0) if links == "at-most" else matrix
     across, down = sentences.of_one_size(), images.of_one_size()
     cells, pairs = [], []
-    for some in across:
+    for rows in across:
         # A single group is the whole axis: use a view instead of a copy.
-        slab = gain.reshape(*some.members.shape, -1) if len(across) == 1 else gain[some.members]
-        for others in down:
+        slab = gain.reshape(*rows.members.shape, -1) if len(across) == 1 else gain[rows.members]
+        for columns in down:
             block = (
-                slab.reshape(*slab.shape[:2], *others.members.shape) if len(down) == 1 else slab[:, :, others.members]
+                slab.reshape(*slab.shape[:2], *columns.members.shape) if len(down) == 1 else slab[:, :, columns.members]
             )
-            k = int(kept[some.sets[0], others.sets[0]])
-            row, column = matchings(block.transpose(0, 2, 1, 3), k)  # (G, H, k)
-            begin = some.members[:, :1] * matrix.shape[1] + others.members[:, 0]
+            count = int(bound[rows.sets[0], columns.sets[0]])
+            row, column = matchings(block.transpose(0, 2, 1, 3), count)  # (G, H, count)
+            begin = rows.members[:, :1] * matrix.shape[1] + columns.members[:, 0]
             cells.append((row * matrix.shape[1] + column + begin[:, :, None]).ravel())
-            pairs.append(np.repeat(some.sets[:, None] * len(images) + others.sets, k))
+            pairs.append(np.repeat(rows.sets[:, None] * len(images) + columns.sets, count))
     cell, pair = np.concatenate(cells), np.concatenate(pairs)
     if links == "at-most":
         positive = gain.ravel()[cell] > 0
         cell, pair = cell[positive], pair[positive]
-    weight = 1.0 / np.maximum(np.bincount(pair, minlength=kept.size), 1)[pair]
+    weight = 1.0 / np.maximum(np.bincount(pair, minlength=bound.size), 1)[pair]
     return Cells(
         torch.from_numpy(cell).to(scores.device),
         torch.from_numpy(pair).to(scores.device),
@@ -77,11 +77,7 @@ def assignment_cells(scores: Tensor, sentences: Axis, images: Axis, *, kept: Num
 
 
 def matchings(gain: Matrix, k: int) -> tuple[Numbers, Numbers]:
-    """The k links with the largest sum in each of G x H matrices.
-
-    Args:
-        gain: (G, H, n, m), finite; need not be contiguous.
-        k: Links, from 1 to min(n, m).
+    """The k links, 1 to min(n, m), with the largest sum in each of G x H finite matrices (G, H, n, m).
 
     Returns:
         Rows and columns, each (G, H, k), sorted by row, or by column if n > m.
@@ -89,9 +85,9 @@ def matchings(gain: Matrix, k: int) -> tuple[Numbers, Numbers]:
     if gain.shape[2] > gain.shape[3]:
         row, column = matchings(gain.transpose(0, 1, 3, 2), k)
         return column, row
-    some, others, rows, columns = gain.shape
+    *problems, rows, columns = gain.shape
     dummies = rows - k
-    cost = np.zeros((some, others, rows, dummies + columns))
+    cost = np.zeros((*problems, rows, dummies + columns))
     # The cost of a real column must be above 0, for numbers of any size.
     np.subtract(2.0 * np.abs(gain).max() + 1.0 if dummies else 0.0, gain, out=cost[..., dummies:])
     # As many threads as PyTorch uses, so that one setting controls both.
@@ -106,7 +102,7 @@ def matchings(gain: Matrix, k: int) -> tuple[Numbers, Numbers]:
     pairs = np.concatenate(solved)
     if dummies:
         pairs = pairs[pairs[:, 1] >= dummies]
-    pairs = pairs.reshape(some, others, k, 2)
+    pairs = pairs.reshape(*problems, k, 2)
     return pairs[..., 0], pairs[..., 1] - dummies
 
 

@@ -1,22 +1,44 @@
 """The positions of a batch's sets in the matrix of all sentences against all images.
 
 ``axis_of`` makes an ``Axis``, one side of the matrix; ``Cells`` are chosen cells, which ``weighted_sum`` adds up.
+``number_of_links`` bounds the links of each pair of sets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from iconotext.errors import ShapeError
+from iconotext.errors import SettingError, ShapeError
 
 Counts = Sequence[int] | Tensor
 """Sizes of sets, integers of at least 1."""
+
+LinkBound = int | Literal["min", "half"]
+"""Largest number of links. ``min``: the size of the smaller side; ``half``: half of that, rounded up; a number: that
+many, but at most the size of the smaller side."""
+
+
+def number_of_links(k: LinkBound, sentences: NDArray[np.int64], images: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Compute the (P, Q) bound for every pair of a set of sentences and a set of images of these sizes, 1 or more.
+
+    Raises:
+        SettingError: ``k`` is neither of the two words nor a whole number of 1 or more.
+    """
+    smaller: NDArray[np.int64] = np.minimum(sentences[:, None], images[None, :])
+    if k == "min":
+        return smaller
+    if k == "half":
+        return -(-smaller // 2)
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise SettingError(f'k is {k!r}; it must be "min", "half" or a whole number of 1 or more')
+    return np.minimum(smaller, k)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,11 +94,7 @@ class Axis:
 
 
 def axis_of(counts: Counts, what: str) -> Axis:
-    """Make the axis of sets of these sizes.
-
-    Args:
-        counts: (D,) size of each set; a tensor may be on any device.
-        what: Name of the members, for messages: ``sentences`` or ``images``.
+    """Make the axis of (D,) sets of these sizes, of ``sentences`` or ``images``; a tensor may be on any device.
 
     Raises:
         ShapeError: A set is empty, or the counts are not a list of integers; the message names the document.

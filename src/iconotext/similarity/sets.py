@@ -8,9 +8,11 @@ weights; see ``similarity.cells``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
+from pkgutil import resolve_name
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,8 +21,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from iconotext.errors import SettingError, ShapeError
-from iconotext.similarity.assignment import Links, assignment_cells
-from iconotext.similarity.cells import Axis, Cells, Counts, Group, axis_of, joined, weighted_sum
+from iconotext.similarity import SIMILARITIES
+from iconotext.similarity.assignment import Links
+from iconotext.similarity.cells import (
+    Axis,
+    Cells,
+    Counts,
+    Group,
+    LinkBound,
+    axis_of,
+    joined,
+    number_of_links,
+    weighted_sum,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,40 +53,40 @@ class Strides:
 
 
 def best_cells(
-    scores: Tensor, rows: Axis, columns: Axis, *, kept: NDArray[np.int64], cells: Strides, pairs: Strides
+    scores: Tensor, rows: Axis, columns: Axis, *, bound: NDArray[np.int64], cells: Strides, pairs: Strides
 ) -> Cells:
     """For every set of rows and every set of columns, the cells whose mean is the similarity.
 
-    Each row takes its best column of the set; the ``kept`` highest of these cells are used, each with weight 1 / kept.
-    Ties go to the first row; among columns of a row PyTorch decides, deterministically.
+    Each row takes its best column of the set; the ``bound`` highest of these cells are used, each with weight
+    1 / bound. Ties go to the first row; among columns of a row PyTorch decides, deterministically.
 
     Args:
         scores: (N, M), no gradient.
         rows: P sets of rows.
         columns: Q sets of columns.
-        kept: (P, Q) number of cells to use, from 1 to the number of rows.
+        bound: (P, Q) number of cells to use, from 1 to the number of rows.
         cells: From row and column of ``scores`` to the number of a cell.
         pairs: From a set of rows and a set of columns to the number of a similarity.
     """
     values, best = _best_columns(scores, columns)
     across = torch.arange(len(columns), device=scores.device)
-    if (kept == rows.counts[:, None]).all():
+    if (bound == rows.counts[:, None]).all():
         of_row = np.repeat(np.arange(len(rows)), rows.counts)
-        weight = torch.from_numpy(1.0 / kept[of_row]).to(scores)
+        weight = torch.from_numpy(1.0 / bound[of_row]).to(scores)
         number = cells.flat(torch.arange(len(scores), device=scores.device)[:, None], best)
         pair = pairs.flat(torch.from_numpy(of_row).to(scores.device)[:, None], across)
         return Cells(number.flatten(), pair.flatten(), weight.flatten())
     parts = []
     for group in rows.of_about_one_size():
-        bound = kept[group.sets]
-        row = _best_rows(values, group, rows.counts[group.sets], most=int(bound.max()))
+        most = bound[group.sets]
+        row = _best_rows(values, group, rows.counts[group.sets], most=int(most.max()))
         number = cells.flat(row, best.gather(0, row.flatten(0, 1)).view_as(row))
         sets = torch.from_numpy(group.sets).to(scores.device)[:, None, None]
         pair = pairs.flat(sets, across).expand_as(row)
-        weight = torch.from_numpy(1.0 / bound).to(scores)[:, None].expand_as(row)
+        weight = torch.from_numpy(1.0 / most).to(scores)[:, None].expand_as(row)
         part = Cells(number.flatten(), pair.flatten(), weight.flatten())
-        if bound.min() < bound.max():
-            inside = np.arange(bound.max())[None, :, None] < bound[:, None]
+        if most.min() < most.max():
+            inside = np.arange(most.max())[None, :, None] < most[:, None]
             part = part.at(torch.from_numpy(np.flatnonzero(inside)).to(scores.device))
         parts.append(part)
     return joined(parts)
@@ -89,9 +102,9 @@ def _best_columns(scores: Tensor, columns: Axis) -> tuple[Tensor, Tensor]:
     best = torch.empty(values.shape, dtype=torch.int64, device=device)
     for group in columns.of_about_one_size():
         members, sets = (torch.from_numpy(array).to(device) for array in (group.members, group.sets))
-        found = scores.index_select(1, members.flatten()).view(rows, *members.shape).max(-1)
-        values[:, sets] = found.values
-        best[:, sets] = members.gather(1, found.indices.t()).t()
+        highest = scores.index_select(1, members.flatten()).view(rows, *members.shape).max(-1)
+        values[:, sets] = highest.values
+        best[:, sets] = members.gather(1, highest.indices.t()).t()
     return values, best
 
 
@@ -109,28 +122,16 @@ def _best_rows(values: Tensor, group: Group, counts: NDArray[np.int64], *, most:
     return members.gather(1, order.flatten(1)).view_as(order)
 
 
-def top_k_cells(scores: Tensor, sentences: Axis, images: Axis, *, kept: NDArray[np.int64]) -> Cells:
+def top_k_cells(scores: Tensor, sentences: Axis, images: Axis, *, k: LinkBound) -> Cells:
     """Mean of the k highest of the sentences' best images, plus mean of the k highest of the images' best sentences.
 
     Args:
         scores: (N, M), no gradient.
         sentences: P sets along the rows.
         images: Q sets along the columns.
-        kept: (P, Q) k of each pair, 1 or more.
     """
-    return both_directions(scores, sentences, images, kept, kept)
-
-
-def both_directions(
-    scores: Tensor, sentences: Axis, images: Axis, of_sentences: NDArray[np.int64], of_images: NDArray[np.int64]
-) -> Cells:
-    """Cells of the best image of each sentence, and of the best sentence of each image; (P, Q) how many of each."""
-    width, sets = scores.shape[1], len(images)
-    forward = best_cells(scores, sentences, images, kept=of_sentences, cells=Strides(width, 1), pairs=Strides(sets, 1))
-    backward = best_cells(
-        scores.t(), images, sentences, kept=of_images.T, cells=Strides(1, width), pairs=Strides(1, sets)
-    )
-    return joined([forward, backward])
+    bound = number_of_links(k, sentences.counts, images.counts)
+    return _both_directions(scores, sentences, images, bound, bound)
 
 
 def dense_cells(scores: Tensor, sentences: Axis, images: Axis) -> Cells:
@@ -138,14 +139,22 @@ def dense_cells(scores: Tensor, sentences: Axis, images: Axis) -> Cells:
     shape = (len(sentences), len(images))
     every_sentence = np.broadcast_to(sentences.counts[:, None], shape)
     every_image = np.broadcast_to(images.counts[None, :], shape)
-    return both_directions(scores, sentences, images, every_sentence, every_image)
+    return _both_directions(scores, sentences, images, every_sentence, every_image)
+
+
+def _both_directions(
+    scores: Tensor, sentences: Axis, images: Axis, of_sentences: NDArray[np.int64], of_images: NDArray[np.int64]
+) -> Cells:
+    """Cells of the best image of each sentence, and of the best sentence of each image; (P, Q) how many of each."""
+    width, sets = scores.shape[1], len(images)
+    forward = best_cells(scores, sentences, images, bound=of_sentences, cells=Strides(width, 1), pairs=Strides(sets, 1))
+    backward = best_cells(
+        scores.t(), images, sentences, bound=of_images.T, cells=Strides(1, width), pairs=Strides(1, sets)
+    )
+    return joined([forward, backward])
 
 
 SimilarityKind = Literal["dense", "top-k", "assignment"]
-
-LinkBound = int | Literal["min", "half"]
-"""Largest number of links. ``min``: the size of the smaller side; ``half``: half of that, rounded up; a number: that
-many, but at most the size of the smaller side."""
 
 Directions = Literal["sum", "mean"]
 """Whether the similarities of sentences to images and of images to sentences are added (Hessel 2019) or averaged (Li
@@ -153,9 +162,6 @@ Directions = Literal["sum", "mean"]
 
 MAX_CELLS = 1 << 22
 """Cells that are processed at a time; each takes some 50 bytes."""
-
-Choose = Callable[[Tensor, Axis, Axis], Cells]
-"""A function that chooses cells, given the matrix and its two sides."""
 
 
 def set_similarities(
@@ -208,15 +214,19 @@ def set_similarities(
         raise ShapeError(f"cosines must be floating-point numbers, got {cosines.dtype}")
     if max_cells < 1:
         raise SettingError(f"max_cells is {max_cells}, it must be 1 or more")
-    choose = _choice(kind, k, links)
+    choose = _chooser(kind, k, links)
     if cosines.dtype in (torch.float16, torch.bfloat16):
         cosines = cosines.float()
     if not cosines.numel():
         return cosines.new_zeros(len(sentences), len(images))
     parts = _portions(sentences, wanted[1], max_cells)
     rows = torch.split(cosines, [int(part.counts.sum()) for part in parts])
-    found = torch.cat([_similarities(some, part, images, choose) for some, part in zip(rows, parts, strict=True)])
-    return found / 2 if directions == "mean" and kind != "assignment" else found
+    sums = [
+        weighted_sum(part, choose(part.detach(), axis, images), len(axis) * len(images))
+        for part, axis in zip(rows, parts, strict=True)
+    ]
+    similarities = torch.cat(sums).view(len(sentences), len(images))
+    return similarities / 2 if directions == "mean" and "directions" in SIMILARITIES[kind].settings else similarities
 
 
 def negative_similarities(
@@ -265,8 +275,8 @@ def own_similarities(
     if len(rows) != len(columns):
         raise ShapeError(f"sentence counts of {len(rows)} documents, image counts of {len(columns)}")
     parts = []
-    for first in range(0, len(rows), OWN_AT_ONCE):
-        some = slice(first, first + OWN_AT_ONCE)
+    for first in range(0, len(rows), OWN_BLOCK):
+        some = slice(first, first + OWN_BLOCK)
         n, m = rows.counts[some], columns.counts[some]
         block = cosines[rows.starts[first] :, columns.starts[first] :][: n.sum(), : m.sum()]
         own = set_similarities(block, n.tolist(), m.tolist(), kind=kind, k=k, links=links, directions=directions)
@@ -274,7 +284,7 @@ def own_similarities(
     return torch.cat(parts) if parts else cosines.new_zeros(0)
 
 
-OWN_AT_ONCE = 4
+OWN_BLOCK = 4
 """Documents whose similarities with each other are computed at once when only those with themselves are needed: a call
 costs about as much as the few surplus similarities."""
 
@@ -295,32 +305,17 @@ def set_similarity(cosines: Tensor, *, kind: SimilarityKind, k: LinkBound = "min
     return set_similarities(cosines, [cosines.shape[0]], [cosines.shape[1]], kind=kind, k=k, links=links)[0, 0]
 
 
-def _choice(kind: SimilarityKind, k: LinkBound, links: Links) -> Choose:
-    """Return the function that chooses cells.
-
-    Raises:
-        SettingError: A value is wrong, whether or not this kind uses it.
-    """
+def _chooser(kind: SimilarityKind, k: LinkBound, links: Links) -> Callable[[Tensor, Axis, Axis], Cells]:
+    """Return the function of a kind; ``SettingError`` if a value is wrong, whether or not this kind uses it."""
     if links not in get_args(Links):
         raise SettingError(f"no links {links!r}; there are {', '.join(get_args(Links))}")
     number_of_links(k, np.ones(1, np.int64), np.ones(1, np.int64))
-    kinds: Mapping[str, Choose] = {
-        "dense": dense_cells,
-        "top-k": lambda scores, sentences, images: top_k_cells(
-            scores, sentences, images, kept=number_of_links(k, sentences.counts, images.counts)
-        ),
-        "assignment": lambda scores, sentences, images: assignment_cells(
-            scores, sentences, images, kept=number_of_links(k, sentences.counts, images.counts), links=links
-        ),
-    }
-    if kind not in kinds:
-        raise SettingError(f"no similarity {kind!r}; there are {', '.join(kinds)}")
-    return kinds[kind]
-
-
-def _similarities(cosines: Tensor, sentences: Axis, images: Axis, choose: Choose) -> Tensor:
-    chosen = choose(cosines.detach(), sentences, images)
-    return weighted_sum(cosines, chosen, len(sentences) * len(images)).view(len(sentences), len(images))
+    of_sets = {name: row for name, row in SIMILARITIES.items() if row.function}
+    if kind not in of_sets:
+        raise SettingError(f"no similarity {kind!r}; there are {', '.join(of_sets)}")
+    row = of_sets[kind]
+    values = {"k": k, "links": links}
+    return partial(resolve_name(row.function), **{name: values[name] for name in row.settings if name in values})
 
 
 def _portions(sentences: Axis, width: int, max_cells: int) -> list[Axis]:
@@ -333,27 +328,3 @@ def _portions(sentences: Axis, width: int, max_cells: int) -> list[Axis]:
         begun = ends[cuts[-1]] - sentences.counts[cuts[-1]] * width
         cuts.append(max(cuts[-1] + 1, int(np.searchsorted(ends, begun + max_cells, side="right"))))
     return [axis_of(sentences.counts[first:last].tolist(), "sentences") for first, last in pairwise(cuts)]
-
-
-def number_of_links(k: LinkBound, sentences: NDArray[np.int64], images: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Compute the bound for every pair of a set of sentences and a set of images.
-
-    Args:
-        k: The bound, see ``LinkBound``.
-        sentences: (P,) sizes of the sets of sentences, 1 or more.
-        images: (Q,) sizes of the sets of images, 1 or more.
-
-    Returns:
-        (P, Q), from 1 to the size of the smaller side.
-
-    Raises:
-        SettingError: ``k`` is neither of the two words nor a whole number of 1 or more.
-    """
-    smaller: NDArray[np.int64] = np.minimum(sentences[:, None], images[None, :])
-    if k == "min":
-        return smaller
-    if k == "half":
-        return -(-smaller // 2)
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise SettingError(f'k is {k!r}; it must be "min", "half" or a whole number of 1 or more')
-    return np.minimum(smaller, k)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from iconotext.networks.transformer import RegionBatch
-from iconotext.objectives import draw_single_pairs
+from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe
 from iconotext.recipe.encoders import TowerSettings
 from iconotext.system.threads import in_threads

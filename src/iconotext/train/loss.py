@@ -6,25 +6,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from pkgutil import resolve_name
 
 import torch
 from torch import Tensor
 
-from iconotext.objectives import (
-    coherence,
-    draw_members,
-    hinge,
-    intra_document,
-    logistic,
-    loss_without_information,
-    order,
-    posterior,
-    sample_negatives,
-    softmax,
-)
+from iconotext.objectives import CONTRASTS
+from iconotext.objectives.coherence import coherence
+from iconotext.objectives.contrastive import loss_without_information, sample_negatives
+from iconotext.objectives.within import draw_members, intra_document, order, posterior
 from iconotext.recipe import Recipe
 from iconotext.similarity.sets import negative_similarities, own_similarities, set_similarities
 from iconotext.train.batches import Batch
@@ -89,40 +81,37 @@ def losses_of(
     negative_mask = batch.negative_mask[:positives]
     masks = tuple(each.to(negative_mask.device) & negative_mask for each in drawn)
 
-    def contrast(margin: float, own: Tensor | None = None) -> Tensor:
-        if objective.kind == "softmax":
-            return softmax(similarities, *masks, scale=scale, own=own)
-        if objective.kind == "logistic":
-            return logistic(similarities, *masks, scale=scale, bias=bias, own=own)
-        mean = objective.negatives == "mean" or epoch < objective.mean_epochs
-        return hinge(similarities, *masks, margin=margin, negatives="mean" if mean else "hardest", own=own)
+    row = CONTRASTS[objective.kind]
+    function = resolve_name(row.function)
+    mean = objective.negatives == "mean" or epoch < objective.mean_epochs
 
-    if recipe.similarity.kind in ("single-pair", "labelled-pairs"):
+    def contrast(margin: float, own: Tensor | None = None) -> Tensor:
+        values = {"margin": margin, "negatives": "mean" if mean else "hardest", "scale": scale, "bias": bias}
+        losses: Tensor = function(similarities, *masks, own=own, **{name: values[name] for name in row.arguments})
+        return losses
+
+    if recipe.similarity.pairs:
         similarities = cosines  # documents are pairs, without parts or unlikely links
         return objective.cross_document * contrast(objective.margin)
-    similarities = set_similarities(cosines, batch.sentence_counts, batch.image_counts, **_sets(recipe))
+    similarities = set_similarities(
+        cosines, batch.sentence_counts, batch.image_counts, **recipe.similarity.model_dump()
+    )
     losses = cosines.new_zeros(positives)
+    own_counts = batch.sentence_counts[:positives], batch.image_counts[:positives]
     if objective.cross_document:
         losses = losses + objective.cross_document * contrast(objective.margin)
     if objective.intra_document:
-        unlikely = _unlikely(cosines, batch, recipe)
+        unlikely = negative_similarities(cosines, *own_counts, **recipe.similarity.model_dump(exclude={"links"}))
         likely = similarities.diagonal()[:positives]
         losses = losses + objective.intra_document * intra_document(likely, unlikely, margin=objective.margin / 2)
     if objective.sub_document:
-        own = _sub_documents(cosines, batch, recipe, generator)
+        own = _sub_documents(cosines, *own_counts, recipe, generator)
         losses = losses + objective.sub_document * contrast(objective.margin / 2, own)
     if objective.order:
-        counts = batch.sentence_counts[:positives], batch.image_counts[:positives]
-        losses = losses + objective.order * order(cosines, *counts, scale=scale)
+        losses = losses + objective.order * order(cosines, *own_counts, scale=scale)
     if batch.posteriors is not None:
-        losses = losses + objective.posterior * _learned_from_others(cosines, batch, batch.posteriors, scale)
+        losses = losses + objective.posterior * posterior(cosines, batch.posteriors, *own_counts, scale=scale)
     return losses
-
-
-def _learned_from_others(cosines: Tensor, batch: Batch, targets: Tensor, scale: Tensor) -> Tensor:
-    """Compute (P,) the posterior objective."""
-    counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
-    return posterior(cosines, targets, *counts, scale=scale)
 
 
 def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
@@ -139,8 +128,9 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
     margin = objective.margin
     others = negative_mask.new_zeros(positives, dtype=torch.float32)
     if batch.posteriors is not None:
+        counts = batch.sentence_counts[:positives], batch.image_counts[:positives]
         alike = others.new_zeros(sum(batch.sentence_counts), sum(batch.image_counts))
-        others = objective.posterior * _learned_from_others(alike, batch, batch.posteriors, others.new_ones(()))
+        others = objective.posterior * posterior(alike, batch.posteriors, *counts, scale=others.new_ones(()))
     return (
         others
         + objective.cross_document * least(margin=margin)
@@ -150,23 +140,15 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
     )
 
 
-def _sets(recipe: Recipe) -> dict[str, Any]:
-    """Return the settings of the recipe's set similarity; documents must have sets of sentences and images."""
-    chosen = recipe.similarity
-    return {"kind": chosen.kind, "k": chosen.k, "links": chosen.links, "directions": chosen.directions}
-
-
-def _unlikely(cosines: Tensor, batch: Batch, recipe: Recipe) -> Tensor:
-    """Compute (P,) similarities of the least likely links of each positive."""
-    sets = {name: value for name, value in _sets(recipe).items() if name != "links"}
-    counts = batch.sentence_counts[: batch.positives], batch.image_counts[: batch.positives]
-    return negative_similarities(cosines, *counts, **sets)
-
-
-def _sub_documents(cosines: Tensor, batch: Batch, recipe: Recipe, generator: torch.Generator) -> Tensor:
+def _sub_documents(
+    cosines: Tensor,
+    sentence_counts: Sequence[int],
+    image_counts: Sequence[int],
+    recipe: Recipe,
+    generator: torch.Generator,
+) -> Tensor:
     """Compute (P,) similarities of a random part of each positive with itself."""
-    p_sub, positives = recipe.objective.p_sub, batch.positives
-    sentences, sentence_counts = draw_members(batch.sentence_counts[:positives], p_sub, generator)
-    images, image_counts = draw_members(batch.image_counts[:positives], p_sub, generator)
+    sentences, part_sentences = draw_members(sentence_counts, recipe.objective.p_sub, generator)
+    images, part_images = draw_members(image_counts, recipe.objective.p_sub, generator)
     part = cosines[sentences.to(cosines.device)][:, images.to(cosines.device)]
-    return own_similarities(part, sentence_counts, image_counts, **_sets(recipe))
+    return own_similarities(part, part_sentences, part_images, **recipe.similarity.model_dump())

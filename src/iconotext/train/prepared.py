@@ -291,7 +291,7 @@ class Prepared:
         if key not in self._weights:
             import torch
 
-            from iconotext.objectives import relation_weights
+            from iconotext.objectives.coherence import relation_weights
 
             labels = self.labels(self.documents("train"), relations)
             self._weights[key] = relation_weights(torch.from_numpy(labels))

@@ -23,7 +23,7 @@ from iconotext.evaluate.metrics import average_precision
 from iconotext.evaluate.pair_vectors import PairVectors
 from iconotext.evaluate.results import Evaluation, Scored, evaluate
 from iconotext.evaluate.retrieval import POOL, Retrieval, own_probabilities, rank_pools, retrieval, similarities
-from iconotext.objectives import draw_single_pairs
+from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe, SimilaritySettings
 from iconotext.similarity.sets import SimilarityKind, negative_similarities, own_similarities
 from iconotext.train.batches import Batch, epoch_batches, planned_reads, read_ahead
@@ -109,7 +109,7 @@ NOTHING = Sampling(None, None, None)
 def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torch.device) -> Sampling:
     """Count gold links among those that a model would choose in a sample of training documents."""
     documents = prepared.linked_documents("train")
-    if not len(documents) or recipe.similarity.kind in ("single-pair", "labelled-pairs"):
+    if not len(documents) or recipe.similarity.pairs:
         return NOTHING
     some = np.sort(np.random.default_rng([recipe.seed, _STREAM]).permutation(documents)[:SAMPLE])
     return gold_among(scored_documents(model, prepared, recipe, some, device), recipe.similarity)
@@ -183,7 +183,7 @@ def validate(
     generator = torch.Generator().manual_seed(recipe.seed)
     planned = epoch_batches(prepared, recipe, split, 0)
     draws = math.ceil(SINGLE_PAIRS / sum(positives for _, positives in planned))
-    pairs = recipe.similarity.kind in ("single-pair", "labelled-pairs")
+    pairs = recipe.similarity.pairs
     whole = _whole(recipe) if pairs else recipe
     scored: list[Scored] = []
     with torch.inference_mode():
