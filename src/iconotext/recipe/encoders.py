@@ -214,7 +214,7 @@ class EncoderKind:
     Attributes:
         reads: Its input.
         settings: The table of its settings.
-        network: The PyTorch module, whose arguments ``encoders.model`` knows.
+        network: The PyTorch module, whose arguments ``encoders.joint_model`` knows.
     """
 
     name: str

@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.optim import AdamW
 
 from iconotext.encoders.backbone_encoder import Inputs
-from iconotext.encoders.stored_model import CARD, METRICS, VOCABULARY, init_folder, load_model, save_model
 from iconotext.encoders.joint_model import JointModel
+from iconotext.encoders.stored_model import CARD, METRICS, VOCABULARY, init_folder, load_model, save_model
 from iconotext.errors import SettingError, TrainingError
 from iconotext.features.word_vectors import WORD2VEC, load_vocabulary, load_word_vectors, train_word2vec
 from iconotext.recipe import Recipe, dump_recipe
