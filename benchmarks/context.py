@@ -28,10 +28,10 @@ from pathlib import Path
 
 import numpy as np
 from default_model import unseen_by
-from evidence import looking_with
 from numpy.typing import NDArray
 from promise import ALL, cross_fitted, link_sources, sources, text_encoder
 
+from evidence import looking_with
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import MIN_CONFIDENCE
 from iconotext.evidence.words import stems

@@ -29,13 +29,13 @@ from typing import NamedTuple
 
 import numpy as np
 from cited_documents import Cited, variants
-from evidence import captions
 from false_discoveries import benjamini_hochberg
 from fit_evidence import FIRST, common_habit, example, fit_subset, with_habits
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 from promise import BLIND, Learned, Source, false_share, group, value
 
+from evidence import captions
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.calibration import Calibration, Figure, calibration_of, kind_of
 from iconotext.decide.choose import choose_links

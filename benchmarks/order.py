@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 from cited_documents import variants
 from default_model import unseen_by
-from evidence import Looking, captions, few, looking_with, publisher, with_vectors
 from fit_evidence import Example, common_habit, example, fit_coefficients, with_habits
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
+from evidence import Looking, captions, few, looking_with, publisher, with_vectors
 from iconotext.cli.evaluate import show_reorder
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.choose import best, in_order

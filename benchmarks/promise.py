@@ -35,12 +35,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from cited_documents import Cited, variants
 from default_model import unseen_by
-from evidence import Looking, captions, few, looking_with
 from false_discoveries import benjamini_hochberg, competition
 from fit_evidence import common_habit, dump_calibration, example, fit_coefficients
 from fit_matcher import fit_matcher
 from numpy.typing import NDArray
 
+from evidence import Looking, captions, few, looking_with
 from iconotext.corpus.formats.json_lines import write_lines
 from iconotext.corpus.row import row_of
 from iconotext.corpus.store import read_corpus

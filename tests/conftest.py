@@ -18,6 +18,7 @@ from PIL import Image
 from iconotext.system.worker import close_worker
 from iconotext.types import LinkedDocument
 from tests.support.linked import HOSTILE, hostile_document, three_pictures
+from tests.support.hub_models import write_models
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of our tests
 
@@ -58,6 +59,14 @@ def linked() -> LinkedDocument:
 def hostile(request: pytest.FixtureRequest) -> tuple[str, LinkedDocument]:
     """A document that says the same dangerous thing everywhere it can, and what it says."""
     return request.param, hostile_document(request.param)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of vision models and dual encoders of random weights; see ``write_models``."""
+    folder = tmp_path_factory.mktemp("models")
+    write_models(folder)
+    return folder
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -23,10 +23,10 @@ from iconotext.system.files import open_atomic, reporting_full_disk
 from iconotext.train import train
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
 from tests.cli.test_build_captions import album  # noqa: F401 - a fixture
-from tests.encoders import text_backbone
 from tests.program import run
 from tests.scale.test_run import contents, make
 from tests.scale.work import Here
+from tests.support.encoders import text_backbone
 from tests.train.synthetic import small_recipe, write_synthetic
 
 resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")

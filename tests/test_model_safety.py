@@ -23,7 +23,7 @@ from iconotext.features.feature_table import load_feature_table
 from iconotext.features.hub_checks import may_try_every_way
 from iconotext.features.runtime import open_graph
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
-from tests.features.conftest import models, write_tokenizer  # noqa: F401 - a fixture
+from tests.support.hub_models import write_tokenizer
 
 SOURCE = Path(iconotext.__file__).parent
 
@@ -341,7 +341,7 @@ def watched(monkeypatch):
 @pytest.mark.parametrize("kind", ["vit", "clip", "bert"])
 @pytest.mark.parametrize("attack", HOSTILE, ids=lambda attack: attack.__name__)
 @pytest.mark.filterwarnings("ignore")  # of libraries, about what they find
-def test_a_hostile_model_is_refused_or_harmless(models, tmp_path, monkeypatch, watched, attack, kind):  # noqa: F811 - the fixture
+def test_a_hostile_model_is_refused_or_harmless(models, tmp_path, monkeypatch, watched, attack, kind):
     folder, trap = tmp_path / "model", Trap(tmp_path)
     if kind == "bert":
         make_bert(folder)
@@ -386,7 +386,7 @@ def make_bert(folder):
     (folder / "2_Normalize").mkdir()
 
 
-def test_the_unharmed_models_load(models, tmp_path, watched):  # noqa: F811 - the fixture
+def test_the_unharmed_models_load(models, tmp_path, watched):
     make_bert(tmp_path / "bert")
     assert load_text_backbone(str(tmp_path / "bert")).encode(["a cat"]).shape == (1, 8)
     load_image_backbone(str(models / "vit"))
@@ -562,14 +562,14 @@ def test_a_small_model_cannot_cost_much(tmp_path, watched, attack, said):
     "attack", [number(num_labels=10**9), weights_that_are_none(float("nan"))], ids=lambda a: a.__name__
 )
 @pytest.mark.filterwarnings("ignore")
-def test_so_for_models_of_pictures(models, tmp_path, attack, kind):  # noqa: F811 - the fixture
+def test_so_for_models_of_pictures(models, tmp_path, attack, kind):
     shutil.copytree(models / kind, tmp_path / "model")
     attack(tmp_path / "model", Trap(tmp_path))
     with pytest.raises(FeatureError, match=r"not finite|more than a model can have"):
         (load_dual_encoder if kind in ("clip", "siglip") else load_image_backbone)(str(tmp_path / "model"))
 
 
-def test_a_processor_that_makes_numbers_infinite(models, tmp_path):  # noqa: F811 - the fixture
+def test_a_processor_that_makes_numbers_infinite(models, tmp_path):
     shutil.copytree(models / "vit", tmp_path / "model")
     change(tmp_path / "model" / "preprocessor_config.json", image_std=[float("nan")] * 3)
     with pytest.raises(FeatureError, match="not finite"):

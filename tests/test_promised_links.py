@@ -20,8 +20,8 @@ from iconotext.report.problems import promise_lines
 from iconotext.report.reading_page import reading_page
 from iconotext.types import Promise
 from tests.cli.test_link import run
-from tests.encoders import MadeUpEncoder, text_backbone
-from tests.links.texts import encode
+from tests.support.encoders import MadeUpEncoder, text_backbone
+from tests.support.linking import encode
 
 THINGS = "anchor bridge candle dragon engine falcon garden hammer island jacket kettle ladder".split()
 

@@ -18,9 +18,6 @@ from iconotext.networks.image_network import ImageNetwork
 from iconotext.recipe import dump_recipe, load_recipe, make_recipe, shipped_recipes
 from iconotext.recipe.relations import is_relation_recipe
 from iconotext.train import train
-from tests.features.conftest import models
-
-__all__ = ["models"]
 
 RECIPES = {name: path for name, path in shipped_recipes().items() if not is_relation_recipe(name)}
 PAPER = ("dense", "top-k", "top-k-half", "assignment", "assignment-half", "nostruct")

@@ -12,7 +12,7 @@ from iconotext.evaluate import pair_vectors as module
 from iconotext.evaluate.pair_vectors import LeftOut, pair_vectors, pairs_of
 from iconotext.evaluate.retrieval import own_probabilities, rank_pools, refined, similarities
 from iconotext.types import Document, Image, Sentence
-from tests.encoders import MadeUpEncoder
+from tests.support.encoders import MadeUpEncoder
 
 
 def unit(seed, dim=8):

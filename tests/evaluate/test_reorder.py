@@ -17,7 +17,7 @@ from iconotext.evaluate.metrics import ORDER_METRICS
 from iconotext.evaluate.reorder import Displaced, displaced, put_back, reorder
 from iconotext.features.ocr import LineReader
 from iconotext.types import Document, Image, Sentence, TextLine
-from tests.links.texts import encode
+from tests.support.linking import encode
 
 ONE_ORDER = np.array([[0, 1, 2, 3]])
 

@@ -3,6 +3,7 @@ import threading
 import pytest
 
 from iconotext.features.decoding import AHEAD, look_at
+from tests.support.hub_models import noise
 
 BROKEN = b"no picture"
 
@@ -18,7 +19,7 @@ def same(pictures):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("batch_size", [1, 4, 100])
 @pytest.mark.parametrize("cores", [False, True])
-def test_order_is_kept_and_broken_ones_are_told(cores, threads, batch_size, noise):
+def test_order_is_kept_and_broken_ones_are_told(cores, threads, batch_size):
     files = [noise(i, 10 + i, 10) if i % 3 else BROKEN for i in range(11)]
     asked = []
 
@@ -38,7 +39,7 @@ def test_no_files(cores):
     assert list(look_at([], size, same, at_least=1, batch_size=4, cores=cores)) == []
 
 
-def test_never_runs_far_ahead(noise):
+def test_never_runs_far_ahead():
     prepared = []
 
     def note(picture):
@@ -55,7 +56,7 @@ def test_never_runs_far_ahead(noise):
 
 
 @pytest.mark.parametrize("cores", [False, True])
-def test_threads_end_with_the_pictures(cores, noise):
+def test_threads_end_with_the_pictures(cores):
     before = threading.active_count()
     found = look_at([noise(0)] * 20, size, same, at_least=1, batch_size=2, cores=cores, threads=4)
     next(found)
@@ -64,7 +65,7 @@ def test_threads_end_with_the_pictures(cores, noise):
 
 
 @pytest.mark.parametrize("cores", [False, True])
-def test_a_mistake_in_prepare_is_not_swallowed(cores, noise):
+def test_a_mistake_in_prepare_is_not_swallowed(cores):
     def wrong(picture):
         raise ZeroDivisionError
 

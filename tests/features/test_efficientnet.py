@@ -16,6 +16,7 @@ from iconotext.features.eight_bits import load_weights, network_of
 from iconotext.features.runtime import VARIABLE, WEIGHTS
 from iconotext.images import decode
 from iconotext.system import threads as cores_module
+from tests.support.hub_models import noise
 
 SAMPLES = Path(skimage.__file__).parent / "data"
 BROKEN = b"no picture"
@@ -81,7 +82,7 @@ def test_knows_a_cat_a_cup_and_a_camera(backbone):
     assert features.probabilities[0, [281, 282, 285]].sum() > 0.9  # tabby, tiger cat, Egyptian cat
 
 
-def test_shapes_and_types(backbone, noise):
+def test_shapes_and_types(backbone):
     features = backbone.encode([noise(0), BROKEN, noise(1)], regions=True)
     assert {name: (array.shape, array.dtype.name) for name, array in features.arrays().items()} == {
         "pooled": ((3, 1280), "float32"),
@@ -115,7 +116,7 @@ def test_regions_are_where_things_are(backbone):
     assert not cats[:2, :2].any()
 
 
-def test_a_picture_is_the_same_in_every_batch_and_on_every_number_of_threads(backbone, monkeypatch, noise):
+def test_a_picture_is_the_same_in_every_batch_and_on_every_number_of_threads(backbone, monkeypatch):
     files = [noise(i) for i in range(6)]
     together = backbone.encode(files, regions=True)
     for i, file in enumerate(files):
@@ -126,7 +127,7 @@ def test_a_picture_is_the_same_in_every_batch_and_on_every_number_of_threads(bac
         np.testing.assert_array_equal(backbone.encode(files).pooled, together.pooled)
 
 
-def test_same_batch_gives_the_same_bits(backbone, noise):
+def test_same_batch_gives_the_same_bits(backbone):
     files = [noise(i) for i in range(3)]
     np.testing.assert_array_equal(backbone.encode(files).pooled, backbone.encode(files).pooled)
 
@@ -143,6 +144,6 @@ def test_a_large_jpeg_gives_nearly_what_the_full_picture_gives(backbone):
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 900), (900, 3)])
-def test_odd_shapes(backbone, size, noise):
+def test_odd_shapes(backbone, size):
     assert prepare(Pillow.new("RGB", size)).shape == (224, 224, 3)
     assert backbone.encode([noise(0, *size)]).problems == (None,)

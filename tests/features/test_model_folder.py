@@ -13,6 +13,7 @@ from iconotext.errors import FeatureError
 from iconotext.features import downloads, find_model, load_dual_encoder, load_image_backbone, load_regions
 from iconotext.features.model_folder import MODELS
 from iconotext.linker import Linker, LinkSettings
+from tests.support.hub_models import noise
 
 MISTYPED = {
     "link a.md --model defualt": "did you mean default? There are default, photographs, no-training",
@@ -103,7 +104,7 @@ def cut(monkeypatch):
     return tried
 
 
-def test_what_is_here_is_loaded_without_the_network(models, tmp_path, cut, noise):
+def test_what_is_here_is_loaded_without_the_network(models, tmp_path, cut):
     for name in ("vit", "resnet", "clip"):
         load_image_backbone(str(models / name)).encode([noise(0)])
         load_regions(str(models / name))

@@ -9,18 +9,19 @@ from iconotext.errors import FeatureError
 from iconotext.features import load_dual_encoder, load_text_backbone, share_space
 from iconotext.features.hub_checks import SIDE
 from iconotext.features.hub_models import _reduced
+from tests.support.hub_models import noise, write_tokenizer
 
 BROKEN = b"no picture"
 TEXTS = ["a cat on the mat", "dog", "", "photo of a dog"]
 
 
-def tiny_bert(folder, pooling, save_tokenizer):
+def tiny_bert(folder, pooling):
     torch.manual_seed(1)
     config = transformers.BertConfig(
         vocab_size=16, hidden_size=8, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2
     )
     transformers.BertModel(config).save_pretrained(folder / "bert")
-    save_tokenizer(folder / "bert")
+    write_tokenizer(folder / "bert")
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     word = Transformer(str(folder / "bert"))
@@ -32,8 +33,8 @@ def tiny_bert(folder, pooling, save_tokenizer):
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, save_tokenizer, pooling):
-    model = tiny_bert(tmp_path, pooling, save_tokenizer)
+def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, pooling):
+    model = tiny_bert(tmp_path, pooling, write_tokenizer)
     backbone = load_text_backbone(str(tmp_path / "model"))
     assert backbone.dim == 8
     assert backbone.name.startswith("model@")
@@ -43,8 +44,8 @@ def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, save_tokenize
 
 
 @pytest.mark.slow
-def test_given_as_text_it_compares_documents_of_other_languages(tmp_path, save_tokenizer, noise):
-    tiny_bert(tmp_path, "mean", save_tokenizer)
+def test_given_as_text_it_compares_documents_of_other_languages(tmp_path, write_tokenizer):
+    tiny_bert(tmp_path, "mean", write_tokenizer)
     sentences = tuple(Sentence(f"Das Brett wird zum {n}. Mal zugesägt und danach geschliffen.") for n in range(4))
     document = Document("guide", sentences, (Image("a.png", noise(0), caption="ein Brett"),), language="de")
     chosen = {"evidence": ("picture", "caption"), "select": "best", "min_confidence": 0, "cache": False}
@@ -56,7 +57,7 @@ def test_given_as_text_it_compares_documents_of_other_languages(tmp_path, save_t
     assert set(english.links[0].evidence) == {"caption"}
 
 
-def test_both_sides_of_a_clip_like_model(models, tmp_path, noise):
+def test_both_sides_of_a_clip_like_model(models, tmp_path):
     sentence_transformers.SentenceTransformer(str(models / "clip"), device="cpu").save(
         str(tmp_path / "clip"), create_model_card=False
     )
@@ -73,8 +74,8 @@ def test_both_sides_of_a_clip_like_model(models, tmp_path, noise):
         dual.image.encode(files, regions=True)
 
 
-def test_a_text_model_is_no_dual_encoder(tmp_path, save_tokenizer):
-    tiny_bert(tmp_path, "mean", save_tokenizer)
+def test_a_text_model_is_no_dual_encoder(tmp_path):
+    tiny_bert(tmp_path, "mean", write_tokenizer)
     with pytest.raises(FeatureError, match="takes texts but no pictures"):
         load_dual_encoder(str(tmp_path / "model"))
 

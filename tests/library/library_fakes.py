@@ -19,7 +19,7 @@ from iconotext.library.store import Library, open_library
 from iconotext.library.update import add_paths
 from iconotext.read import Failure, ReadSettings, read
 from iconotext.types import Document, Link, LinkedDocument
-from tests.encoders import MadeUpEncoder
+from tests.support.encoders import MadeUpEncoder
 
 WORDS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1), "yellow": (1, 1, 0), "white": (1, 1, 1)}
 RELATIONS = ("Visible", "Story")

@@ -25,10 +25,7 @@ from iconotext.library.search import Query, search
 from iconotext.library.store import Library, check_new, describe, open_library, quoted
 from iconotext.library.update import add_paths, remove_from_library
 from iconotext.read import Failure
-from tests.features.conftest import models, noise
 from tests.library.library_fakes import Colours, Relations, content, link_all, link_every, names, paint, update
-
-__all__ = ["models", "noise"]
 
 
 @pytest.fixture
@@ -405,7 +402,7 @@ def test_what_cannot_be_read_of_a_library_is_told(photos, lib, tmp_path):
         pass
 
 
-def test_a_model_that_was_moved_is_the_same(photos, lib, tmp_path, noise, models):
+def test_a_model_that_was_moved_is_the_same(photos, lib, tmp_path, models):
     for name in ("one", "two"):
         shutil.copytree(models / "clip", tmp_path / name)
 

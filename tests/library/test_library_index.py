@@ -13,7 +13,7 @@ from iconotext.library.index import build_index, exact_nearest, needs_index
 from iconotext.library.items import Item, Place
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import Library, create_library, describe, open_library
-from tests.encoders import MadeUpEncoder
+from tests.support.encoders import MadeUpEncoder
 
 pytestmark = pytest.mark.slow
 

@@ -34,8 +34,8 @@ from iconotext.library.search import NEAREST, Query, has_good_match, search
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import Library, create_library, open_library
 from iconotext.types import TextLine
-from tests.encoders import MadeUpEncoder
 from tests.library.library_fakes import link_all, paint, unit, update
+from tests.support.encoders import MadeUpEncoder
 
 SUBJECTS = ("tram", "lake", "bread", "castle", "violin", "otter", "bridge", "lamp")
 

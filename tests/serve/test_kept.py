@@ -15,7 +15,7 @@ from iconotext.evidence.habit import Habit
 from iconotext.serve import kept as module
 from iconotext.serve.kept import ABOUT, ARRAYS, keep, kept
 from iconotext.types import Document, Image, Sentence
-from tests.links.texts import encode
+from tests.support.linking import encode
 
 SUBSETS = (("picture",), ("caption",), ("layout",), ("reference",), ("picture", "caption", "layout", "reference"))
 

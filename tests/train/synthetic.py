@@ -8,7 +8,7 @@ import numpy as np
 
 from iconotext.features.feature_table import write_feature_table
 from iconotext.recipe import Recipe, make_recipe
-from tests.features.regions.detected import Regional, lxmert, write_tsv
+from tests.support.detected_regions import Regional, lxmert, write_tsv
 
 THINGS = 12
 DIM = 16

@@ -12,13 +12,11 @@ from iconotext.features import load_dual_encoder
 from iconotext.recipe import load_recipe
 from iconotext.train.prepare import prepared_key
 from iconotext.train.run import train
-from tests.features.conftest import models, noise
-
-__all__ = ["models", "noise"]
+from tests.support.hub_models import noise
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory, noise):
+def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("dual")
     lines = []
     for number in range(30):

@@ -24,7 +24,7 @@ from iconotext.train.prepare import prepare
 from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.summary import model_summary
 from iconotext.train.validate import scored_documents
-from tests.features.regions.detected import write_tsv
+from tests.support.detected_regions import write_tsv
 from tests.train.synthetic import DIM, THINGS, regional_recipe, write_regional
 from tests.train.test_run import Stop, StopAt
 from tests.train.test_shards import features_of

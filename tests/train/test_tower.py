@@ -12,16 +12,14 @@ from iconotext.errors import FeatureError, SettingError
 from iconotext.features import load_dual_encoder
 from iconotext.recipe import load_recipe
 from iconotext.train.run import train
-from tests.features.conftest import models, noise
-
-__all__ = ["models", "noise"]
+from tests.support.hub_models import noise
 
 SAID = (["a cat", "the dog on the mat"], ["a dog", "on the mat the cat"], ["mat on mat", "the the"])
 TEXTS = ["a cat", "the dog on the mat", "a cat on the mat"]
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory, noise):
+def corpus(tmp_path_factory):
     """Documents of two sentences and two pictures, of three kinds."""
     folder = tmp_path_factory.mktemp("towers")
     lines = []

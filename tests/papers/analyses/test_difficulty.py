@@ -11,7 +11,7 @@ from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate import DocumentScores, Evaluation
 from iconotext.features import ImageFeatures
 from iconotext.papers.analyses.difficulty import document_vectors, explain, reduced, spread
-from tests.encoders import image_backbone, text_backbone
+from tests.support.encoders import image_backbone, text_backbone
 
 
 def test_spread_by_hand():

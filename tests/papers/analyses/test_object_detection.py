@@ -11,7 +11,7 @@ from iconotext.errors import FeatureError, SettingError, ShapeError
 from iconotext.features import ImageFeatures
 from iconotext.features.word_vectors import mean_words
 from iconotext.papers.analyses.object_detection import evaluate_object_detection, object_detection_scores
-from tests.encoders import image_backbone, text_backbone
+from tests.support.encoders import image_backbone, text_backbone
 
 
 def test_by_hand():

@@ -22,7 +22,7 @@ from iconotext.papers.tables.rows import chosen_rows, find_table
 from iconotext.papers.tables.rows import table_rows as rows_of
 from iconotext.papers.tables.runner import reproduce
 from iconotext.train.start import with_init
-from tests.encoders import image_backbone, text_backbone
+from tests.support.encoders import image_backbone, text_backbone
 from tests.train.synthetic import small_recipe, write_synthetic
 
 SMALL = [

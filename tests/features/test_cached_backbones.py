@@ -7,7 +7,8 @@ from iconotext.errors import ImageError
 from iconotext.features import FeatureCache, ImageFeatures, cached_image, cached_text, share_space
 from iconotext.features.backbone import blank_features
 from iconotext.images import decode
-from tests.encoders import image_backbone, text_backbone
+from tests.support.encoders import image_backbone, text_backbone
+from tests.support.hub_models import noise
 
 BROKEN = b"no picture"
 
@@ -97,7 +98,7 @@ def test_a_lone_surrogate_is_a_text_too(cache):
 
 
 @pytest.mark.parametrize("regions", [False, True])
-def test_pictures_are_encoded_once_wherever_they_lie(cache, tmp_path, regions, noise):
+def test_pictures_are_encoded_once_wherever_they_lie(cache, tmp_path, regions):
     backbone = CountingImage()
     cached = cached_image(image_backbone(backbone), cache)
     (tmp_path / "a.png").write_bytes(noise(1))
@@ -109,7 +110,7 @@ def test_pictures_are_encoded_once_wherever_they_lie(cache, tmp_path, regions, n
     assert backbone.asked == 2
 
 
-def test_regions_that_were_not_asked_for_are_encoded_later(cache, noise):
+def test_regions_that_were_not_asked_for_are_encoded_later(cache):
     backbone = CountingImage()
     cached = cached_image(image_backbone(backbone), cache)
     cached.encode([noise(0)])
@@ -119,7 +120,7 @@ def test_regions_that_were_not_asked_for_are_encoded_later(cache, noise):
     assert backbone.asked == 2
 
 
-def test_problems_are_told_and_not_kept(cache, tmp_path, noise):
+def test_problems_are_told_and_not_kept(cache, tmp_path):
     backbone = CountingImage()
     cached = cached_image(image_backbone(backbone), cache)
     files = [BROKEN, noise(0), tmp_path / "later.png", BROKEN]
@@ -140,7 +141,7 @@ def test_no_pictures(cache):
     assert features.problems == ()
 
 
-def test_more_than_are_written_at_once(cache, monkeypatch, noise):
+def test_more_than_are_written_at_once(cache, monkeypatch):
     monkeypatch.setattr("iconotext.features.cached_backbones.IMAGES", 4)
     monkeypatch.setattr("iconotext.features.cached_backbones.TEXTS", 4)
     files = [noise(i % 7) for i in range(11)] + [BROKEN]
@@ -159,7 +160,7 @@ def test_backbones_share_a_file_without_mixing(cache):
     assert other.asked == ["a"]
 
 
-def test_without_a_working_cache_it_still_encodes(tmp_path, noise):
+def test_without_a_working_cache_it_still_encodes(tmp_path):
     (tmp_path / "file").touch()
     cache = FeatureCache(tmp_path / "file" / "x")
     files = [noise(0), BROKEN, noise(0)]

@@ -13,7 +13,8 @@ from iconotext.features import FeatureCache, hub_models, load_regions
 from iconotext.features.hub_models import is_detector, load_detector
 from iconotext.images import decode
 from iconotext.types import Image
-from tests.features.regions.detected import joined
+from tests.support.detected_regions import joined
+from tests.support.hub_models import noise
 
 transformers = import_module("transformers")  # with its types mypy would read all of it
 
@@ -140,7 +141,7 @@ def expected(folder, name, file, sure):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_regions_are_what_the_queries_of_the_model_find(detectors, noise, monkeypatch, name):
+def test_regions_are_what_the_queries_of_the_model_find(detectors, monkeypatch, name):
     folder, files = detectors(name), [noise(0), b"no picture", noise(1, 200, 90), noise(2, 33, 60), noise(3)]
     everything = [expected(folder, name, file, 0) for file in files if len(file) > 20]
     middle = float(np.median([one[3] for some in everything for one in some]))
@@ -174,7 +175,7 @@ def loaded(folder):
     return load_detector(str(folder), folder)
 
 
-def test_at_most_36_and_at_least_one_region(detectors, noise, monkeypatch):
+def test_at_most_36_and_at_least_one_region(detectors, monkeypatch):
     images = images_of([noise(0), noise(1)])
     monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
     assert joined(loaded(detectors("yolos")).regions(images)).counts.tolist() == [36, 36]  # of 50 queries
@@ -183,7 +184,7 @@ def test_at_most_36_and_at_least_one_region(detectors, noise, monkeypatch):
     assert joined(loaded(detectors("yolos")).regions(images)).counts.tolist() == [1, 1]
 
 
-def test_boxes_lie_within_the_picture(detectors, noise, monkeypatch):
+def test_boxes_lie_within_the_picture(detectors, monkeypatch):
     monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
     boxes = joined(loaded(detectors("yolos")).regions(images_of([noise(i) for i in range(4)]))).boxes
     assert ((boxes >= 0) & (boxes <= 1)).all()
@@ -192,7 +193,7 @@ def test_boxes_lie_within_the_picture(detectors, noise, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["yolos", "detr", "rt_detr"])
-def test_a_picture_has_the_same_regions_alone_and_among_others(detectors, noise, name):
+def test_a_picture_has_the_same_regions_alone_and_among_others(detectors, name):
     files = [noise(0), noise(1, 200, 90), noise(2, 33, 60), noise(3), noise(4, 90, 200)]
     source = loaded(detectors(name))
     for file, together in zip(files, split(joined(source.regions(images_of(files)))), strict=True):
@@ -260,7 +261,7 @@ def test_settings_that_are_damaged(tmp_path, text):
         assert "\n" not in str(error)
 
 
-def test_a_detector_trained_without_focal_loss_has_a_last_class_for_no_object(detectors, noise, tmp_path, monkeypatch):
+def test_a_detector_trained_without_focal_loss_has_a_last_class_for_no_object(detectors, tmp_path, monkeypatch):
     monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
     for file in detectors("rt_detr").iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -293,7 +294,7 @@ def test_a_detector_without_its_processor_is_one_line(detectors, tmp_path):
         loaded(tmp_path)
 
 
-def test_load_regions_takes_a_detector_and_looks_at_each_picture_once(detectors, noise, tmp_path, monkeypatch):
+def test_load_regions_takes_a_detector_and_looks_at_each_picture_once(detectors, tmp_path, monkeypatch):
     monkeypatch.setattr(hub_models, "MIN_PROBABILITY", 0.0)
     scores = joined(loaded(detectors("yolos")).regions(images_of([noise(0), noise(1)]))).scores.reshape(2, 36)
     rank = int(np.abs(scores[0] - scores[1]).argmax())  # where one of them stays above, the other below
@@ -353,7 +354,7 @@ def test_settings_of_the_processor_that_cannot_be_used(detectors, tmp_path, sett
     assert "\n" not in str(error.value)
 
 
-def test_a_picture_that_is_too_large_to_be_taken_as_it_is(detectors, noise, tmp_path, monkeypatch):
+def test_a_picture_that_is_too_large_to_be_taken_as_it_is(detectors, tmp_path, monkeypatch):
     for file in detectors("detr").iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(EDGES | {"do_resize": False}))

@@ -8,7 +8,7 @@ import pytest
 from iconotext import Document, Image, Linker, LinkSettings, Sentence
 from iconotext.evidence.language import is_foreign, language_note, no_meaning
 from iconotext.features.backbone import TextBackbone
-from tests.links.texts import features
+from tests.support.linking import features
 
 TEXTS = (
     "Zuerst wird das Gehäuse geöffnet und der Akku entfernt, damit nichts passieren kann.",

@@ -11,6 +11,7 @@ import transformers
 
 from iconotext.errors import FeatureError, MissingPackageError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_text_backbone, share_space
+from tests.support.hub_models import noise
 
 
 @pytest.mark.parametrize(("name", "dim"), [("vit", 16), ("resnet", 12)])
@@ -28,7 +29,7 @@ def test_classifiers(models, files, name, dim):
     np.testing.assert_allclose(again[[0, 2, 3]], features.probabilities[[0, 2, 3]], atol=1e-5)
 
 
-def test_resnet_regions_have_classes(models, noise):
+def test_resnet_regions_have_classes(models):
     features = load_image_backbone(str(models / "resnet")).encode([noise(0)], regions=True)
     assert features.region_classes.shape == (1, 36)
     assert ((features.region_scores > 0.2) & (features.region_scores <= 1)).all()

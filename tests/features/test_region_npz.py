@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from iconotext.errors import FeatureError
 from iconotext.features.region_files import is_region_file, load_region_file
-from tests.features.regions.detected import (
+from tests.support.detected_regions import (
     ONE,
     Evil,
     Regional,

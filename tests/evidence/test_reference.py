@@ -5,7 +5,7 @@ import pytest
 
 from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE, reference_evidence
 from iconotext.types import Document, Image, Sentence
-from tests.links.texts import document
+from tests.support.linking import document
 
 
 def cells(found: Any) -> Any:

@@ -9,7 +9,8 @@ from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import FeatureCache, Regions, imagenet_classes, load_image_backbone, load_regions
 from iconotext.features.regions import GRID, grid_boxes, strongest
 from iconotext.types import Image
-from tests.features.regions.detected import joined
+from tests.support.detected_regions import joined
+from tests.support.hub_models import noise
 
 
 def arrays(count, dim=3):
@@ -78,7 +79,7 @@ def test_a_grid_looks_at_each_picture_once(files, tmp_path, monkeypatch):
     assert cached.name != load_image_backbone().name
 
 
-def test_a_grid_of_a_model_without_a_classifier_names_nothing(models, noise):
+def test_a_grid_of_a_model_without_a_classifier_names_nothing(models):
     source = load_regions(str(models / "resnet-without-head"))
     regions = joined(source.regions([Image("a.png", file=noise(0))]))
     assert source.concepts is None
@@ -87,7 +88,7 @@ def test_a_grid_of_a_model_without_a_classifier_names_nothing(models, noise):
     assert (regions.scores == 0).all()
 
 
-def test_a_grid_of_a_classifier_of_transformers(models, noise):
+def test_a_grid_of_a_classifier_of_transformers(models):
     source = load_regions(str(models / "resnet"))
     regions = joined(source.regions([Image("a.png", file=noise(0))]))
     assert source.concepts == tuple(f"class {i}" for i in range(5))
@@ -95,7 +96,7 @@ def test_a_grid_of_a_classifier_of_transformers(models, noise):
     assert ((regions.concepts >= 0) & (regions.concepts < 5)).all()
 
 
-def test_a_model_that_tells_no_regions_apart_is_refused(models, noise):
+def test_a_model_that_tells_no_regions_apart_is_refused(models):
     source = load_regions(str(models / "clip"))
     with pytest.raises(FeatureError, match="knows no regions"):
         source.regions([Image("a.png", file=noise(0))])

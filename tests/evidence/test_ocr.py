@@ -7,7 +7,7 @@ import numpy as np
 from iconotext.decide.combine import Coefficients, load_coefficients, weigh_evidence
 from iconotext.evidence.ocr import KEPT, text_in
 from iconotext.types import Image, TextLine
-from tests.links.texts import encode, features, workshop
+from tests.support.linking import encode, features, workshop
 
 
 def written(*texts: str) -> tuple[TextLine, ...]:

@@ -20,8 +20,8 @@ from iconotext.evidence.words import without, word_spans
 from iconotext.features import ImageFeatures
 from iconotext.features.regions import GRID, grid_boxes
 from iconotext.types import Link
-from tests.encoders import text_backbone
-from tests.links.texts import encode
+from tests.support.encoders import text_backbone
+from tests.support.linking import encode
 
 
 def words(text: str) -> list[str]:

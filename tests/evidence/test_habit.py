@@ -27,7 +27,7 @@ from iconotext.evidence.habit import (
 )
 from iconotext.evidence.layout import PLACES, place_numbers, places
 from iconotext.types import Document, Image, Sentence
-from tests.links.texts import encode
+from tests.support.linking import encode
 
 
 def guide(name: str, *, above: bool, steps: int = 6) -> Document:

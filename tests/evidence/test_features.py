@@ -21,7 +21,7 @@ from iconotext.evidence.picture import image_features
 from iconotext.evidence.reference import looks
 from iconotext.evidence.words import file_words, rareness, remembered, stems
 from iconotext.types import Image
-from tests.links.texts import TEXTS, document, encode, features, workshop
+from tests.support.linking import TEXTS, document, encode, features, workshop
 
 
 def test_stems_meet_and_empty_words_go() -> None:

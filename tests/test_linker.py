@@ -16,7 +16,7 @@ from iconotext.evidence.words import without
 from iconotext.features import ImageFeatures
 from iconotext.read import Failure
 from iconotext.system import spool
-from tests.encoders import image_backbone
+from tests.support.encoders import image_backbone
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,7 @@ from iconotext.errors import FeatureError
 from iconotext.features import FeatureCache, load_dual_encoder, load_image_backbone, load_text_backbone
 from iconotext.library.models import library_encoder
 from iconotext.types import Document, Image
-from tests.features.conftest import models, noise
-
-__all__ = ["models", "noise"]
+from tests.support.hub_models import noise
 
 TEXTS = ["A dog runs across the grass.", "Taxes rise.", ""]
 
@@ -24,7 +22,7 @@ def default():
     return load_encoder(cache=False)
 
 
-def test_products_are_the_joint_cosine_and_the_concept_bridge_in_the_models_shares(default, noise):
+def test_products_are_the_joint_cosine_and_the_concept_bridge_in_the_models_shares(default):
     stored, text, image = load_model(shipped_folder()), load_text_backbone(), load_image_backbone()
     files = [noise(0), noise(1)]
     images = default.encode_images(files)
@@ -40,7 +38,7 @@ def test_products_are_the_joint_cosine_and_the_concept_bridge_in_the_models_shar
     np.testing.assert_array_equal(images.features.pooled, features.pooled)
 
 
-def test_what_is_read_of_a_document_does_not_depend_on_those_beside_it(default, noise):
+def test_what_is_read_of_a_document_does_not_depend_on_those_beside_it(default):
     texts = [f"A dog runs across field {n}." for n in range(30)]
     given = [Document(f"{n}", texts[n : 2 * n + 1], [Image(f"{i}", noise(i)) for i in range(n % 4)]) for n in range(12)]
     together = default.read_all([(each, default.reader.encode([s.text for s in each.sentences])) for each in given])
@@ -49,7 +47,7 @@ def test_what_is_read_of_a_document_does_not_depend_on_those_beside_it(default, 
         assert read.similarity.tobytes() == default.similarity(document).tobytes()
 
 
-def test_vectors_have_length_one_and_pictures_that_cannot_be_read_are_zero(default, noise):
+def test_vectors_have_length_one_and_pictures_that_cannot_be_read_are_zero(default):
     images = default.encode_images([noise(0), b"no picture", noise(1)])
     np.testing.assert_allclose(np.linalg.norm(images.vectors, axis=1), [1, 0, 1], atol=1e-5)
     assert [problem is None for problem in images.problems] == [True, False, True]
@@ -57,7 +55,7 @@ def test_vectors_have_length_one_and_pictures_that_cannot_be_read_are_zero(defau
     np.testing.assert_allclose(np.linalg.norm(default.encode_sentences(TEXTS), axis=1), 1, atol=1e-5)
 
 
-def test_images_of_a_document_that_are_known_to_be_bad_are_not_looked_at(default, noise):
+def test_images_of_a_document_that_are_known_to_be_bad_are_not_looked_at(default):
     given = [Image("gone", problem="not found"), Image("there", noise(0)), Image("nowhere")]
     images = default.encode_images(given)
     assert images.problems == ("not found", None, "there is no file of it")
@@ -70,7 +68,7 @@ def test_no_text_and_no_picture(default):
     assert (images.vectors.shape, images.problems) == ((0, default.dim), ())
 
 
-def test_what_lies_beside_a_picture_changes_nothing(default, noise):
+def test_what_lies_beside_a_picture_changes_nothing(default):
     together = default.encode_images([noise(number) for number in range(3)]).vectors
     for number in range(3):
         alone = default.encode_images([noise(number)]).vectors
@@ -83,7 +81,7 @@ def test_the_fingerprint_tells_models_apart_and_is_the_same_twice(default, model
     assert len({default.fingerprint, *others}) == 3
 
 
-def test_a_dual_encoder_is_its_own_space(models, noise):
+def test_a_dual_encoder_is_its_own_space(models):
     encoder, dual = load_encoder(str(models / "clip"), cache=False), load_dual_encoder(str(models / "clip"))
     np.testing.assert_allclose(encoder.encode_sentences(["a cat"]), dual.text.encode(["a cat"]), atol=1e-5)
     np.testing.assert_allclose(
@@ -95,14 +93,14 @@ def test_a_dual_encoder_is_its_own_space(models, noise):
     np.testing.assert_allclose(encoder.similarity(document), product, atol=1e-5)
 
 
-def test_without_training_it_is_the_bridge_alone(noise):
+def test_without_training_it_is_the_bridge_alone():
     encoder = load_encoder("no-training")
     assert encoder.dim == 384
     assert encoder.coherence is None
     assert np.linalg.norm(encoder.encode_images([noise(0)]).vectors) == pytest.approx(1, abs=1e-5)
 
 
-def test_features_are_kept_in_the_cache(tmp_path, noise, default, monkeypatch):
+def test_features_are_kept_in_the_cache(tmp_path, default, monkeypatch):
     monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
     first = load_encoder().encode_images([noise(5)]).vectors
     monkeypatch.setattr("iconotext.features.decoding.look_at", None)
@@ -121,7 +119,7 @@ def test_a_model_that_does_not_look_at_pictures_is_refused_by_libraries(tmp_path
         library_encoder(str(model))
 
 
-def test_a_model_of_backbones_at_hand_needs_no_folder(models, noise):
+def test_a_model_of_backbones_at_hand_needs_no_folder(models):
     dual = load_dual_encoder(str(models / "clip"))
     encoder = untrained_encoder("mine", dual.text, dual.image, cache=FeatureCache())
     assert (encoder.name, encoder.dim) == ("mine", 12)

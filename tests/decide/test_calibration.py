@@ -10,7 +10,7 @@ from fit_evidence import dump_calibration
 from iconotext.decide.calibration import Figure, calibration_of, kind_of, load_calibration
 from iconotext.decide.competition import DecoyPool
 from iconotext.types import Document, Image, Link, LinkedDocument, Sentence, TextLine
-from tests.links.texts import encode, link_document, workshop
+from tests.support.linking import encode, link_document, workshop
 
 KIND = "en, caption, layout, by caption+layout"
 

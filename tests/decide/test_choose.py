@@ -13,7 +13,7 @@ from iconotext.decide.combine import EXPLICIT_PRECISION, Coefficients, combine, 
 from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.gather import DocumentEvidence
 from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine
-from tests.links.texts import BLOCKS, TEXTS, document, encode, link_document, workshop
+from tests.support.linking import BLOCKS, TEXTS, document, encode, link_document, workshop
 
 texts = st.sampled_from(
     ["Anna paints.", "The red house of Anna", "", "  ", "1945", "Figure 1: A house.", "見る。", "x" * 300]

@@ -7,7 +7,7 @@ from iconotext.evidence.caption import Reading
 from iconotext.evidence.cells import Cells, Columns
 from iconotext.evidence.gather import gather_evidence
 from iconotext.types import Document, Image, Sentence, TextLine
-from tests.links.texts import encode
+from tests.support.linking import encode
 
 WORDS = "red fox mill turbine of The 3 river 東京駅 shown Figure 2 above photo".split()
 

@@ -14,7 +14,7 @@ from iconotext.evidence.caption import WEIGHTS, Reading
 from iconotext.evidence.habit import common_shares
 from iconotext.evidence.layout import layout_features, places
 from iconotext.types import Image, TextLine
-from tests.links.texts import TEXTS, document, encode, workshop
+from tests.support.linking import TEXTS, document, encode, workshop
 
 
 def test_every_combination_ships_with_the_features_there_are() -> None:
