@@ -160,7 +160,7 @@ def fit(cited: Sequence[Cited], training: Sequence[Example], encode: Encode) -> 
     common = common_habit(training)
     shares = {place: round(float(share), 5) for place, share in zip(PLACES, common, strict=True)}
     write_text(EVIDENCE / "habit.json", json.dumps(shares, indent=1) + "\n", force=True)
-    kept = {kind: entry for kind, entry in load_coefficients().items() if kind == "text"}
+    kept = {kind: entry for kind, entry in load_coefficients().items() if kind == "ocr"}
     write_text(DECIDE / "coefficients.json", dump_coefficients(fit_coefficients(training, common) | kept), force=True)
     print(f"fitted on {len(cited)} documents")
 

@@ -1,7 +1,7 @@
 """What the words in pictures know of the sentence that cites a figure, and the fit of their weights.
 
     python benchmarks/words_in_pictures.py report        the tables below
-    python benchmarks/words_in_pictures.py fit           writes the entry "text" of links/coefficients.json
+    python benchmarks/words_in_pictures.py fit           writes the entry "ocr" of decide/coefficients.json
     python benchmarks/words_in_pictures.py speed         seconds of one core for a picture, of twenty of each kind
 
 They need the extra ``ocr`` and documents/cited of the data folder (--data, $ICONOTEXT_DATA, or ../shared/data beside
@@ -76,7 +76,7 @@ def main() -> None:
     documents = [encoder.read(with_lines(document, reader)) for document in corpus]
     found = {document.document.id: written(document, encoder) for document in documents}
     if arguments.command == "fit":
-        coefficients = {**load_coefficients(), "text": fit_added([each for some in found.values() for each in some])}
+        coefficients = {**load_coefficients(), "ocr": fit_added([each for some in found.values() for each in some])}
         TARGET.write_text(dump_coefficients(coefficients), encoding="utf-8")
         print(f"wrote {TARGET.relative_to(ROOT)} from {len(documents)} documents")
     else:
@@ -101,7 +101,7 @@ def speed(documents: Sequence[Document]) -> None:
 def written(encoded: EncodedDocument, encoder: Encoder) -> list[Added]:
     """What the fit of the words needs of a document: with all other evidence, and without captions."""
     document, encode, vectors = encoded.document, encoder.text_backbone.encode, encoded.caption_vectors
-    features = fitted_features(document, None, Reading(encode, vectors), evidence=["text"]).get("text", {})
+    features = fitted_features(document, None, Reading(encode, vectors), evidence=["ocr"]).get("ocr", {})
     found = []
     for evidence in (OTHERS, ("picture", "layout")):
         others = weigh_evidence(document, encoded.similarity, encode, evidence=evidence, sentence_vectors=vectors)
@@ -120,7 +120,7 @@ def report(documents: Sequence[EncodedDocument], found: Mapping[str, list[Added]
         fitted = fit_added([each for name, some in found.items() if name not in mine for each in some])
         for encoded in own:
             positive = found[encoded.document.id][0].positive
-            for name, score in scores(encoded, encoder, {**load_coefficients(), "text": fitted}).items():
+            for name, score in scores(encoded, encoder, {**load_coefficients(), "ocr": fitted}).items():
                 hits.setdefault(name, {})[encoded.document.id] = image_hits(score, positive)
     columns = {name: {d.document.id: chosen(d.document) for d in documents} for name, chosen in KINDS.items()}
     counts = {name: int(sum(mask.sum() for mask in of.values())) for name, of in columns.items()}
@@ -146,7 +146,7 @@ def report_foreign(documents: Sequence[EncodedDocument], encoder: Encoder) -> No
         evidence: tuple[Evidence, ...] = ("caption", "layout")
         both = [
             weigh_evidence(strange, None, encoder.text_backbone.encode, evidence=kinds).confidence.sum(axis=0)
-            for kinds in (evidence, (*evidence, "text"))
+            for kinds in (evidence, (*evidence, "ocr"))
         ]
         mass.append(np.stack(both))
     without, with_text = np.concatenate(mass, axis=1).mean(axis=1)
@@ -174,13 +174,13 @@ def scores(
     return {
         "most shared words of the picture": shared_words(document, [text_in(image) for image in document.images]),
         "most shared caption words": shared_words(document, [image.caption or image.alt for image in document.images]),
-        "text": weighed("text"),
+        "text": weighed("ocr"),
         "caption": weighed("caption"),
-        "caption, text": weighed("caption", "text"),
+        "caption, text": weighed("caption", "ocr"),
         "picture, layout": weighed("picture", "layout"),
-        "picture, layout, text": weighed("picture", "layout", "text"),
+        "picture, layout, text": weighed("picture", "layout", "ocr"),
         "picture, layout, caption": weighed(*OTHERS),
-        "picture, layout, caption, text": weighed(*OTHERS, "text"),
+        "picture, layout, caption, text": weighed(*OTHERS, "ocr"),
     }
 
 

@@ -17,8 +17,8 @@ from PIL import Image
 
 from iconotext.system.worker import close_worker
 from iconotext.types import LinkedDocument
-from tests.support.linked import HOSTILE, hostile_document, three_pictures
 from tests.support.hub_models import write_models
+from tests.support.linked import HOSTILE, hostile_document, three_pictures
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # it would tell its makers of our tests
 

@@ -48,7 +48,7 @@ RUNS: dict[str, list[str | list[str]]] = {
         ]
     ],
     "models": ["-m iconotext link demo/article.md --model clip --to json"],
-    "ocr": ["-m iconotext link demo/article.md --evidence text,caption --to json"],
+    "ocr": ["-m iconotext link demo/article.md --evidence ocr,caption --to json"],
     "pandas": [["-c", TO_PANDAS]],
     "papers": ["-m iconotext corpus stats corpus.jsonl --plot sizes.svg"],
     "parquet": [

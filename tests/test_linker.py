@@ -67,12 +67,12 @@ def test_the_words_in_a_picture_find_their_sentence(photos, tmp_path):
     sign.save(tmp_path / "IMG_4.png")
     document = bare(photos)
     document = replace(document, images=(*document.images, Image("IMG_4.png", tmp_path / "IMG_4.png")))
-    linker = Linker.load(settings=LinkSettings(evidence=("picture", "text"), select="best"))
+    linker = Linker.load(settings=LinkSettings(evidence=("picture", "ocr"), select="best"))
     linked = linker.link(document)
     assert [link.sentence for link in sorted(linked.links, key=lambda link: link.image)] == [0, 1, 2, 3]
     assert [line.text for line in linked.document.images[3].lines] == ["Taxes due in May"]
-    assert {link.image: link.evidence["text"] > 0 for link in linked.links}[3]
-    again = Linker.load(settings=LinkSettings(evidence=("picture", "text"), select="best")).link(document)
+    assert {link.image: link.evidence["ocr"] > 0 for link in linked.links}[3]
+    again = Linker.load(settings=LinkSettings(evidence=("picture", "ocr"), select="best")).link(document)
     assert again.document == linked.document
     assert again.links == linked.links
 

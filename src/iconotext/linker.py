@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import SettingError
+from iconotext.evidence.kinds import chosen_evidence
 from iconotext.extras import require
 from iconotext.read import Failure
 from iconotext.read.given import given_document, given_or_failure
@@ -80,8 +81,9 @@ class Linker:
         chosen = settings or LinkSettings()
         if chosen.relations != "none":
             relations_folder(chosen.relations)  # find a mistyped name now, not after the first document
-        if "text" in chosen.evidence:
-            require("ocr", purpose="the evidence text")  # now, not after the first document
+        for kind in chosen_evidence(chosen.evidence):
+            if kind.extra:
+                require(kind.extra, purpose=f"the evidence {kind.name}")  # now, not after the first document
         own = chosen.model_dump(include={"text", "image", "concepts", "cache"})
 
         def read_layers(texts: Sequence[str], layers: NDArray[np.float16]) -> None:

@@ -98,7 +98,7 @@ def gather(
     line_reader: Callable[[], LineReader],
 ) -> Iterator[list[DocumentEvidence | Failure]]:
     """Compute all evidence about documents but their habits, window by window; arguments as in ``link_windows``."""
-    reader = line_reader() if "text" in settings.evidence else None
+    reader = line_reader() if "ocr" in settings.evidence else None
     for window in encode_images(documents, encoder):
         yield _gathered(window, encoder, settings, reader)
 

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 Kind = Literal["paragraph", "heading", "item", "quote", "cell", "caption"]
 """The kind of block that a sentence is in: running text, heading, list item, quotation, table cell, caption."""
 
-Evidence = Literal["picture", "caption", "text", "layout", "reference"]
-"""The kinds of evidence for a link; see ``iconotext.evidence``."""
+Evidence = str
+"""The name of a kind of evidence for a link; see ``iconotext.evidence.kinds``, which other packages may add to."""
 
 Part = TypeVar("Part")
 
-EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "text", "layout", "reference")
+EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "ocr", "layout", "reference")
+"""The kinds of evidence that ship."""
 
 Claim = Literal["document", "paragraph", "sentence"]
 """The claims of promises about a link: its picture belongs to the document; its paragraph or its sentence is right."""

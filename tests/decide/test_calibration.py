@@ -18,10 +18,10 @@ KIND = "en, caption, layout, by caption+layout"
 def test_kinds():
     document = workshop()
     assert kind_of(document, 0, ("caption", "layout")) == KIND
-    assert kind_of(document, 0, ("caption", "text", "layout")) == KIND  # no words in the picture
+    assert kind_of(document, 0, ("caption", "ocr", "layout")) == KIND  # no words in the picture
     written = replace(document.images[0], lines=(TextLine("Exit", 0.9, (0, 0, 1, 1)),))
     signed = replace(document, images=(written, *document.images[1:]))
-    assert kind_of(signed, 0, ("caption", "text", "layout")) == KIND.replace("by caption", "by caption+text")
+    assert kind_of(signed, 0, ("caption", "ocr", "layout")) == KIND.replace("by caption", "by caption+ocr")
     assert kind_of(document, 1, ("caption",)) == "en, no words, layout, by caption"
     named = replace(document, language="de", images=(Image("my-old-saw.jpg"),))
     assert kind_of(named, 0, ("layout",)) == "de, alternative text or file name, no layout, by layout"

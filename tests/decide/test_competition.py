@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from iconotext.decide import competition as rules
 from iconotext.decide.competition import MEMORY, NEVER, Competition, ordered
+from tests.support.false_discoveries import mean_false, share
 
 SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30)
 
@@ -134,15 +135,6 @@ def test_whole_numbers_in_the_order_of_scores(scores):
     for one, two, a, b in zip(scores, scores[1:], numbers, numbers[1:], strict=False):
         assert ((one > two) - (one < two)) == ((a > b) - (a < b))
     assert 0 <= min(numbers) <= max(numbers) < NEVER
-
-
-def mean_false(shares: list[float]) -> tuple[float, float]:
-    """The mean, and twice its Monte Carlo error."""
-    return float(np.mean(shares)), 2 * float(np.std(shares)) / len(shares) ** 0.5
-
-
-def share(kept, false) -> float:
-    return float(false[kept].mean()) if kept.any() else 0.0
 
 
 @pytest.mark.parametrize("foreign", [0.2, 0.5, 1.0])

@@ -12,7 +12,7 @@ from scipy.stats import false_discovery_control
 from iconotext.decide.calibration import Figure
 from iconotext.decide.promise import Candidate, conformal_p_values, make_promises, rule_of
 from iconotext.types import Document, Link, LinkedDocument
-from tests.links.test_competition import mean_false, share
+from tests.support.false_discoveries import mean_false, share
 
 KIND = "en, caption, layout, by caption+layout"
 

@@ -133,7 +133,7 @@ def test_words_in_pictures_count_as_what_is_seen() -> None:
     images = [
         Image(name, file=Path(name), position=place) for name, place in (("a.jpg", 2), ("b.jpg", 4), ("c.jpg", 6))
     ]
-    found = reorder(linker(evidence=("caption", "text")), [article(*images)])
+    found = reorder(linker(evidence=("caption", "ocr")), [article(*images)])
     assert found.totals["image"].tolist() == [[1, 3, 1]]
     assert found.totals["text"][0, 1] < 3  # nothing is written about them
 

@@ -117,7 +117,7 @@ def test_words_in_a_picture_are_found_where_they_were_asked_for(tmp_path, monkey
         paint(tmp_path / "signs" / f"{name}.png", (20 * number, 100, 30))
     update(tmp_path / "lib", tmp_path / "signs", colours=Words())
     assert asked == []  # nobody asked for words
-    report = update(tmp_path / "lib", tmp_path / "signs", colours=Words(), asked={"evidence": ("caption", "text")})
+    report = update(tmp_path / "lib", tmp_path / "signs", colours=Words(), asked={"evidence": ("caption", "ocr")})
     assert sorted(file.stem for file in asked) == ["a", "b", "c"]
     assert (report.added, report.encoded) == (0, 0)
     best, *others = search(open_library(tmp_path / "lib"), Query("the emergency exit", anyway=True), Words().encoder())

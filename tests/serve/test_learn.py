@@ -118,7 +118,7 @@ def test_a_document_is_read_by_other_settings(server, opened):
     assert some["links"]
     assert min(link[3] for link in some["links"]) >= 0.2
     assert (folder / "page.html").stat().st_mtime_ns == written
-    for wrong in ("select=smell", "min_confidence=2", "k=0", "evidence=text", "max_false=0.9"):
+    for wrong in ("select=smell", "min_confidence=2", "k=0", "evidence=ocr", "max_false=0.9"):
         assert server.ask("GET", f"/documents/{a}?{wrong}").status == 422
 
 

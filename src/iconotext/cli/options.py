@@ -32,6 +32,7 @@ from pydantic.fields import FieldInfo
 
 from iconotext.cli import complete
 from iconotext.cli.common import known_errors
+from iconotext.decide.settings import Choices
 from iconotext.linker import LinkSettings
 from iconotext.read import ReadSettings
 from iconotext.recipe.toml import make_settings
@@ -260,6 +261,8 @@ def _choices(annotation: Any) -> dict[str, Any]:
     """Possible texts of a ``Literal``, a union or tuple of such, to their values."""
     if get_origin(annotation) is Literal:
         return {str(value): value for value in get_args(annotation)}
+    if get_origin(annotation) is Annotated:
+        return {name: name for each in get_args(annotation) if isinstance(each, Choices) for name in each.names()}
     if get_origin(annotation) in (Union, UnionType, tuple):
         members = [_choices(each) for each in get_args(annotation) if each not in (NoneType, ...)]
         return {key: value for each in members for key, value in each.items()} if all(members) else {}

@@ -48,8 +48,8 @@ def kind_of(document: Document, image: int, evidence: Collection[str]) -> str:
     words = "caption" if "caption" in fields else "alternative text or file name" if fields else "no words"
     layout = "layout" if document.has_layout else "no layout"
     kinds = [
-        kind for kind in evidence if kind != "text" or document.images[image].lines
-    ]  # an image without words counts as if text evidence were off
+        kind for kind in evidence if kind != "ocr" or document.images[image].lines
+    ]  # an image without words counts as if OCR evidence were off
     return f"{document.language}, {words}, {layout}, by {'+'.join(kinds)}"
 
 

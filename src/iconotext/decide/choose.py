@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from iconotext.decide.combine import Combination
+from iconotext.decide.combine import ADDED, Combination
 from iconotext.errors import SettingError
 from iconotext.similarity.matching import best_matching
 from iconotext.types import Document, Link, LinkedDocument
@@ -170,9 +170,7 @@ def choose_links(
     if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
         raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
     if min_confidence is None:
-        silent = all(
-            not matrix.any() for kind, matrix in found.contributions.items() if kind not in ("picture", "text")
-        )
+        silent = all(not matrix.any() for kind, matrix in found.contributions.items() if kind not in ADDED)
         ranking = "picture" in found.contributions and silent and select != "threshold"
         min_confidence = 0.0 if ranking else MIN_CONFIDENCE
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)

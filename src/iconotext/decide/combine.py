@@ -13,10 +13,10 @@ of the null option sum to 1. The weights are fitted by ``benchmarks/evidence.py`
 layout alone and one for both, since either may be switched off or missing (an image without any text is judged without
 captions).
 
-Picture and text evidence (``ADDED``) are kept out of these sets, whose number they would multiply: their weights are
+Picture and OCR evidence (``ADDED``) are kept out of these sets, whose number they would multiply: their weights are
 fitted on top of the other kinds. An image that belongs to no sentence should be equally similar to all sentences; so a
 sentence's odds against the null option are its odds against the mean of all sentences. An image without words is
-judged as if text evidence were off.
+judged as if OCR evidence were off. Kinds of other packages are added likewise, with the weights that they state.
 
 Reference weights are not fitted, since the labels of the fit come from references; they follow from how often
 references are right.
@@ -45,6 +45,7 @@ from iconotext.evidence.habit import (
     judged_evidence,
     place_evidence,
 )
+from iconotext.evidence.kinds import chosen_evidence
 from iconotext.evidence.layout import Places, layout_features, places
 from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
 from iconotext.types import EVIDENCE, Document, Evidence
@@ -58,11 +59,13 @@ if TYPE_CHECKING:
 FITTED: tuple[Evidence, ...] = ("caption", "layout")
 """The kinds whose weights are fitted together, in the order of their names in ``coefficients.json``."""
 
-ADDED: tuple[Evidence, ...] = ("picture", "text")
+ADDED: tuple[Evidence, ...] = ("picture", "ocr")
 """The kinds whose log-odds are added to those of any fitted combination."""
 
+REST: tuple[Evidence, ...] = (*FITTED, "reference")
+
 NOWHERE = 0.25
-"""Assumed ratio of images that belong to no sentence to images that belong to one, if only ``ADDED`` kinds speak."""
+"""Assumed ratio of images that belong to no sentence to images that belong to one, if no fitted kind speaks."""
 
 EXPLICIT_PRECISION = 0.97
 """Share of explicit references that are right. All 17 in the three original textbook pages are; 17 prove no more."""
@@ -119,7 +122,8 @@ def load_coefficients() -> Mapping[str, Coefficients]:
 
 def kinds_of(evidence: DocumentEvidence) -> list[Evidence]:
     """Return the kinds of evidence that a document has, in the order in which they are summed."""
-    kinds: list[Evidence] = [kind for kind in (*FITTED, *ADDED) if evidence.features.get(kind)]
+    more = [kind for kind in evidence.features if kind not in FITTED + ADDED]
+    kinds: list[Evidence] = [kind for kind in (*FITTED, *ADDED, *more) if evidence.features.get(kind)]
     return kinds if evidence.reference is None else [*kinds, "reference"]
 
 
@@ -161,11 +165,13 @@ def _combined(several: Sequence[DocumentEvidence], coefficients: Mapping[str, Co
     """Combine the evidence of documents that all have sentences and images."""
     cells = Cells(*np.array([each.shape for each in several]).T)
     odds, null = _fitted(cells, several, coefficients)
-    for kind in ADDED:
-        if any(each.features.get(kind) for each in several):
+    for kind in dict.fromkeys(kind for each in several for kind in kinds_of(each) if kind not in REST):
+        if kind in ADDED:
             odds[kind] = _against_mean(cells, _weighed(cells, several, kind, coefficients[kind]))
-            alone = (null == _NOTHING) & (cells.image_sums(odds[kind] != 0) > 0)
-            null[alone] = np.log(cells.sentences * NOWHERE)[cells.of_image[alone]]
+        else:
+            odds[kind] = _weighed(cells, several, kind, stated_weight(kind))
+        alone = (null == _NOTHING) & (cells.image_sums(odds[kind] != 0) > 0)
+        null[alone] = np.log(cells.sentences * NOWHERE)[cells.of_image[alone]]
     reference = cells.joined([each.reference for each in several])
     odds["reference"] = _reference_weight(reference)
     log_odds = -null[cells.image]
@@ -182,6 +188,12 @@ def _combined(several: Sequence[DocumentEvidence], coefficients: Mapping[str, Co
         contributions = {kind: matrices[kind][number] for kind in kinds}
         found.append(Combination(contributions, sure if cosines is None else cosines, sure))
     return found
+
+
+def stated_weight(name: Evidence) -> Coefficients:
+    """Return the weight that another package states for its kind of evidence."""
+    (kind,) = chosen_evidence([name])
+    return Coefficients(0.0, {name: kind.weight or 0.0})
 
 
 def _fitted(

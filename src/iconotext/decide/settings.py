@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from iconotext.types import EVIDENCE, Evidence, Required
+from iconotext.errors import SettingError
+from iconotext.evidence.kinds import (
+    DEFAULT_EVIDENCE,
+    EVIDENCE_KINDS,
+    chosen_evidence,
+    evidence_names,
+)
+from iconotext.types import Evidence, Required
+
+
+@dataclass(frozen=True)
+class Choices:
+    """In ``Annotated``: the texts that a value may be, where other packages may add some."""
+
+    names: Callable[[], tuple[str, ...]]
 
 
 class LinkSettings(BaseModel):
@@ -14,9 +30,14 @@ class LinkSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    evidence: tuple[Evidence, ...] = ("picture", "caption", "layout", "reference")
-    """What to look at, separated by commas: picture, caption, text (the words in pictures, with the extra ocr: about a
-    second for each picture), layout, reference."""
+    evidence: tuple[Annotated[Evidence, Choices(evidence_names)], ...] = Field(
+        DEFAULT_EVIDENCE,
+        description="The kinds of evidence, separated by commas: "
+        + "; ".join(
+            f"{kind.name}, {kind.summary}" + (f" (extra {kind.extra})" if kind.extra else "") for kind in EVIDENCE_KINDS
+        )
+        + ".",
+    )
 
     habit: Literal["above", "below", "inside"] | None = None
     """Where pictures stand, seen from the text they belong to (default: learned from the documents themselves)."""
@@ -66,8 +87,11 @@ class LinkSettings(BaseModel):
     @classmethod
     def _some(cls, evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
         if not evidence:
-            raise ValueError(f"name at least one of {', '.join(EVIDENCE)}")
-        return tuple(kind for kind in EVIDENCE if kind in evidence)
+            raise ValueError(f"name at least one of {', '.join(evidence_names())}")
+        try:
+            return tuple(kind.name for kind in chosen_evidence(evidence))
+        except SettingError as error:
+            raise ValueError(str(error)) from None
 
     @field_validator("max_false")
     @classmethod
@@ -87,6 +111,6 @@ class LinkSettings(BaseModel):
     @field_validator("explain")
     @classmethod
     def _explainable(cls, explain: bool, info: ValidationInfo) -> bool:
-        if explain and "picture" not in info.data.get("evidence", EVIDENCE):
+        if explain and "picture" not in info.data.get("evidence", DEFAULT_EVIDENCE):
             raise ValueError("only picture evidence can be explained: let evidence name picture")
         return explain

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from iconotext.linker import Linker
     from iconotext.types import FloatMatrix, Image
 
-CONTENT: tuple[Evidence, ...] = ("picture", "caption", "text")
+CONTENT: tuple[Evidence, ...] = ("picture", "caption", "ocr")
 """The kinds of evidence that do not depend on the place."""
 
 RULES = {
@@ -182,7 +182,7 @@ def _scores(linker: Linker, lost: Displaced, unseen: UnseenImages) -> Iterator[t
     yield "words", np.array([[len(here & own) for own in wanted] for here in near], dtype=np.float64)
     evidence, encoder = linker.settings.evidence, linker.encoder
     seen = tuple(kind for kind in evidence if kind != "caption")
-    if "text" in evidence:
+    if "ocr" in evidence:
         document = with_lines(document, linker.line_reader)
     encoded = encoder.read(document) if "picture" in evidence else None
     if encoded is not None:

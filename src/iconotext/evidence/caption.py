@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from iconotext.evidence.cells import features_of_some
 from iconotext.evidence.layout import block_ranks
 from iconotext.evidence.reference import looks
 from iconotext.evidence.words import file_words, number_of, of_texts, rareness, stems_in_order, text_words, tokens_of
@@ -23,7 +24,8 @@ from iconotext.similarity.vectors import unit_rows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.evidence.cells import Cells, Ints
+    from iconotext.evidence.cells import Cells, Features, Ints
+    from iconotext.evidence.kinds import EvidenceInput
     from iconotext.types import Document, FloatMatrix, Image
 
 _HEAD = 5  # words of a caption that mostly name what it shows
@@ -318,6 +320,17 @@ class Reading(NamedTuple):
 
     encode: Encode
     sentences: FloatMatrix | None = None
+
+
+def caption_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:
+    """Return the ``caption_features`` of the documents whose images have texts."""
+    return features_of_some(
+        documents,
+        [any(map(texts_of, document.images)) for document in documents],
+        lambda some, cells, numbers: caption_features(
+            some, cells, [inputs[n].reading for n in numbers], matcher=inputs[numbers[0]].matcher
+        ),
+    )
 
 
 def caption_features(

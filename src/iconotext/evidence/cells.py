@@ -6,7 +6,7 @@ The result for a document must not depend on the other documents of its window, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from iconotext.types import Document, FloatMatrix
 
     Ints = NDArray[np.int64]
+
+Features = Mapping[str, "FloatMatrix"]
+"""Name to (S, V) float32: the features of one kind of evidence, for a document."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,3 +185,23 @@ class Columns(Mapping[str, "FloatMatrix"]):
     def __len__(self) -> int:
         """Return the number of features."""
         return len(self.names)
+
+
+def features_of_some(
+    documents: Sequence[Document],
+    chosen: Sequence[bool],
+    compute: Callable[[Sequence[Document], Cells, Sequence[int]], Mapping[str, FloatMatrix]],
+) -> list[Features]:
+    """Return the features of each document; none for one that is not chosen, or has no sentences or no images.
+
+    Args:
+        compute: From some of the documents, their cells and their numbers to name to (cells,).
+    """
+    features: list[Features] = [{} for _ in documents]
+    numbers = [n for n, (d, own) in enumerate(zip(documents, chosen, strict=True)) if own and d.sentences and d.images]
+    if numbers:
+        some = [documents[n] for n in numbers]
+        cells = Cells.of(some)
+        for n, columns in zip(numbers, cells.columns(compute(some, cells, numbers)), strict=True):
+            features[n] = columns
+    return features

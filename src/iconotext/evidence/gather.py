@@ -6,18 +6,17 @@ images: captions and references.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.errors import SettingError, ShapeError
-from iconotext.evidence.caption import Reading, caption_features, texts_of
-from iconotext.evidence.cells import Cells, Columns
+from iconotext.errors import ShapeError
+from iconotext.evidence.caption import Reading, caption_evidence
+from iconotext.evidence.cells import Columns
+from iconotext.evidence.kinds import EvidenceInput, chosen_evidence
 from iconotext.evidence.language import is_foreign, language_note, no_meaning
-from iconotext.evidence.ocr import text_features, text_in
-from iconotext.evidence.picture import image_features
 from iconotext.evidence.reference import reference_evidence
 from iconotext.types import EVIDENCE, Document, Evidence
 
@@ -27,11 +26,12 @@ if TYPE_CHECKING:
     from iconotext.encoders.backbone_encoder import EncodedDocument
     from iconotext.encoders.encoder import Encoder
     from iconotext.evidence.caption import Encode, Matcher
+    from iconotext.evidence.cells import Features
     from iconotext.evidence.habit import PlaceEvidence
     from iconotext.types import FloatMatrix
 
-Features = Mapping[str, "FloatMatrix"]
-"""Name to (S, V) float32: the features of one kind of evidence, for a document."""
+COMPUTED_ELSEWHERE = ("caption", "layout", "reference")
+"""Kinds that are computed before the images are encoded, by ``text_evidence``, or once habits are known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +137,7 @@ def text_evidence(
     sound = [only_images(document, some) for document, some in zip(documents, good, strict=True)]
     captions: list[Features] = [{} for _ in documents]
     if "caption" in evidence:
-        captions = _captions(sound, readings, matcher)
+        captions = caption_evidence(sound, [EvidenceInput(reading, None, matcher) for reading in readings])
     # References see all images: if the nearest photo is broken, 'the photo above' must not mean another one.
     reference = [reference_evidence(document) if "reference" in evidence else None for document in documents]
     return [
@@ -175,8 +175,7 @@ def gather_evidence(
         matcher: Default: the matcher in the package.
         texts: Results of ``text_evidence`` for the same documents and kinds, if available; saves time.
     """
-    if unknown := set(evidence) - set(EVIDENCE):
-        raise SettingError(f"no evidence {', '.join(sorted(unknown))}; there is {', '.join(EVIDENCE)}")
+    kinds = chosen_evidence(evidence)
     for document, similarity, reading in zip(documents, similarities, readings, strict=True):
         _check(document, similarity, reading)
     good = [sound_images(document) for document in documents]
@@ -193,7 +192,10 @@ def gather_evidence(
         None if matrix is None or "picture" not in evidence else np.asarray(matrix, np.float32)[:, images]
         for matrix, images in zip(similarities, numbers, strict=True)
     ]
-    features = _fitted(sound, cosines, [each.captions for each in read], readings, evidence)
+    inputs = [EvidenceInput(reading, cosine) for reading, cosine in zip(readings, cosines, strict=True)]
+    every = {"caption": [each.captions for each in read]}
+    every |= {kind.name: kind.features(sound, inputs) for kind in kinds if kind.name not in COMPUTED_ELSEWHERE}
+    features = [{kind: found[n] for kind, found in every.items() if found[n]} for n in range(len(documents))]
     reference = [
         None if each.reference is None else each.reference[:, images]
         for each, images in zip(read, numbers, strict=True)
@@ -207,51 +209,3 @@ def _check(document: Document, similarity: FloatMatrix | None, reading: Reading)
         raise ShapeError(f"image_similarity is {similarity.shape}, the document {shape} (sentences, images)")
     if reading.sentences is not None and len(reading.sentences) != shape[0]:
         raise ShapeError(f"sentence_vectors is {reading.sentences.shape}, the document has {shape[0]} sentences")
-
-
-def _captions(documents: Sequence[Document], readings: Sequence[Reading], matcher: Matcher | None) -> list[Features]:
-    return _of_those(
-        [any(map(texts_of, document.images)) for document in documents],
-        documents,
-        lambda some, cells, numbers: caption_features(some, cells, [readings[n] for n in numbers], matcher=matcher),
-    )
-
-
-def _fitted(
-    documents: Sequence[Document],
-    similarities: Sequence[FloatMatrix | None],
-    captions: Sequence[Features],
-    readings: Sequence[Reading],
-    evidence: Collection[Evidence],
-) -> list[dict[Evidence, Features]]:
-    every: dict[Evidence, Sequence[Features]] = {}
-    if "picture" in evidence:
-        every["picture"] = _of_those(
-            [similarity is not None for similarity in similarities],
-            documents,
-            lambda _, cells, numbers: image_features(cells, cells.joined([similarities[n] for n in numbers])),
-        )
-    every["caption"] = captions
-    if "text" in evidence:
-        every["text"] = _of_those(
-            [any(map(text_in, document.images)) for document in documents],
-            documents,
-            lambda some, cells, numbers: text_features(some, cells, [readings[n] for n in numbers]),
-        )
-    return [{kind: found[n] for kind, found in every.items() if found[n]} for n in range(len(documents))]
-
-
-def _of_those(
-    chosen: Sequence[bool],
-    documents: Sequence[Document],
-    features: Callable[[Sequence[Document], Cells, Sequence[int]], dict[str, FloatMatrix]],
-) -> list[Features]:
-    """Return (S, V) features by name for each document; empty if it is not chosen, or has no sentences or no images."""
-    every: list[Features] = [{} for _ in documents]
-    numbers = [n for n, (d, own) in enumerate(zip(documents, chosen, strict=True)) if own and d.sentences and d.images]
-    if numbers:
-        some = [documents[n] for n in numbers]
-        cells = Cells.of(some)
-        for n, columns in zip(numbers, cells.columns(features(some, cells, numbers)), strict=True):
-            every[n] = columns
-    return every

@@ -1,19 +1,22 @@
-"""Text evidence: the words in an image, compared with every sentence in the same way as captions."""
+"""OCR evidence: the words in an image, compared with every sentence in the same way as captions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from iconotext.evidence.caption import Reading, compared
+from iconotext.evidence.caption import compared
+from iconotext.evidence.cells import Cells, features_of_some
 from iconotext.types import Document, Image
 
 if TYPE_CHECKING:
-    from iconotext.evidence.cells import Cells
+    from iconotext.evidence.cells import Features
+    from iconotext.evidence.kinds import EvidenceInput
     from iconotext.types import FloatMatrix
 
-KEPT = frozenset(f"text.{name}" for name in ("cos", "own", "share"))
-"""The features used: only a few, since few pictures have words, and none that depends on the length of sentences."""
+USED = frozenset(f"ocr.{name}" for name in ("cos", "own", "share"))
+"""The features of ``compared`` that are used: few, since few pictures have words to fit weights on, and none that
+depends on the length of sentences."""
 
 
 def text_in(image: Image) -> str | None:
@@ -21,12 +24,12 @@ def text_in(image: Image) -> str | None:
     return " ".join(line.text for line in image.lines or ()) or None
 
 
-def text_features(documents: Sequence[Document], cells: Cells, readings: Sequence[Reading]) -> dict[str, FloatMatrix]:
-    """Compute features that compare the words in every image with every sentence.
+def ocr_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:
+    """Compare the words in every image with every sentence; the features are 0 where an image has no words."""
 
-    Returns:
-        The features of ``compared`` that are in ``KEPT``; 0 where an image has no words.
-    """
-    words = [text_in(image) for document in documents for image in document.images]
-    found = compared(documents, cells, words, readings, name="text")
-    return {name: values for name, values in found.items() if name in KEPT}
+    def compute(some: Sequence[Document], cells: Cells, numbers: Sequence[int]) -> dict[str, FloatMatrix]:
+        words = [text_in(image) for document in some for image in document.images]
+        features = compared(some, cells, words, [inputs[n].reading for n in numbers], name="ocr")
+        return {name: values for name, values in features.items() if name in USED}
+
+    return features_of_some(documents, [any(map(text_in, document.images)) for document in documents], compute)

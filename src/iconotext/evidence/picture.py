@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.evidence.cells import features_of_some
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from iconotext.evidence.cells import Cells
-    from iconotext.types import FloatMatrix
+    from iconotext.evidence.cells import Cells, Features
+    from iconotext.evidence.kinds import EvidenceInput
+    from iconotext.types import Document, FloatMatrix
 
 _FLAT = 1e-6  # a smaller spread is float32 noise and counts as 0
+
+
+def picture_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:
+    """Return the ``image_features`` of the documents that have similarities."""
+    return features_of_some(
+        documents,
+        [each.similarity is not None for each in inputs],
+        lambda _, cells, numbers: image_features(cells, cells.joined([inputs[n].similarity for n in numbers])),
+    )
 
 
 def image_features(cells: Cells, similarity: FloatMatrix) -> dict[str, FloatMatrix]:

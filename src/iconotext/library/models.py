@@ -142,7 +142,7 @@ def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:
 
 def reads_words(asked: Asked) -> bool:
     """Whether the settings include reading the words in pictures."""
-    return "text" in asked.get("evidence", ())
+    return "ocr" in asked.get("evidence", ())
 
 
 def chosen(kind: type[Settings], asked: Asked) -> Settings:

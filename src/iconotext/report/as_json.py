@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from iconotext.plain_text import encodable, json_list, json_text
-from iconotext.types import Claim, Evidence, Kind, LinkedDocument, Promise
+from iconotext.types import Claim, Kind, LinkedDocument, Promise
 
 if TYPE_CHECKING:
     from iconotext.read import Failure
@@ -81,7 +81,7 @@ class LinkOut(_Part):
     image: int
     score: Number
     confidence: Number = Field(description="Probability that the link is right.")
-    evidence: dict[Evidence, Number] = Field(description="What each kind of evidence adds to the log-odds.")
+    evidence: dict[str, Number] = Field(description="What each kind of evidence adds to the log-odds.")
     paragraph: Number | None = Field(None, description="Probability that the picture belongs to the paragraph.")
     explanation: ExplanationOut | None = None
     relations: dict[str, Number] | None = Field(None, description="How probable each coherence relation is.")

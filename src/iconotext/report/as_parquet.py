@@ -11,13 +11,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iconotext.evidence.kinds import evidence_names
 from iconotext.excerpts import Chunk, Context
 from iconotext.extras import require
 from iconotext.plain_text import encodable
 from iconotext.report.as_excerpts import NUMBERS, row
 from iconotext.report.flow import links_by_image
 from iconotext.system.files import open_atomic
-from iconotext.types import EVIDENCE, Explanation, LinkedDocument
+from iconotext.types import Explanation, LinkedDocument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,7 @@ COLUMNS = tuple(
         ("block", "int32", "Number of its block."),
         ("score", "float", "The value from which links were chosen."),
         ("confidence", "float", "Probability that the link is right."),
-        *((f"evidence_{kind}", "float", f"What {kind} adds to the log-odds of the link.") for kind in EVIDENCE),
+        *((f"evidence_{kind}", "float", f"What {kind} adds to the log-odds of the link.") for kind in evidence_names()),
         ("relations", "map", "Name to probability of each coherence relation."),
     )
 )
@@ -101,7 +102,7 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
                 "block": sentence.block,
                 "score": link.score,
                 "confidence": link.confidence,
-                **{f"evidence_{kind}": link.evidence.get(kind) for kind in EVIDENCE},
+                **{f"evidence_{kind}": link.evidence.get(kind) for kind in evidence_names()},
                 "relations": None if link.relations is None else dict(link.relations),
                 **_explanation(link.explanation),
             }

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from iconotext.decide.settings import LinkSettings
+from iconotext.evidence.kinds import evidence_names
 from iconotext.plain_text import counted, percent, readable
 from iconotext.report.embedded import PAGE_SIDE, Embedded, embed
 from iconotext.report.explanation import carried_by, explanation_data, relation_data
@@ -25,7 +26,7 @@ from iconotext.report.flow import Block, blocks, is_guess, links_by_image, place
 from iconotext.report.page import PACKAGE, filled, is_untouched, sealed
 from iconotext.report.problems import promise_lines, strongest_promise
 from iconotext.system.files import write_text
-from iconotext.types import EVIDENCE, Document, Evidence, Image, Kind, Link, LinkedDocument
+from iconotext.types import Document, Evidence, Image, Kind, Link, LinkedDocument
 
 HUES = 6
 """Number of colours of lines, ``hue-0`` to ``hue-5`` in the style sheet, used by images in turn."""
@@ -362,7 +363,7 @@ def _readable(text: str | None) -> str | None:
 
 def _data(linked: LinkedDocument, explained: dict[str, Any], shown: Mapping[int, int], correct: str | None) -> str:
     """Return data for the script, as JSON that cannot end its HTML element."""
-    kinds = [kind for kind in EVIDENCE if any(kind in link.evidence for link in linked.links)]
+    kinds = [kind for kind in evidence_names() if any(kind in link.evidence for link in linked.links)]
     data: dict[str, Any] = {
         "kinds": kinds,
         "links": [

@@ -129,8 +129,8 @@ def _of(asked: BaseModel, name: str) -> Any:
 def _settings(kind: type[AnySettings], asked: BaseModel) -> AnySettings:
     try:
         made = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))
-        if isinstance(made, LinkSettings) and "text" in made.evidence:
-            require("ocr", purpose="the evidence text")
+        if isinstance(made, LinkSettings) and "ocr" in made.evidence:
+            require("ocr", purpose="the evidence ocr")
     except IconotextError as error:
         raise HTTPException(400, str(error)) from None
     return made

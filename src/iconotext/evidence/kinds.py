@@ -1,0 +1,149 @@
+"""The kinds of evidence: one table, from which settings, help texts and the guides are made.
+
+Other packages add kinds through the entry-point group ``iconotext.evidence``, each an object ``EvidenceKind``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from iconotext.errors import SettingError
+from iconotext.extras import EXTRAS
+from iconotext.system.plugins import plugins
+from iconotext.types import EVIDENCE
+
+if TYPE_CHECKING:
+    from iconotext.evidence.caption import Matcher, Reading
+    from iconotext.evidence.cells import Features
+    from iconotext.types import Document, Evidence, FloatMatrix
+
+
+class EvidenceInput(NamedTuple):
+    """What the evidence about one document is computed from, besides the document.
+
+    Attributes:
+        reading: The vectors of its texts.
+        similarity: (S, V) cosines of an encoder; None without picture evidence.
+        matcher: Compares captions with sentences; None for the one in the package.
+    """
+
+    reading: Reading
+    similarity: FloatMatrix | None = None
+    matcher: Matcher | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceKind:
+    """A kind of evidence: a row of the table.
+
+    Attributes:
+        name: In settings and results, such as ``caption``.
+        summary: What it compares with the sentences.
+        function: ``module:function`` that computes it, imported when it is first needed. A function of another package
+            takes a ``Document`` with S sentences and V images, none of which has a problem, and returns an (S, V) array
+            of finite numbers, larger for the sentences to which the image belongs.
+        weight: Log-odds of a link for each 1 in this array; None for a kind that ships, whose weights were measured.
+        extra: The extra of iconotext that installs what it needs; "" for none.
+        default: Whether it is used unless the user chooses.
+    """
+
+    name: str
+    summary: str
+    function: str
+    weight: float | None = None
+    extra: str = ""
+    default: bool = False
+
+    def __post_init__(self) -> None:
+        ships = self.name in EVIDENCE
+        if not self.name.isidentifier() or ":" not in self.function or ships != (self.weight is None):
+            raise ValueError(f"evidence {self.name}: give a new name, a function as 'module:function', and a weight")
+        if self.extra and self.extra not in EXTRAS:
+            raise ValueError(f"evidence {self.name}: there is no extra {self.extra}")
+
+    def features(self, documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:
+        """Compute the features of each document, name to (S, V); empty for a document without this evidence.
+
+        Args:
+            documents: Without images that have a problem.
+        """
+        module, _, name = self.function.partition(":")
+        compute = getattr(import_module(module), name)
+        if self.weight is None:
+            found: list[Features] = compute(documents, inputs)
+            return found
+        return [{self.name: self._matrix(compute, d)} if d.sentences and d.images else {} for d in documents]
+
+    def _matrix(self, compute: Any, document: Document) -> FloatMatrix:
+        import numpy as np
+
+        shape = (len(document.sentences), len(document.images))
+        try:
+            matrix = np.asarray(compute(document), np.float32)
+        except Exception as error:  # code of others, which may fail in any way; the other documents go on
+            raise SettingError(f"the evidence {self.name} failed: {type(error).__name__}: {error}") from error
+        if matrix.shape != shape or not np.isfinite(matrix).all():
+            raise SettingError(
+                f"the evidence {self.name} gave an array of shape {matrix.shape}; {shape} (sentences, images) finite "
+                "numbers are needed"
+            )
+        return matrix
+
+
+EVIDENCE_KINDS = (
+    EvidenceKind(
+        name="picture",
+        summary="what the picture shows, compared with each sentence by the model",
+        function="iconotext.evidence.picture:picture_evidence",
+        default=True,
+    ),
+    EvidenceKind(
+        name="caption",
+        summary="caption, alternative text and file name, compared with each sentence as text",
+        function="iconotext.evidence.caption:caption_evidence",
+        default=True,
+    ),
+    EvidenceKind(
+        name="ocr",
+        summary="the words in the picture itself, compared likewise, which takes about a second for each picture",
+        function="iconotext.evidence.ocr:ocr_evidence",
+        extra="ocr",
+    ),
+    EvidenceKind(
+        name="layout",
+        summary="where the picture stands, by the habit that the documents show",
+        function="iconotext.evidence.layout:layout_features",
+        default=True,
+    ),
+    EvidenceKind(
+        name="reference",
+        summary="the text points at the picture: Figure 3, a link to it, the photo below",
+        function="iconotext.evidence.reference:reference_evidence",
+        default=True,
+    ),
+)
+"""The kinds that ship. Layout is computed only when habits are known, and references by document."""
+
+DEFAULT_EVIDENCE: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KINDS if kind.default)
+
+
+def evidence_kinds() -> tuple[EvidenceKind, ...]:
+    """Return the kinds that ship, and then those of other packages."""
+    added = plugins("iconotext.evidence", EvidenceKind)
+    return (*EVIDENCE_KINDS, *(kind for kind in added if kind.name not in EVIDENCE))
+
+
+def evidence_names() -> tuple[Evidence, ...]:
+    """Return the names of all kinds, in the order of the table."""
+    return tuple(kind.name for kind in evidence_kinds())
+
+
+def chosen_evidence(names: Sequence[str]) -> tuple[EvidenceKind, ...]:
+    """Return the kinds of these names, in the order of the table; ``SettingError`` for an unknown name."""
+    kinds = evidence_kinds()
+    if unknown := sorted(set(names) - {kind.name for kind in kinds}):
+        raise SettingError(f"no evidence {', '.join(unknown)}; there is {', '.join(kind.name for kind in kinds)}")
+    return tuple(kind for kind in kinds if kind.name in names)
