@@ -14,7 +14,7 @@ import docx
 import pytest
 
 from iconotext.errors import DocumentError, HostileDocumentError, ImageError
-from iconotext.images.file import image_kind
+from iconotext.images.file import image_decoder
 from iconotext.read import read
 from iconotext.system import worker
 from iconotext.system.worker import LimitError, run_isolated
@@ -32,7 +32,7 @@ def test_results_and_errors_come_through():
         run_isolated(divmod, PLENTY, 600, 1, 0)
     assert any("Traceback" in note for note in error.value.__notes__)
     with pytest.raises(ImageError, match="empty"):
-        run_isolated(image_kind, PLENTY, 600, b"")
+        run_isolated(image_decoder, PLENTY, 600, b"")
 
 
 def test_it_can_be_started_beforehand():

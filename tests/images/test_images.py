@@ -18,6 +18,7 @@ from PIL import features as pillow_features
 from iconotext import images
 from iconotext.errors import ImageError
 from iconotext.images import decode, inspect
+from iconotext.images.file import decoder_of
 from iconotext.types import Image
 
 SAMPLES = Path(skimage.__file__).parent / "data"
@@ -435,7 +436,7 @@ def test_a_file_is_looked_at_once_whatever_it_is_called(tmp_path, monkeypatch):
     (tmp_path / "b.png").symlink_to("a.png")
     (tmp_path / "c").mkdir()
     looked: dict[tuple[Path, int], str] = {}
-    monkeypatch.setattr(images, "image_kind", lambda file: looked.setdefault((file, len(looked)), "plain"))
+    monkeypatch.setattr(images, "image_decoder", lambda file: looked.setdefault((file, len(looked)), "plain"))
     monkeypatch.setattr(images, "_digest", lambda file: pytest.fail("nothing to compare it with"))
     names = ["a.png", "a.png", "c/../a.png", "b.png"] * 6
     found = inspect([Image(name, tmp_path / name) for name in names])
@@ -524,3 +525,21 @@ def test_icons_and_logos_are_known_by_name_up_to_a_size(name, size, named):
     (problem,) = problems_of({name: encoded(scene(size=size))})
     assert problem == (f"named as an icon or a logo ({size[0]} × {size[1]})" if named else None)
     assert problems_of({name: encoded(scene(size=size))}, min_side=1) == [None]
+
+
+@pytest.mark.parametrize(
+    ("head", "decoder"),
+    [
+        (b"\xff\xd8\xff\xe0", "plain"),
+        (b"MM\x00*", "isolated"),
+        (b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00mif1heic", "heif"),
+        (b"\x00\x00\x00\x1cftypmif1\x00\x00\x00\x00mif1avif", "isolated"),
+        (b"BM\x00\x00ftypavif", "isolated"),  # whatever it begins with, Pillow may take it for AVIF
+        (b"\x00\x00\x00\x18ftypGIF8", "isolated"),
+        (b"\xef\xbb\xbf<svg", "svg"),
+        (b"<!doctype html><svg>", "plain"),
+        (b"words", "plain"),
+    ],
+)
+def test_the_first_bytes_say_how_a_picture_is_decoded(head, decoder):
+    assert decoder_of(head) == decoder

@@ -117,7 +117,7 @@ def test_the_first_of_several_jpegs_in_a_file_is_as_any_other(monkeypatch):
 def test_very_large_pictures_are_shrunk_by_whole_numbers(kind, monkeypatch):
     monkeypatch.setattr(raster, "MAX_RESULT", 2_000)
     if kind == "TIFF":  # in this process, which knows of the lower limit
-        monkeypatch.setattr(import_module("iconotext.images"), "image_kind", lambda file: "plain")
+        monkeypatch.setattr(import_module("iconotext.images"), "image_decoder", lambda file: "plain")
     picture = decode(encoded(photo(), kind))
     assert picture.size == (48, 40)  # 7,680 pixels at a half are 1,920
     assert near(picture, (40, 30), (0, 0, 255))
@@ -128,7 +128,7 @@ def test_very_large_pictures_are_shrunk_by_whole_numbers(kind, monkeypatch):
 
 def test_jpeg_2000_is_decoded_at_a_lower_resolution(monkeypatch):
     monkeypatch.setattr(raster, "MAX_DECODED", 2 * 96 * 80 * 20 // 3)
-    monkeypatch.setattr(import_module("iconotext.images"), "image_kind", lambda file: "plain")
+    monkeypatch.setattr(import_module("iconotext.images"), "image_decoder", lambda file: "plain")
     picture = decode(encoded(photo(), "JPEG2000"))
     assert picture.size == (48, 40)
     assert near(picture, (40, 30), (0, 0, 255))

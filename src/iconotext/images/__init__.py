@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
-from iconotext.images.file import Kind, decode_image, decode_pixels, drawing_time, image_kind, image_size
+from iconotext.images.file import Decoder, decode_image, decode_pixels, drawing_time, image_decoder, image_size
 from iconotext.system.worker import LimitError, run_isolated
 from iconotext.types import Image
 
@@ -101,10 +101,10 @@ def decode(file: Path | bytes, *, at_least: int | None = None, max_pixels: int =
         ImageError: No such file, not an image, damaged, or too large. For bytes the message has no file name.
     """
     try:
-        kind = image_kind(file)
-        if kind == "plain":
-            return decode_image(file, kind, at_least, max_pixels)
-        size, pixels = _isolated_if_needed(kind, decode_pixels, file, at_least, max_pixels)
+        decoder = image_decoder(file)
+        if decoder == "plain":
+            return decode_image(file, decoder, at_least, max_pixels)
+        size, pixels = _bounded(decoder, decode_pixels, file, at_least, max_pixels)
         return Pillow.frombytes("RGB", size, pixels)
     except ImageError as error:
         if isinstance(file, bytes):
@@ -138,10 +138,10 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
         source = images[first].source
         problems[repeat] = f"{_REPEAT} {'an earlier picture' if source.startswith('data:') else source}"
         del files[repeat]
-    kinds = {i: look(file)[2] for i, file in files.items()}
-    drawings = {i: file for i, file in files.items() if kinds[i] == "SVG"}
+    decoders = {i: look(file)[2] for i, file in files.items()}
+    drawings = {i: file for i, file in files.items() if decoders[i] == "svg"}
     sizes = {i: look(file)[0] or (0, 0) for i, file in files.items() if i not in drawings}
-    others = {i: (files[i], kinds[i], width * height) for i, (width, height) in sizes.items()}
+    others = {i: (files[i], decoders[i], width * height) for i, (width, height) in sizes.items()}
     for i, problem in (*_beyond_pixels(others), *(_beyond_seconds(drawings) if len(drawings) > 1 else ())):
         problems[i] = problem
     rest = [i for i in files if problems[i] is None]
@@ -154,12 +154,12 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
     )
 
 
-def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, Kind, int]]) -> Iterator[tuple[int, str]]:
-    """Return the images beyond a document's limit on pixels, with their kinds and pixels, and the reason."""
+def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, Decoder, int]]) -> Iterator[tuple[int, str]]:
+    """Return the images beyond a document's limit on pixels, with their decoders and pixels, and the reason."""
     used, allowed = 0, ALL_PIXELS
-    for i, (file, kind, pixels) in files.items():
+    for i, (file, decoder, pixels) in files.items():
         allowed += PIXELS_A_BYTE * _file_size(file)
-        cost = pixels if kind == "plain" else SLOW * max(pixels, SLOW_PIXELS)
+        cost = pixels if decoder == "plain" else SLOW * max(pixels, SLOW_PIXELS)
         if used + cost > allowed:
             yield i, "not decoded: the pictures of the document have too many pixels together: scale them down"
         else:
@@ -176,7 +176,7 @@ def _beyond_seconds(drawings: Mapping[int, Path | bytes]) -> Iterator[tuple[int,
         problem = None
         if used < allowed:
             try:
-                seconds, problem = _isolated_if_needed("SVG", drawing_time, file)
+                seconds, problem = _bounded("svg", drawing_time, file)
             except ImageError as error:  # it was ended
                 seconds, problem = SVG_SECONDS, str(error)
             used += seconds
@@ -285,12 +285,12 @@ def _same_look(one: NDArray[np.float32] | None, other: NDArray[np.float32] | Non
     return float(np.square(one - other).mean()) <= APART**2 * float(np.square(one - one.mean((0, 1))).mean())
 
 
-def _look_at(file: Path | bytes | None, max_pixels: int = MAX_PIXELS) -> tuple[Size | None, str | None, Kind]:
+def _look_at(file: Path | bytes | None, max_pixels: int = MAX_PIXELS) -> tuple[Size | None, str | None, Decoder]:
     if file is None:
         return None, "file not found", "plain"
     try:
-        kind = image_kind(file)
-        return _isolated_if_needed(kind, image_size, file, max_pixels), None, kind
+        decoder = image_decoder(file)
+        return _bounded(decoder, image_size, file, max_pixels), None, decoder
     except ImageError as error:
         return None, str(error), "plain"
 
@@ -343,13 +343,13 @@ def _digest(file: Path | bytes) -> bytes:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
-def _isolated_if_needed(kind: Kind, function: Callable[..., Result], file: Path | bytes, *arguments: Any) -> Result:
+def _bounded(decoder: Decoder, function: Callable[..., Result], file: Path | bytes, *arguments: Any) -> Result:
     """Call a function of ``images.file`` here, or in the worker process if the header does not show its memory."""
-    if kind == "plain":
-        return function(file, kind, *arguments)
-    seconds = SVG_SECONDS if kind == "SVG" else MAX_SECONDS
+    if decoder == "plain":
+        return function(file, decoder, *arguments)
+    seconds = SVG_SECONDS if decoder == "svg" else MAX_SECONDS
     try:
-        return run_isolated(function, MAX_ISOLATED_MEMORY, seconds, file, kind, *arguments)
+        return run_isolated(function, MAX_ISOLATED_MEMORY, seconds, file, decoder, *arguments)
     except LimitError as error:
         limits = f"{MAX_ISOLATED_MEMORY / 2**20:.0f} MiB of memory or {seconds:.0f} seconds"
         raise ImageError(f"takes more than {limits} to decode: scale it down, or save it as JPEG or PNG") from error

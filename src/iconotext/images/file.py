@@ -1,8 +1,7 @@
-"""The kind, the size and the pixels of one encoded image, decoded in this process.
+"""The formats of pictures, and the size and the pixels of one encoded picture, decoded in this process.
 
-``image_kind``, ``image_size`` and ``decode_image`` do the work; ``images`` decides when they are safe without the
-worker
-process.
+``image_decoder``, ``image_size`` and ``decode_image`` do the work; ``images`` decides when they are safe without the
+worker process.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,26 +41,123 @@ _RAW_HEADS = {
     b"IIU\x00": "RW2",
 }
 _TIFF = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
-_JPEG2000 = (b"\x00\x00\x00\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51")
-_HEIF = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 
-Kind = Literal["SVG", "HEIF", "other", "plain"]
+Decoder = Literal["plain", "isolated", "heif", "svg"]
+"""``plain`` is Pillow, with the memory that the header shows; ``isolated`` is Pillow with any amount of memory."""
 
 
-def kind_of(head: bytes) -> Kind:
-    """Return the way to decode a file.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageFormat:
+    """A format of pictures: a row of the table.
 
-    ``plain`` is for Pillow, with the memory that the header shows; ``other`` too, but with any amount of memory.
+    Attributes:
+        suffixes: Suffixes of its files; decoding goes by the first bytes alone.
+        heads: The first bytes of its files.
+        brands: For files of ISO media (``ftyp``), the brands of which its files name at least one.
+        readers: The names of Pillow's readers. Those that run other programs (EPS) must not be used on untrusted files.
     """
+
+    name: str
+    suffixes: tuple[str, ...]
+    summary: str
+    decoder: Decoder = "plain"
+    heads: tuple[bytes, ...] = ()
+    brands: tuple[bytes, ...] = ()
+    readers: tuple[str, ...] = ()
+
+
+IMAGE_FORMATS = (
+    ImageFormat(
+        name="JPEG",
+        suffixes=(".jpg", ".jpeg", ".jpe"),
+        summary="Turned as its EXIF data says.",
+        heads=(b"\xff\xd8\xff",),
+        readers=("JPEG",),
+    ),
+    ImageFormat(
+        name="PNG",
+        suffixes=(".png",),
+        summary="On white; 16 bits of grey become 8.",
+        heads=(b"\x89PNG",),
+        readers=("PNG",),
+    ),
+    ImageFormat(
+        name="WebP",
+        suffixes=(".webp",),
+        summary="The first frame, on white.",
+        heads=(b"RIFF",),
+        readers=("WEBP",),
+    ),
+    ImageFormat(
+        name="GIF",
+        suffixes=(".gif",),
+        summary="The first frame, on white.",
+        heads=(b"GIF8",),
+        readers=("GIF",),
+    ),
+    ImageFormat(
+        name="TIFF",
+        suffixes=(".tif", ".tiff"),
+        summary="The first page; raw files of cameras are refused.",
+        decoder="isolated",
+        heads=_TIFF,
+        readers=("TIFF",),
+    ),
+    ImageFormat(
+        name="BMP",
+        suffixes=(".bmp", ".dib"),
+        summary="Bitmaps of Windows, with or without the header of a file.",
+        heads=(b"BM",),
+        readers=("BMP", "DIB"),
+    ),
+    ImageFormat(
+        name="AVIF",
+        suffixes=(".avif",),
+        summary="The first frame, on white.",
+        decoder="isolated",
+        brands=(b"avif", b"avis"),
+        readers=("AVIF",),
+    ),
+    ImageFormat(
+        name="HEIC",
+        suffixes=(".heic", ".heif"),
+        summary="The main picture of a file from a telephone.",
+        decoder="heif",
+        brands=(b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"),
+    ),
+    ImageFormat(
+        name="JPEG 2000",
+        suffixes=(".jp2", ".j2k"),
+        summary="A very large one at a half, a quarter, ... of its sides.",
+        decoder="isolated",
+        heads=(b"\x00\x00\x00\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"),
+        readers=("JPEG2000",),
+    ),
+    ImageFormat(
+        name="SVG",
+        suffixes=(".svg",),
+        summary="Drawn with a longer side of 1,024 pixels, without scripts and without other files.",
+        decoder="svg",
+    ),
+)
+"""The formats that are decoded; AVIF stands before HEIC, since its files may name brands of both."""
+
+READERS = tuple(reader for row in IMAGE_FORMATS for reader in row.readers)
+"""The readers that Pillow may try."""
+
+
+def decoder_of(head: bytes) -> Decoder:
+    """Return the way to decode a file that begins so; ``plain`` says that it is no picture, too."""
     if _is_svg(head):
-        return "SVG"
-    if head[4:8] == b"ftyp":
-        brands = {head[8:12], *(head[at : at + 4] for at in range(16, min(int.from_bytes(head[:4]), 256), 4))}
-        return "HEIF" if not brands & {b"avif", b"avis"} and brands.intersection(_HEIF) else "other"
-    return "other" if head.startswith(_TIFF + _JPEG2000) else "plain"
+        return "svg"
+    if head[4:8] != b"ftyp":
+        return next((row.decoder for row in IMAGE_FORMATS if head.startswith(row.heads)), "plain")
+    # Whatever else such a file begins with: Pillow would take it for AVIF, whose memory no header shows.
+    brands = {head[8:12], *(head[at : at + 4] for at in range(16, min(int.from_bytes(head[:4]), 256), 4))}
+    return next((row.decoder for row in IMAGE_FORMATS if brands.intersection(row.brands)), "isolated")
 
 
-def raw_format(head: bytes, file: Path | bytes) -> str | None:
+def _raw_format(head: bytes, file: Path | bytes) -> str | None:
     """Return the format of a raw camera file, by its suffix; None for anything else.
 
     The name is used too, since the bytes of some raw files look like TIFF.
@@ -75,7 +172,7 @@ def raw_format(head: bytes, file: Path | bytes) -> str | None:
     return next((name for start, name in _RAW_HEADS.items() if head.startswith(start)), None)
 
 
-def not_an_image(head: bytes) -> str:
+def _not_an_image(head: bytes) -> str:
     """Return the message for a file that is not an image: its actual kind, and a remedy."""
     text = _text(head)
     if text.startswith((b"<!doctype html", b"<html")):
@@ -84,7 +181,8 @@ def not_an_image(head: bytes) -> str:
         return "a Git LFS pointer instead of the picture: run 'git lfs pull'"
     if head.startswith(b"%PDF"):
         return "a PDF where a picture should be: convert the page to PNG"
-    return "not a picture, or damaged: iconotext reads JPEG, PNG, WebP, GIF, TIFF, BMP, AVIF, HEIC, JPEG 2000 and SVG"
+    *names, last = (row.name for row in IMAGE_FORMATS)
+    return f"not a picture, or damaged: iconotext reads {', '.join(names)} and {last}"
 
 
 def _is_svg(head: bytes) -> bool:
@@ -96,9 +194,6 @@ def _text(head: bytes) -> bytes:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
 
 
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "DIB", "AVIF", "JPEG2000")
-"""Formats that Pillow may try. Its readers that run other programs (EPS) must not be used on untrusted files."""
-
 MAX_BYTES = 512 * 2**20
 """Maximum size of a file. The largest useful ones are bitmaps: 100 megapixels are 300 MB."""
 
@@ -108,8 +203,8 @@ MAX_READS = 100_000
 _SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only raw camera files use in this way
 
 
-def image_kind(file: Path | bytes) -> Kind:
-    """Return the way to decode a file; see ``kind_of``.
+def image_decoder(file: Path | bytes) -> Decoder:
+    """Return the way to decode a file.
 
     Raises:
         ImageError: It cannot be read, is empty, larger than ``MAX_BYTES``, or a raw camera file.
@@ -122,23 +217,23 @@ def image_kind(file: Path | bytes) -> Kind:
         raise ImageError(f"{size / 2**20:,.0f} MiB are more than {MAX_BYTES / 2**20:.0f}: scale it down")
     if not head:
         raise ImageError(f"empty: the {'image' if isinstance(file, bytes) else 'file'} has 0 bytes")
-    if raw := raw_format(head, file):
+    if raw := _raw_format(head, file):
         raise ImageError(_raw(raw))
-    return kind_of(head)
+    return decoder_of(head)
 
 
-def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, int]:
+def image_size(file: Path | bytes, decoder: Decoder, max_pixels: int) -> tuple[int, int]:
     """Return width and height, from the header alone.
 
     Raises:
         ImageError: Not an image, damaged, or more than ``max_pixels``.
     """
     with _image_errors():
-        if kind == "SVG":
+        if decoder == "svg":
             from iconotext.images.svg import svg_size
 
             return svg_size(_contents(file))
-        if kind == "HEIF":
+        if decoder == "heif":
             size = heif_size(file)
             _check_size(size, max_pixels)
             return size
@@ -146,14 +241,14 @@ def image_size(file: Path | bytes, kind: Kind, max_pixels: int) -> tuple[int, in
             return image.size
 
 
-def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int) -> Pillow.Image:
+def decode_image(file: Path | bytes, decoder: Decoder, at_least: int | None, max_pixels: int) -> Pillow.Image:
     """Decode an image to RGB; see ``images.decode``."""
     with _image_errors():
-        if kind == "SVG":
+        if decoder == "svg":
             from iconotext.images.svg import render_svg
 
             return render_svg(_contents(file))
-        if kind == "HEIF":
+        if decoder == "heif":
             _check_size(heif_size(file), max_pixels)
             return decode_heif(file, at_least)
         with _open_image(file, max_pixels) as image:
@@ -163,18 +258,18 @@ def decode_image(file: Path | bytes, kind: Kind, at_least: int | None, max_pixel
 
 
 def decode_pixels(
-    file: Path | bytes, kind: Kind, at_least: int | None, max_pixels: int
+    file: Path | bytes, decoder: Decoder, at_least: int | None, max_pixels: int
 ) -> tuple[tuple[int, int], bytes]:
     """Return the result of ``decode_image`` as size and bytes, 3 per pixel, to send it to another process."""
-    image = decode_image(file, kind, at_least, max_pixels)
+    image = decode_image(file, decoder, at_least, max_pixels)
     return image.size, image.tobytes()
 
 
-def drawing_time(file: Path | bytes, kind: Kind) -> tuple[float, str | None]:
+def drawing_time(file: Path | bytes, decoder: Decoder) -> tuple[float, str | None]:
     """Return the processor seconds that it takes to decode an image, and the reason if it cannot be decoded."""
     begin, problem = time.process_time(), None
     try:
-        decode_image(file, kind, None, 0)
+        decode_image(file, decoder, None, 0)
     except ImageError as error:
         problem = str(error)
     return time.process_time() - begin, problem
@@ -187,9 +282,9 @@ def _open_image(file: Path | bytes, max_pixels: int) -> Iterator[ImageFile]:
         head = stream.read(HEAD)
         stream.seek(0)
         try:
-            image = Pillow.open(stream, formats=FORMATS)
+            image = Pillow.open(stream, formats=READERS)
         except UnidentifiedImageError as error:
-            raise ImageError(not_an_image(head)) from error
+            raise ImageError(_not_an_image(head)) from error
         if image.format in ("BMP", "DIB"):  # where Pillow reads run by run, as many as there are pixels
             stream.left = math.inf
         with image:

@@ -17,14 +17,14 @@ from typing import Literal
 from PIL import Image as Pillow
 
 from iconotext.errors import CorpusError, OutputError
-from iconotext.images.file import FORMATS, RAW, pillow_silenced
+from iconotext.images.file import IMAGE_FORMATS, RAW, READERS, pillow_silenced
 from iconotext.read import ReadSettings, find_documents, formats_by_suffix
 from iconotext.read.find import is_excluded
 from iconotext.scale.shards import SUFFIXES as SHARDS
 from iconotext.scale.shards import find_shards
 from iconotext.system.object_store import address_of, is_remote
 
-IMAGES = RAW | set(".jpg .jpeg .jpe .png .webp .gif .tif .tiff .bmp .dib .avif .jp2 .j2k .heic .heif".split())
+IMAGES = RAW | {suffix for row in IMAGE_FORMATS if row.decoder != "svg" for suffix in row.suffixes}
 """Suffixes of pictures in folders; raw camera files are included only so that their users get advice."""
 
 _OF_SHARDS = {f".{name.rpartition('.')[2]}" for name in SHARDS}
@@ -156,7 +156,7 @@ def _camera_time(image: Path | bytes) -> datetime | None:
         with (
             pillow_silenced(),
             io.BytesIO(image) if isinstance(image, bytes) else image.open("rb") as stream,
-            Pillow.open(stream, formats=FORMATS) as opened,
+            Pillow.open(stream, formats=READERS) as opened,
         ):
             exif = opened.getexif()
             camera = exif.get_ifd(_EXIF)

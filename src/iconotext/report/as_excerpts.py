@@ -19,7 +19,7 @@ from iconotext.errors import ImageError, OutputError
 from iconotext.excerpts import Chunk, ChunkImage, Context, Excerpt
 from iconotext.extras import require
 from iconotext.images import decode
-from iconotext.images.file import image_kind
+from iconotext.images.file import image_decoder
 from iconotext.plain_text import counted, encodable, json_list, json_text
 from iconotext.report.as_json import plain_number
 from iconotext.system.files import open_atomic, write_text
@@ -233,7 +233,7 @@ def _picture(image: Image) -> dict[str, Any] | None:
     name = image.file.name if isinstance(image.file, Path) else PurePosixPath(image.source.partition(",")[0]).name
     try:
         pixels = decode(image.file)
-        if image_kind(image.file) == "plain":
+        if image_decoder(image.file) == "plain":
             return {"bytes": image.file if isinstance(image.file, bytes) else image.file.read_bytes(), "path": name}
     except (ImageError, OSError):  # ``problem`` says why, or the file has just changed
         return None
