@@ -19,8 +19,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.errors import SettingError
 from iconotext.evidence.kinds import chosen_evidence
 from iconotext.extras import require
-from iconotext.read import Failure
-from iconotext.read.given import given_document, given_or_failure
+from iconotext.read import Failure, given_document, given_or_failure
 from iconotext.system.spool import Spool
 from iconotext.types import Document, Evidence, LinkedDocument
 

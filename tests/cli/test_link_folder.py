@@ -21,8 +21,7 @@ import iconotext.cli.link
 from iconotext.evidence.habit import Habit
 from iconotext.evidence.layout import PLACES
 from iconotext.linker import Linker, LinkSettings
-from iconotext.read import Failure
-from iconotext.read.given import given_or_failure
+from iconotext.read import Failure, given_or_failure
 from iconotext.report.page_folder import NAME as MANIFEST
 from iconotext.types import Document, Link, LinkedDocument
 from tests import program

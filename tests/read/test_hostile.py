@@ -14,9 +14,9 @@ import pytest
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read import Failure, ReadSettings, read, read_all
 from iconotext.read import sentences as splitting
-from iconotext.read.docx_parts import MAX_BASES
 from iconotext.read.html import MAX_CANDIDATES, image_sources, parse_html
 from iconotext.read.markdown import MAX_FRONT_MATTER, split_front_matter
+from iconotext.read.office import MAX_BASES
 from tests.fuzz.run import here
 
 LONG = "A paragraph of running text that is long enough to count as the middle of an article."

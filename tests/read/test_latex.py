@@ -12,8 +12,7 @@ from iconotext.evidence.reference import reference_evidence
 from iconotext.read import ReadSettings
 from iconotext.read.pandoc import document as pandoc_document
 from iconotext.read.pandoc.convert import RefusedError
-from iconotext.read.pandoc.latex import refused_command, repaired, structural_repairs
-from iconotext.read.pandoc.latex_source import join_files
+from iconotext.read.pandoc.latex import join_files, refused_command, repaired, structural_repairs
 from iconotext.read.pandoc.plain_latex import plain_html
 
 MAIN = r"""\documentclass{report}

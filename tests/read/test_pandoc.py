@@ -21,7 +21,7 @@ from iconotext.read import ReadSettings, find_documents
 from iconotext.read.pandoc import convert
 from iconotext.read.pandoc.convert import mend
 from iconotext.read.pandoc.document import check_bounds, included_files
-from iconotext.read.pandoc.latex_source import join_files
+from iconotext.read.pandoc.latex import join_files
 from tests.read.pandoc_documents import DOCBOOK, JATS, LATEX, MEDIAWIKI, ORG, TYPST, pandoc
 
 READ = {

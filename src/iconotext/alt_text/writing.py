@@ -26,8 +26,8 @@ from iconotext.plain_text import counted
 from iconotext.read import ReadSettings, read_flows, read_isolated
 from iconotext.read.archive import open_archive
 from iconotext.read.blocks import Flow, FlowImage
-from iconotext.read.docx_parts import WRITTEN_BY_WORD
 from iconotext.read.format import file_format
+from iconotext.read.office import WRITTEN_BY_WORD
 from iconotext.read.text_file import MARKS, text_encoding
 from iconotext.system.files import open_atomic
 

@@ -26,14 +26,9 @@ from iconotext.types import Image
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAX_PIXELS = 100_000_000
-"""Images with more pixels are refused."""
-
-MIN_SIDE = 64
-"""Images with a shorter side than this, in pixels, count as icons, bullets and spacers."""
-
-MAX_ISOLATED_MEMORY = 768 * 2**20
-"""Bytes of memory that the worker process may take for decoding an image."""
+MAX_PIXELS = 100_000_000  # images with more pixels are refused
+MIN_SIDE = 64  # images with a shorter side than this, in pixels, count as icons, bullets and spacers
+MAX_ISOLATED_MEMORY = 768 * 2**20  # bytes of memory that the worker process may take for decoding an image
 
 MAX_SECONDS, SVG_SECONDS = 120.0, 10.0
 """Time limits, in seconds, for decoding an image, and an SVG, in the worker process."""

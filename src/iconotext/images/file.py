@@ -25,8 +25,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from iconotext.errors import ImageError
 from iconotext.images.raster import check_scans, decode_heif, heif_size, upright_rgb
 
-HEAD = 4096
-"""Number of bytes at the beginning of a file that show its kind."""
+HEAD = 4096  # number of bytes at the beginning of a file that show its kind
 
 RAW = frozenset(
     (".3fr", ".arw", ".cr2", ".cr3", ".dng", ".iiq", ".nef", ".nrw", ".orf", ".pef", ".raf", ".rw2", ".srw")
@@ -142,8 +141,7 @@ IMAGE_FORMATS = (
 )
 """The formats that are decoded; AVIF stands before HEIC, since its files may name brands of both."""
 
-READERS = tuple(reader for row in IMAGE_FORMATS for reader in row.readers)
-"""The readers that Pillow may try."""
+READERS = tuple(reader for row in IMAGE_FORMATS for reader in row.readers)  # the readers that Pillow may try
 
 
 def decoder_of(head: bytes) -> Decoder:
@@ -194,8 +192,7 @@ def _text(head: bytes) -> bytes:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
 
 
-MAX_BYTES = 512 * 2**20
-"""Maximum size of a file. The largest useful ones are bitmaps: 100 megapixels are 300 MB."""
+MAX_BYTES = 512 * 2**20  # maximum size of a file. The largest useful ones are bitmaps: 100 megapixels are 300 MB.
 
 MAX_READS = 100_000
 """Maximum number of reads of a file, plus one for every 64 bytes; endless tiny parts would need more."""
@@ -204,11 +201,7 @@ _SUBFILE, _INNER, _DNG = 254, 330, 50706  # TIFF tags that only raw camera files
 
 
 def image_decoder(file: Path | bytes) -> Decoder:
-    """Return the way to decode a file.
-
-    Raises:
-        ImageError: It cannot be read, is empty, larger than ``MAX_BYTES``, or a raw camera file.
-    """
+    """Return the way to decode a file."""
     with _image_errors(), _stream(file) as stream:
         size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
@@ -223,11 +216,7 @@ def image_decoder(file: Path | bytes) -> Decoder:
 
 
 def image_size(file: Path | bytes, decoder: Decoder, max_pixels: int) -> tuple[int, int]:
-    """Return width and height, from the header alone.
-
-    Raises:
-        ImageError: Not an image, damaged, or more than ``max_pixels``.
-    """
+    """Return width and height, from the header alone."""
     with _image_errors():
         if decoder == "svg":
             from iconotext.images.svg import svg_size

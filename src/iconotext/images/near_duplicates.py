@@ -25,18 +25,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL import Image as Pillow
 
-
-SIDE = 32
-"""Number of points on each side at which a picture is sampled."""
-
-REACH = 3
-"""Pixels on each side of a point that are averaged: a square of 7 by 7."""
+SIDE = 32  # number of points on each side at which a picture is sampled
+REACH = 3  # pixels on each side of a point that are averaged: a square of 7 by 7
 
 LUMA = np.array((66, 129, 25), np.int32)
 """Weights of red, green and blue, in 256ths: luminance of ITU-R BT.601 in television range."""
 
-DIGITS = 6
-"""Digits of a coefficient; smaller values come from rounding a flat picture."""
+DIGITS = 6  # digits of a coefficient; smaller values come from rounding a flat picture
 
 
 WAVES = np.cos(np.pi / SIDE * np.outer(np.arange(1, 9), np.arange(SIDE) + 0.5)) * np.sqrt(2 / SIDE)
@@ -73,8 +68,7 @@ BITS = 64
 MAX_DISTANCE = 15
 """Maximum distance: the parts then have four bits each; with smaller parts nearly all pairs would be compared."""
 
-AT_ONCE = 2**22
-"""Hashes that are in memory at a time: some 400 MB."""
+AT_ONCE = 2**22  # hashes that are in memory at a time: some 400 MB
 
 
 def near_duplicates(

@@ -20,8 +20,7 @@ from PIL.ImageFile import ImageFile
 
 from iconotext.errors import ImageError
 
-PER_PIXEL = 5
-"""Bytes of memory per pixel for decoding, measured."""
+PER_PIXEL = 5  # bytes of memory per pixel for decoding, measured
 
 
 def heif_size(file: Path | bytes) -> tuple[int, int]:
@@ -41,8 +40,6 @@ def decode_heif(file: Path | bytes, at_least: int | None) -> Pillow.Image:
         ImageError: It takes more memory than is allowed.
         Exception: Nearly any, on damaged files.
     """
-    import numpy as np
-
     image = _open_heif(file)
     size = image.size
     by = shrink_by(size, size, at_least)
@@ -58,8 +55,7 @@ def _open_heif(file: Path | bytes) -> Any:
     return pi_heif.open_heif(file)
 
 
-MAX_SCANS = 100
-"""Maximum number of scans; encoders make about a dozen."""
+MAX_SCANS = 100  # maximum number of scans; encoders make about a dozen
 
 MAX_PARTS = 10_000
 """Maximum number of scans, tables and other segments; photographs with much metadata have some hundreds."""
@@ -79,9 +75,6 @@ def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> Non
         stream: The file, from its beginning; its position afterwards is undefined.
         components: Of the frame: 1 for grey, 3 for colours.
         progressive: If False, a first scan of all components is the only one, and the file is read no further.
-
-    Raises:
-        ImageError: More than ``MAX_SCANS``, or more than ``MAX_PARTS``.
     """
     scans, at = 0, 2
     chunk, start = b"", 0
@@ -111,14 +104,12 @@ def check_scans(stream: IO[bytes], components: int, *, progressive: bool) -> Non
     raise ImageError(f"a JPEG of more than {MAX_PARTS:,} parts, which no program makes: save it again")
 
 
-MAX_DECODED = 576 * 2**20
-"""Bytes of memory for images that are being decoded in this process, by all threads together."""
+MAX_DECODED = 576 * 2**20  # bytes of memory for images that are being decoded in this process, by all threads together
 
 MAX_RESULT = 25_000_000
 """Larger images are returned at a half, a third, ... of their sides: 25 megapixels are 100 MB in memory."""
 
-BAND = 2**20
-"""Pixels that are converted at a time."""
+BAND = 2**20  # pixels that are converted at a time
 
 # Peak bytes per pixel for decoding, measured; for other formats it is the size of the image itself.
 _PER_PIXEL = {"WEBP": 16, "AVIF": 12, "JPEG2000": 20, "HEIF": 5}
@@ -134,20 +125,11 @@ _TURNS = {
     8: Pillow.Transpose.ROTATE_90,
 }
 
-Rows = Callable[[int, int], Pillow.Image]
-"""Returns the rows of an image from one number up to another."""
+Rows = Callable[[int, int], Pillow.Image]  # returns the rows of an image from one number up to another
 
 
 def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pillow.Image:
-    """Decode an opened image to RGB, upright, on white, at most ``MAX_RESULT`` pixels.
-
-    Args:
-        at_least: As for ``decode``.
-        encoded_size: Size of the file in bytes, which some formats keep in memory.
-
-    Raises:
-        ImageError: It takes more memory than is allowed.
-    """
+    """Decode an opened image to RGB, upright, on white, at most ``MAX_RESULT`` pixels."""
     full = size = image.size
     needed = full[0] * full[1] * _PER_PIXEL.get(image.format or "", _bytes_per_pixel(image.mode))
     if image.format in ("JPEG", "MPO"):  # MPO: several JPEGs in one file, from cameras and telephones
@@ -170,11 +152,7 @@ def upright_rgb(image: ImageFile, at_least: int | None, encoded_size: int) -> Pi
 
 
 def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None) -> int:
-    """Return the integer by which the sides of an image are divided: 1 unless it is very large.
-
-    Args:
-        full: Sides of the image in its file.
-    """
+    """Return the integer by which the sides of an image are divided: 1 unless it is very large."""
     needed = math.ceil(math.sqrt(size[0] * size[1] / MAX_RESULT))
     if at_least is not None and full[0] * full[1] > MAX_RESULT:
         return max(needed, min(size) // at_least, 1)
@@ -182,12 +160,7 @@ def shrink_by(full: tuple[int, int], size: tuple[int, int], at_least: int | None
 
 
 def rows_to_rgb(rows: Rows, size: tuple[int, int], by: int) -> Pillow.Image:
-    """Convert an image some rows at a time: transparency becomes white, 16-bit grey is scaled to 8 bits.
-
-    Args:
-        rows: Returns rows as an image.
-        by: Factor by which its sides are reduced.
-    """
+    """Convert an image some rows at a time: transparency becomes white, 16-bit grey is scaled to 8 bits."""
     width, height = size
     step = max(BAND // width // by, 1) * by
     bands = [(top, min(top + step, height)) for top in range(0, height, step)]
@@ -305,11 +278,7 @@ _freed = threading.Condition()
 
 @contextmanager
 def within_memory(needed: int, size: tuple[int, int]) -> Iterator[None]:
-    """Reserve ``needed`` bytes of ``MAX_DECODED`` while the block runs; wait until they are free.
-
-    Raises:
-        ImageError: It is more than ``MAX_DECODED``.
-    """
+    """Reserve ``needed`` bytes of ``MAX_DECODED`` while the block runs; wait until they are free."""
     global _free
     if needed > MAX_DECODED:
         raise ImageError(

@@ -17,11 +17,8 @@ from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
 
-LONGER_SIDE = 1024
-"""Longer side of the result in pixels, whatever size the drawing declares."""
-
-MAX_BYTES = 20 * 2**20
-"""Maximum size of the file."""
+LONGER_SIDE = 1024  # longer side of the result in pixels, whatever size the drawing declares
+MAX_BYTES = 20 * 2**20  # maximum size of the file
 
 # Allowed addresses: a part of the file, or an embedded raster image. resvg would open any other path.
 OWN = re.compile(r"\s*(?:#|data:image/(?:png|jpe?g|gif|webp)[;,])", re.IGNORECASE)
@@ -36,21 +33,13 @@ Element = Any  # lxml has no types of its own that mypy could check
 
 
 def svg_size(data: bytes) -> tuple[int, int]:
-    """Return the width and height in pixels that a drawing declares, else those of its ``viewBox``.
-
-    Raises:
-        ImageError: Not a well-formed SVG, or larger than ``MAX_BYTES``.
-    """
+    """Return the width and height in pixels that a drawing declares, else those of its ``viewBox``."""
     width, height = _size(_parsed(data)) or DEFAULT_SIZE
     return round(width), round(height)
 
 
 def render_svg(data: bytes) -> Pillow.Image:
-    """Draw an SVG on white, its longer side ``LONGER_SIDE`` pixels; all its text in Open Sans.
-
-    Raises:
-        ImageError: Not a well-formed SVG, larger than ``MAX_BYTES``, or nothing in it is visible.
-    """
+    """Draw an SVG on white, its longer side ``LONGER_SIDE`` pixels; all its text in Open Sans."""
     from resvg_py import svg_to_bytes
 
     root = _parsed(data)

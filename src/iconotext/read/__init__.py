@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import DocumentError, HostileDocumentError, IconotextError
 from iconotext.read.find import find_documents, unique_names
-from iconotext.read.format import file_format, formats_by_suffix, reader_of
+from iconotext.read.format import file_format, formats_by_suffix, reader_of, suffix_format
 from iconotext.read.web.page import fetch_page, from_the_web, is_address
 from iconotext.system.worker import LimitError, run_isolated
+from iconotext.types import Document
 
 if TYPE_CHECKING:
     from iconotext.read.blocks import Flow
     from iconotext.read.settings import ReadSettings
-    from iconotext.types import Document
 
 __all__ = [
     "Failure",
@@ -30,6 +30,8 @@ __all__ = [
     "fetch_pages",
     "find_documents",
     "formats_by_suffix",
+    "given_document",
+    "given_or_failure",
     "read",
     "read_all",
     "read_documents",
@@ -54,8 +56,7 @@ def __getattr__(name: str) -> Any:
 MAX_MEMORY = 900 * 2**20
 """Bytes of memory that the process may take that reads a document, besides some 60 MiB of programs."""
 
-MAX_SECONDS = 600.0
-"""Time limit for any document; a PDF of a thousand dense pages takes about 90 seconds."""
+MAX_SECONDS = 600.0  # time limit for any document; a PDF of a thousand dense pages takes about 90 seconds
 
 LEAST_SECONDS, BYTES_A_SECOND = 60.0, 20_000
 """Time limit for a document that is no PDF: ``LEAST_SECONDS`` + file size / ``BYTES_A_SECOND``, in seconds."""
@@ -145,15 +146,7 @@ def read_found(found: Sequence[tuple[Path, Path | None]], settings: ReadSettings
 
 
 def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, identifier: str) -> Iterator[Document]:
-    """Read the documents of one file; only an EPUB can have several.
-
-    Args:
-        within: Folder in which images may be, if ``settings.root`` is not set; None for the file's own folder.
-        identifier: Id of the document, or prefix of the ids of several.
-
-    Raises:
-        DocumentError: The file cannot be read.
-    """
+    """Read the documents of one file; only an EPUB can have several."""
     from iconotext.read.assemble import assemble
 
     within = settings.root or within or path.parent
@@ -176,15 +169,7 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
 def read_isolated(
     reader: Callable[[str, Path, ReadSettings], Found], path: Path, settings: ReadSettings, within: Path
 ) -> Found:
-    """Run a reader on a file, given its format, in a process with limits on memory and time.
-
-    Args:
-        reader: A function of a module; its result must be picklable.
-        within: The folder in which pictures and included files may be.
-
-    Raises:
-        DocumentError: The file cannot be read.
-    """
+    """Run a reader on a file, given its format, in a process with limits on memory and time."""
     format_, size = file_format(path, settings)
     seconds = MAX_SECONDS if format_ == "pdf" else min(LEAST_SECONDS + size / BYTES_A_SECOND, MAX_SECONDS)
     with _errors_of(path, seconds):
@@ -224,3 +209,41 @@ def _unforeseen(path: Path, error: Exception) -> Exception:
     return DocumentError(
         f"{path}: damaged, or a bug of iconotext ({' '.join(kind.split())}): save it again, or report it"
     )
+
+
+def given_document(given: Document | Path | str) -> Document:
+    """Return the document itself, or read it from its file.
+
+    Raises:
+        DocumentError: The file cannot be read.
+        TypeError: It is neither a document nor the name of a file.
+    """
+    if isinstance(given, Document):
+        return given
+    if given == "":
+        raise TypeError("link takes a Document or the name of a file, not an empty text")
+    if isinstance(given, Path) or (isinstance(given, str) and (is_address(given) or _names_file(given))):
+        return read(given)
+    if isinstance(given, str):
+        raise TypeError(
+            f"no file is called {given[:60]!r}: give link the name of a file, or for text of your own "
+            'Document("name", sentences=[...], images=[...])'
+        )
+    kind = "None" if given is None else f"a {type(given).__name__}"
+    raise TypeError(f"link takes a Document or the name of a file, not {kind}")
+
+
+def _names_file(text: str) -> bool:
+    """Return whether a text is, or looks like, the name of a file; reading then reports a missing file."""
+    try:
+        return Path(text).exists() or suffix_format(Path(text)) is not None
+    except (OSError, ValueError):  # too long for a name, or with characters that none has
+        return False
+
+
+def given_or_failure(given: Document | Path | str | Failure) -> Document | Failure:
+    """Return the document, or a ``Failure``; arguments of a wrong type raise as in ``given_document``."""
+    try:
+        return given if isinstance(given, Failure) else given_document(given)
+    except IconotextError as error:
+        return Failure(Path(str(given)), error)

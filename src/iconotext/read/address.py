@@ -38,19 +38,14 @@ SITE_MARKERS = tuple(
 MADE_BY_CODE = "code"
 """``code:NAME`` is the address that readers give to a picture that code makes when a document is rendered."""
 
-MAX_LENGTH = 4_096
-"""Maximum length of an address, as for paths on Linux, since resolving takes quadratic time."""
+MAX_LENGTH = 4_096  # maximum length of an address, as for paths on Linux, since resolving takes quadratic time
 
 MAX_LOOKED_UP = 10_000
 """Maximum number of different addresses in a document, since each may be looked up in many folders."""
 
 
 class Addresses:
-    """Looks up the addresses of one document, each once, at most ``MAX_LOOKED_UP``.
-
-    Args:
-        within: See ``open_address``.
-    """
+    """Looks up the addresses of one document, each once, at most ``MAX_LOOKED_UP``."""
 
     def __init__(self, document: Path, within: Path, settings: ReadSettings) -> None:
         self._given = (document, within, settings)
@@ -58,11 +53,7 @@ class Addresses:
         self._known: dict[str, Path | bytes | str] = {}  # a text is the problem
 
     def open(self, address: str) -> Path | bytes:
-        """Return the image at an address, as ``open_address`` finds it.
-
-        Raises:
-            ImageError: It cannot be loaded, or the document has too many addresses.
-        """
+        """Return the image at an address, as ``open_address`` finds it."""
         fetch = self._given[-1].fetch
         if address[:5].lower() == "data:" or (ON_THE_WEB.match(address) and not fetch):  # nothing to look up
             return open_address(address, *self._given, self._site)
@@ -110,13 +101,6 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
     Relative addresses start from the document's folder and must not leave ``within``. One that begins with ``/`` starts
     from ``settings.root``; else from the nearest parent folder of the document in which it exists, directly or in a
     folder that sites serve (``static/``, ...), up to ``site``.
-
-    Args:
-        site: From ``site_folder``.
-
-    Raises:
-        OutsideError: It leads out of the allowed folder.
-        ImageError: It does not exist, or may not be fetched.
     """
     address = address.strip()
     if address[:5].lower() == "data:":
@@ -196,11 +180,7 @@ def _beside_content(path: str, document: Path, settings: ReadSettings, site: Pat
 
 
 def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
-    """Return ``path`` if it leads to a file in ``allowed`` with all links resolved; None if there is no such file.
-
-    Raises:
-        ImageError: It leads out of the folder, or cannot be looked up.
-    """
+    """Return ``path`` if it leads to a file in ``allowed`` with all links resolved; None if there is no such file."""
     try:
         resolved = path.resolve()
         if not settings.allow_outside and not resolved.is_relative_to(allowed.resolve()):

@@ -49,10 +49,8 @@ QUOTES = (
 )
 ENTITY = re.compile(r"&amp;(#\d{1,7}|#x[\da-fA-F]{1,6}|[a-zA-Z]{2,20});")
 HELD = re.compile("\ue000(\\d{1,7})\ue001")
-MAX_VALUE = 4_000
-"""Maximum number of characters of an attribute's value, with other attributes filled in."""
-MAX_FILLED = 16 * 2**20
-"""Maximum number of characters that attributes add to a document."""
+MAX_VALUE = 4_000  # maximum number of characters of an attribute's value, with other attributes filled in
+MAX_FILLED = 16 * 2**20  # maximum number of characters that attributes add to a document
 KNOWN = {
     "nbsp": "\u00a0", "sp": " ", "empty": "", "zwsp": "\u200b", "apos": "'", "quot": '"', "lt": "<", "gt": ">",
     "amp": "&", "lsquo": "‘", "rsquo": "’", "ldquo": "“", "rdquo": "”", "deg": "°", "plus": "+", "startsb": "[",
@@ -96,11 +94,7 @@ class Texts:
             self.attributes[entry[2]] = self.filled(entry[4] or "").strip()[:MAX_VALUE]
 
     def filled(self, text: str) -> str:
-        """Replace the references to attributes in a text by their values.
-
-        Raises:
-            HostileDocumentError: They add more to the document than a real one ever has.
-        """
+        """Replace the references to attributes in a text by their values."""
 
         def value(found: re.Match[str]) -> str:
             if found[1]:
@@ -187,14 +181,12 @@ ATTRIBUTES = re.compile(r"\[([^\[\]]{0,2000}|[^\[].{0,2000}[^\]])\][ \t]*+")
 ANCHOR = re.compile(r"\[\[([^\[\],]{1,300})(?:,([^\]]{0,300}))?\]\][ \t]*+")
 CELL = re.compile(r"(?:(?<=\s)|^)(?:\d{1,4}(?:\.\d{1,4})?[+*]|\.\d{1,4}\+)?[<^>.]{0,4}([adehlmsv]?)\|", re.MULTILINE)
 
-CODE = ("-", ".", "/", "`")
-"""Beginnings of the delimiters of code and comments."""
+CODE = ("-", ".", "/", "`")  # beginnings of the delimiters of code and comments
 DRAWN = frozenset(
     "plantuml mermaid graphviz ditaa blockdiag seqdiag actdiag nwdiag erd vega vegalite tikz svgbob".split()
 )
 CODE_STYLES = frozenset("source listing literal stem latexmath asciimath comment pass".split())
-MAX_DEPTH = 30
-"""Maximum depth of blocks within blocks."""
+MAX_DEPTH = 30  # maximum depth of blocks within blocks
 
 
 def read_asciidoc(path: Path, settings: ReadSettings) -> list[Flow]:

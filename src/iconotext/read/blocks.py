@@ -72,20 +72,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A document, as returned by a reader.
+    """A document, as returned by a reader."""
 
-    Attributes:
-        blocks: In reading order.
-        language: The declared language, a lower-case ISO 639 code, or None.
-        name: Suffix of the document's id if one file has several (chapters); else "".
-        unread: Parts of the text in other files that could not be read, with reasons, a line each.
-    """
-
-    blocks: list[Block]
+    blocks: list[Block]  # in reading order
     title: str | None = None
-    language: str | None = None
-    name: str = ""
-    unread: tuple[str, ...] = ()
+    language: str | None = None  # the declared language, a lower-case ISO 639 code, or None
+    name: str = ""  # suffix of the document's id if one file has several (chapters); else ""
+    unread: tuple[str, ...] = ()  # parts of the text in other files that could not be read, with reasons, a line each
 
 
 class BlockWriter:

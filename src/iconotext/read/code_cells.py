@@ -32,28 +32,19 @@ TEXT = re.compile(r"\"((?:[^\"\\]|\\.)*+)(?:\"|\\?\Z)|'((?:[^'\\]|\\.)*+)(?:'|\\
 SHOWN = re.compile(r"\b(?:include_graphics|Image)\s*+\(")
 COMMENT = re.compile(r"^\s*+#(?!\|).*$", re.MULTILINE)
 LINE_OPTION = re.compile(r"^[ \t]*+(?:#|//|%%|--)\|[ \t]?(.*)$", re.MULTILINE)
-MADE = ("fig-cap", "fig.cap", "fig-subcap", "fig.subcap")
-"""Options that only a cell with a picture has."""
+MADE = ("fig-cap", "fig.cap", "fig-subcap", "fig.subcap")  # options that only a cell with a picture has
 MAX_HEAD = 64 * 2**10
-MAX_PICTURES = 200
-"""Maximum number of pictures of one cell."""
+MAX_PICTURES = 200  # maximum number of pictures of one cell
 
 
 @dataclass
 class Cell:
-    """A cell of code.
+    """A cell of code."""
 
-    Attributes:
-        label: The label of the cell; "" without one.
-        name: The name by which the text may refer to its picture.
-        options: By name, as text or a list of texts.
-        code: Without the lines of options.
-    """
-
-    label: str = ""
-    name: str = ""
-    options: dict[str, Any] = field(default_factory=dict)
-    code: str = ""
+    label: str = ""  # the label of the cell; "" without one
+    name: str = ""  # the name by which the text may refer to its picture
+    options: dict[str, Any] = field(default_factory=dict)  # by name, as text or a list of texts
+    code: str = ""  # without the lines of options
 
     def texts(self, *names: str) -> list[str]:
         """Return the texts of the first of the named options that is set."""
@@ -69,11 +60,7 @@ class Cell:
 
 
 def parse_cell(head: str, code: str) -> Cell | None:
-    """Return a cell of code; None if the head of a fenced block is not that of a cell.
-
-    Args:
-        head: What stands between the braces: ``r overview, fig.cap="..."``.
-    """
+    """Return a cell of code; None if the head of a fenced block is not that of a cell."""
     engine, _, rest = head.partition(" ")
     if engine.rstrip(",").lower() not in ENGINES or len(head) > MAX_HEAD:
         return None
@@ -94,12 +81,7 @@ def parse_cell(head: str, code: str) -> Cell | None:
 
 
 def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
-    """Return the HTML of the pictures of a cell; "" without any.
-
-    Args:
-        stem: Of the document's name: rendered, its pictures lie in ``STEM_files/``.
-        inline: Makes HTML of a caption.
-    """
+    """Return the HTML of the pictures of a cell; "" without any."""
     if not cell.is_run:
         return ""
     captions, alts = cell.texts("fig-cap", "fig.cap"), cell.texts("fig-alt", "fig.alt")
@@ -164,14 +146,8 @@ def yaml_options(lines: str) -> dict[str, Any]:
         elif isinstance(value, yaml.SequenceNode):
             found[str(key.value)] = [each.value for each in value.value if isinstance(each, yaml.ScalarNode)]
         elif isinstance(value, yaml.MappingNode):  # mystnb: figure: caption: ...
-            for inner, scalar in [pair for _, node in value.value for pair in _pairs(node)]:
-                found.setdefault(inner, scalar)
+            inner = (pair for _, node in value.value if isinstance(node, yaml.MappingNode) for pair in node.value)
+            for name, scalar in inner:
+                if isinstance(scalar, yaml.ScalarNode):
+                    found.setdefault(str(name.value), scalar.value)
     return found
-
-
-def _pairs(node: Any) -> list[tuple[str, str]]:
-    return [(str(k.value), v.value) for k, v in node.value if _is_text(v)] if isinstance(node.value, list) else []
-
-
-def _is_text(node: Any) -> bool:
-    return isinstance(getattr(node, "value", None), str)

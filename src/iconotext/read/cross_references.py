@@ -27,13 +27,7 @@ ENDINGS = ("svg", "png", "gif", "jpeg", "jpg", "webp", "avif")
 
 
 def figure(images: Iterable[str], caption: str = "", *, names: Sequence[str] = ()) -> str:
-    """Return the HTML of a figure.
-
-    Args:
-        images: HTML of its pictures.
-        caption: HTML of its caption, "" where it has none.
-        names: Identifiers by which the document may point at it; empty ones do not count.
-    """
+    """Return the HTML of a figure."""
     names = [name for name in names if name]
     marks = "".join(f'<span id="{escape(name)}"></span>' for name in names[1:])
     first = f' id="{escape(names[0])}"' if names else ""
@@ -54,12 +48,7 @@ def picture_attributes(address: str, alt: str | None = None) -> dict[str, str]:
 
 
 def made_by_code(name: str, alt: str | None = None, *, files: Sequence[str] = ()) -> str:
-    """Return the HTML of a picture that code makes when the document is rendered.
-
-    Args:
-        name: Of the picture, or of the code.
-        files: Where it lies once the document was rendered, if it was.
-    """
+    """Return the HTML of a picture that code makes when the document is rendered."""
     own = f"{MADE_BY_CODE}:{name}"
     return _img(_first_of([own, *files]) | ({"alt": alt} if alt else {}))
 
@@ -77,28 +66,17 @@ NUMBERED = {"figure": "figcaption", "table": "caption"}
 """Numbered elements, counted separately by kind, and the child element that each must have."""
 
 TITLES = frozenset("h1 h2 h3 h4 h5 h6 figcaption caption".split())
-MAX_TITLE = 300
-"""Maximum length of a caption or title that is shown for a label."""
+MAX_TITLE = 300  # maximum length of a caption or title that is shown for a label
 
 
 def reference(label: str, shown: str, otherwise: str, raw: str = "") -> str:
-    """Return the HTML of a reference.
-
-    Args:
-        label: Its target.
-        shown: The text to show, as described above.
-        otherwise: The fallback text, if the label is not in this file.
-        raw: The reference in the source.
-    """
+    """Return the HTML of a reference."""
     attributes = f'href="#{escape(label)}" data-shown="{escape(shown)}"' + (f' data-raw="{escape(raw)}"' if raw else "")
     return f"<a {attributes}>{escape(otherwise)}</a>"
 
 
 def fill_references(root: Any) -> dict[str, str]:
     """Set the text of every reference.
-
-    Args:
-        root: An lxml element; it is changed.
 
     Returns:
         Reference in the source to the shown text.

@@ -50,8 +50,7 @@ SHOWN_FOR = {
 }
 """The first part of a label to the text of a reference to another file."""
 
-INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")
-"""Code within a sentence, whose result is shown in its place."""
+INLINE_R = re.compile(r"r[ \t#]|\{(?:r|python|julia)\}")  # code within a sentence, whose result is shown in its place
 
 REFERENCE = "|".join(
     (
@@ -72,10 +71,8 @@ NO_TEXT = frozenset(
 """Directives without prose; their content is left out."""
 DRAWN = frozenset("mermaid graphviz plantuml uml glue:figure plot altair-plot tikz".split())
 """Directives that become a picture when the document is rendered."""
-FRAME = ":::"
-"""The name of a frame without a name."""
-MAX_DEPTH = 30
-"""Maximum depth of directives within directives."""
+FRAME = ":::"  # the name of a frame without a name
+MAX_DEPTH = 30  # maximum depth of directives within directives
 
 
 def directives_plugin(parser: MarkdownIt) -> None:

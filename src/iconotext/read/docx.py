@@ -1,6 +1,6 @@
 """Word files (.docx) → blocks: paragraphs, tables, drawings and captions, and the fields in them.
 
-``read_docx`` reads a file, and ``body_blocks`` its body. A field is an instruction, such as ``REF`` (a cross-reference)
+A field is an instruction, such as ``REF`` (a cross-reference)
 or ``SEQ`` (a running number), with its result.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.archive import Archive, Element, open_archive, resolve
 from iconotext.read.blocks import LABEL, Block, BlockWriter, Flow, drop_repeated_title
-from iconotext.read.docx_parts import (
+from iconotext.read.office import (
     TABLE_LABEL,
     WRAPPERS,
     Style,
@@ -29,31 +29,29 @@ from iconotext.read.docx_parts import (
     level_of_properties,
     local,
     read_styles,
+    refuse_ole,
+    relations_of,
+    title_of,
+    value,
 )
-from iconotext.read.office import refuse_ole, relations_of, title_of
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Kind
 
 REFERENCE = re.compile(r"^\s*+(?:PAGE)?REF\s++\"?([^\s\"\\]++)", re.IGNORECASE)
 LOCAL_LINK = re.compile(r"^\s*+HYPERLINK\s.*?\\l\s++\"([^\"]++)\"", re.IGNORECASE | re.DOTALL)
 SEQUENCE = re.compile(r"^\s*+SEQ\s++\"?([^\s\"\\]++)", re.IGNORECASE)
-MAX_OPEN_FIELDS = 100
-"""Maximum depth of nested fields; Word itself allows twenty."""
+MAX_OPEN_FIELDS = 100  # maximum depth of nested fields; Word itself allows twenty
 MAX_INSTRUCTION = 10_000
 """Maximum number of characters kept of a field's instruction; the longest have an address of some 2,000."""
 
 
 @dataclass(slots=True)
 class OpenField:
-    """A field that has not ended yet.
-
-    Attributes:
-        start: Beginning of the result in the open block.
-    """
+    """A field that has not ended yet."""
 
     instruction: str = ""
     in_result: bool = False
-    start: int = 0
+    start: int = 0  # beginning of the result in the open block
 
     @property
     def target(self) -> str | None:
@@ -101,8 +99,7 @@ class Fields:
         return any(not field.in_result for field in self.open)
 
 
-MAX_ANCHORS = 1_000
-"""Maximum number of bookmarks of a paragraph."""
+MAX_ANCHORS = 1_000  # maximum number of bookmarks of a paragraph
 
 
 @dataclass(slots=True)
@@ -114,18 +111,6 @@ class OpenParagraph:
     sequence: str | None = None  # what its SEQ field counts: "Figure", "Table"
     boxes: list[tuple[int, Element]] = field(default_factory=list)  # (offset, content of a text box)
     breaks: int = 0
-
-
-def body_blocks(body: Element, archive: Archive, targets: dict[str, str], styles: dict[str, Style]) -> list[Block]:
-    """Return the blocks of the body of a Word file.
-
-    Args:
-        targets: Relation id to its target.
-        styles: Style id to style; "" for the default.
-    """
-    walk = _Walk(archive, targets, styles)
-    walk.container(body, "paragraph")
-    return walk.writer.blocks
 
 
 class _Walk:
@@ -154,7 +139,8 @@ class _Walk:
                 self.container(alternative(part), kind)
 
     def table(self, element: Element, kind: Kind) -> None:
-        cells = [cell for row in children(element, "tr") if not _is_deleted(row) for cell in children(row, "tc")]
+        rows = [row for row in children(element, "tr") if child(row, "trPr", "del") is None]  # but deleted ones
+        cells = [cell for row in rows for cell in children(row, "tc")]
         for cell in cells:
             merge = child(cell, "tcPr", "vMerge")
             if merge is None or attribute(merge, "val") == "restart":  # vertically merged cells are read once
@@ -162,8 +148,7 @@ class _Walk:
 
     def read_paragraph(self, element: Element, kind: Kind) -> None:
         properties = child(element, "pPr")
-        named = child(properties, "pStyle")
-        style = self.styles.get((attribute(named, "val") or "") if named is not None else "", self.styles[""])
+        style = self.styles.get(value(properties, "pStyle") or "", self.styles[""])
         if style.left_out:
             return
         if style.kind is None or style.kind == "item":
@@ -173,7 +158,7 @@ class _Walk:
         self.pending = []
         first = len(self.writer.blocks)
         self.fields.continue_in_new_block()
-        self.runs(element, italic=style.italic)
+        self.runs(element, italic=bool(style.italic))
         self.close(kind, style)
         self.finish(first, kind)
         self.paragraph = outer
@@ -234,7 +219,7 @@ class _Walk:
             elif name == "fldSimple":
                 self.fields.begin(attribute(part, "instr") or "", in_result=True, start=self.writer.offset)
                 self.runs(part, italic=italic)
-                self.end_field()
+                self.point(self.fields.open.pop())
             elif name in WRAPPERS:
                 self.runs(part, italic=italic)
             elif name == "AlternateContent":
@@ -252,9 +237,8 @@ class _Walk:
         properties = child(element, "rPr")
         if is_on(properties, "vanish"):
             return
-        named = child(properties, "rStyle")
-        if named is not None:
-            italic = italic or self.styles.get(attribute(named, "val") or "", Style()).italic
+        named = value(properties, "rStyle")
+        italic = italic or (named is not None and bool(self.styles.get(named, Style()).italic))
         own = is_on(properties, "i")
         self.content(element, italic=italic if own is None else own)
 
@@ -304,10 +288,7 @@ class _Walk:
         elif mark == "separate":
             self.fields.begin_result(self.writer.offset)
         elif mark == "end" and self.fields.open:
-            self.end_field()
-
-    def end_field(self) -> None:
-        self.point(self.fields.open.pop())
+            self.point(self.fields.open.pop())
 
     def point(self, field_: OpenField) -> None:
         if field_.target is not None:
@@ -324,13 +305,9 @@ class _Walk:
                 self.writer.image(image_of(found, self.relations, self.archive))
 
 
-def _is_deleted(row: Element) -> bool:
-    return child(row, "trPr", "del") is not None
-
-
 def _is_contents_list(element: Element) -> bool:
-    gallery = child(element, "sdtPr", "docPartObj", "docPartGallery")
-    return gallery is not None and (attribute(gallery, "val") or "").lower() in ("table of contents", "bibliographies")
+    gallery = value(element, "sdtPr", "docPartObj", "docPartGallery") or ""
+    return gallery.lower() in ("table of contents", "bibliographies")
 
 
 def separate_caption(block: Block) -> list[Block]:
@@ -353,10 +330,10 @@ def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
             raise DocumentError(f"{path}: not a Word document: {main} in it has no body")
         relations = relations_of(archive, main)
         styles, language = read_styles(archive, relations)
-        targets = {key: target for key, (_, target) in relations.items()}
-        blocks = body_blocks(body, archive, targets, styles)
+        walk = _Walk(archive, {key: target for key, (_, target) in relations.items()}, styles)
+        walk.container(body, "paragraph")
         title = title_of(archive)
-    return [Flow(drop_repeated_title(blocks), title, language)]
+    return [Flow(drop_repeated_title(walk.writer.blocks), title, language)]
 
 
 def _main_part(archive: Archive) -> str:

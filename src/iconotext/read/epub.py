@@ -39,17 +39,13 @@ ELSEWHERE = re.compile(r"^(?:[a-z][a-z0-9+.-]+:|//)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """The contents of a book's package file (OPF).
-
-    Attributes:
-        labels: Member to its title in the table of contents.
-    """
+    """The contents of a book's package file (OPF)."""
 
     title: str | None
     language: str | None
     chapters: list[str]
     encrypted: frozenset[str]
-    labels: dict[str, str]
+    labels: dict[str, str]  # member to its title in the table of contents
 
 
 def read_epub(path: Path, settings: ReadSettings) -> list[Flow]:

@@ -50,11 +50,8 @@ BUILT = {
 OWN_PAGE, TEMPLATE, EXCLUDED = "iconotext page", "HTML template", "excluded file"
 """Reasons for skipping a file, besides suffixes of other kinds of files, and names of folders, which end in ``/``."""
 
-KINDS = 8
-"""Maximum number of kinds of files, or folders, that a message names."""
-
-_HEAD = 64 * 2**10
-"""Bytes at the beginning of an HTML file that are read to find out whether it is a document."""
+KINDS = 8  # maximum number of kinds of files, or folders, that a message names
+_HEAD = 64 * 2**10  # bytes at the beginning of an HTML file that are read to find out whether it is a document
 
 _MARK = b'<meta name="generator" content="iconotext">'
 _CODE = re.compile(rb"(\{[{%#]|[%}#]\}|<(?:script|style)\b|</(?:script|style))", re.IGNORECASE)
@@ -102,10 +99,6 @@ def no_documents(
     """Return the error for paths without any document.
 
     It says how many files are there, and of which kinds.
-
-    Args:
-        skipped: As ``find_documents`` has counted.
-        formats: The kinds of files that the command reads.
     """
     names = ", ".join(map(str, paths))
     given = [name for name in ("include", "exclude") if getattr(settings, name)]

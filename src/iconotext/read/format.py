@@ -57,8 +57,7 @@ class DocumentFormat:
             raise ValueError(f"format {self.name}: give suffixes such as '.md', and a reader as 'module:function'")
 
 
-ZIP_OF = rb"(?s)PK.{0,%d}application/%s"
-"""The beginning of a zip file whose first member is its media type."""
+ZIP_OF = rb"(?s)PK.{0,%d}application/%s"  # the beginning of a zip file whose first member is its media type
 
 FORMATS = (
     DocumentFormat(
@@ -199,8 +198,7 @@ FORMATS = (
 )
 """The formats that iconotext reads itself; of those whose first bytes match, the first one counts."""
 
-EXAMPLES = ", ".join(row.title for row in FORMATS[:5])
-"""The most common formats, for help texts."""
+EXAMPLES = ", ".join(row.title for row in FORMATS[:5])  # the most common formats, for help texts
 
 _BY_SUFFIX = {suffix: row for row in FORMATS for suffix in row.suffixes}
 
@@ -239,11 +237,7 @@ def lacks_extra(suffix: str) -> bool:
 
 
 def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
-    """Return the name of a document's format, by its suffix or its first bytes, and its size in bytes.
-
-    Raises:
-        DocumentError: The file is missing, empty, not a regular file, too large, or of an unknown format.
-    """
+    """Return the name of a document's format, by its suffix or its first bytes, and its size in bytes."""
     try:
         status = path.stat()
         # A pipe would block, and a device may never end.

@@ -62,23 +62,16 @@ MAX_CANDIDATES = 100
 """Maximum number of addresses of an image, and of elements in its ``<picture>``; pages have some twenty sizes."""
 TAG = re.compile(r"""<[a-z](?:[^>=]++|=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|))*+""", re.IGNORECASE)
 VALUE = re.compile(r"""=\s*+(?:"[^"]*+"|'[^']*+')""")
-MAX_ATTRIBUTES = 1_000
-"""Maximum number of attributes of a tag, since the parser takes quadratic time for them."""
+MAX_ATTRIBUTES = 1_000  # maximum number of attributes of a tag, since the parser takes quadratic time for them
 DEPTH = "elements are nested more than 255 deep in it: close those that are never closed (tidy does)"
 LENGTH = "one text or address in it has more than 10 million characters: put pictures beside it as files, or split it"
 REMOVED_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
-ToTarget = Callable[[str], str | None]
-"""From an ``href`` to the identifier of its target in the document, or None."""
+ToTarget = Callable[[str], str | None]  # from an ``href`` to the identifier of its target in the document, or None
 
 
 def parse_html(text: str) -> Element:
-    """Parse HTML, also if it is not well-formed, as a browser would.
-
-    Raises:
-        HostileDocumentError: It exceeds a limit of the parser, which would silently leave out the rest.
-        DocumentError: It has no element at all.
-    """
+    """Parse HTML, also if it is not well-formed, as a browser would."""
     text = REMOVED_CHARACTERS.sub("", text)
     if any(len(tag[0]) > 2 * MAX_ATTRIBUTES and _attributes(tag[0]) > MAX_ATTRIBUTES for tag in TAG.finditer(text)):
         raise HostileDocumentError(f"a tag in it has more than {MAX_ATTRIBUTES:,} attributes: no page has that")
@@ -105,13 +98,7 @@ def same_page(href: str) -> str | None:
 
 
 def html_blocks(root: Element, *, to_target: ToTarget = same_page, anchor_prefix: str = "") -> list[Block]:
-    """Return the blocks of an element in reading order.
-
-    Args:
-        root: The element; parts that are not to be read must have been removed.
-        to_target: From the ``href`` of a link to the identifier of its target in the document.
-        anchor_prefix: Prefix of every identifier (EPUB: the chapter, so that those of two chapters differ).
-    """
+    """Return the blocks of an element in reading order."""
     return _Walk(to_target, anchor_prefix).read(root)
 
 

@@ -19,18 +19,12 @@ Element = Any  # lxml has no types of its own that mypy could check
 
 @dataclass(slots=True)
 class Extent:
-    """The amount of text in an element.
+    """The amount of text in an element."""
 
-    Attributes:
-        letters: Number of characters without white space.
-        words: Number of words; a word may span several elements.
-        linked: Length of the text of links.
-    """
-
-    letters: int = 0
-    words: int = 0
+    letters: int = 0  # number of characters without white space
+    words: int = 0  # number of words; a word may span several elements
     links: int = 0
-    linked: int = 0
+    linked: int = 0  # length of the text of links
     images: int = 0
     _empty: bool = True
     _open_left: bool = False  # whether the text begins in the middle of a word

@@ -154,8 +154,7 @@ FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*+\r?\n(.*?)\r?\n\1[ \t]*+
 ANY_REFERENCE = re.compile(REFERENCE)
 TEXT_REFERENCE = re.compile(r"^(\(ref:[\w-]{1,100}\))[ \t]++(\S.*)$", re.MULTILINE)
 """bookdown: ``(ref:a) A caption`` stands for the caption wherever ``(ref:a)`` is used as one."""
-MAX_FRONT_MATTER = 64 * 2**10
-"""Maximum number of characters of a front matter; real documents have some hundreds."""
+MAX_FRONT_MATTER = 64 * 2**10  # maximum number of characters of a front matter; real documents have some hundreds
 
 
 def read_markdown(path: Path, settings: ReadSettings) -> list[Flow]:
@@ -245,11 +244,7 @@ def _name_what_stands_before(label: Any) -> None:
 
 
 def split_front_matter(text: str) -> tuple[str, dict[str, str]]:
-    """Return the text without its YAML (``---``) or TOML (``+++``) head, and the head's single values by name.
-
-    Raises:
-        HostileDocumentError: The head is longer than any real one.
-    """
+    """Return the text without its YAML (``---``) or TOML (``+++``) head, and the head's single values by name."""
     match = FRONT_MATTER.match(text)
     if not match:
         return text, {}

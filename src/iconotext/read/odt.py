@@ -9,7 +9,7 @@ from iconotext.errors import DocumentError
 from iconotext.read.archive import Archive, Element, open_archive
 from iconotext.read.blocks import Block, BlockWriter, Flow, FlowImage, drop_repeated_title
 from iconotext.read.docx import separate_caption
-from iconotext.read.docx_parts import CAPTION, METAFILE, MISSING, TABLE_LABEL, attribute, child, local, member_image
+from iconotext.read.office import CAPTION, METAFILE, MISSING, TABLE_LABEL, attribute, child, local, member_image
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Kind
 

@@ -68,8 +68,7 @@ def _made(match: re.Match[str], replacement: str | Callable[[re.Match[str]], str
     return replacement if isinstance(replacement, str) else replacement(match)
 
 
-MARK = "data-iconotext-at"
-"""The attribute with the position of a picture's markup, in characters of the decoded file."""
+MARK = "data-iconotext-at"  # the attribute with the position of a picture's markup, in characters of the decoded file
 
 # What is no element is passed over. Each part ends at the end of the file at the latest, so that what is never closed
 # takes no quadratic time.

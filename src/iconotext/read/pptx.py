@@ -8,7 +8,7 @@ from pathlib import Path
 from iconotext.errors import DocumentError
 from iconotext.read.archive import Archive, Element, open_archive
 from iconotext.read.blocks import BlockWriter, Flow
-from iconotext.read.docx_parts import (
+from iconotext.read.office import (
     OFF,
     Drawn,
     alternative,
@@ -18,15 +18,15 @@ from iconotext.read.docx_parts import (
     drawing_title,
     image_of,
     local,
+    refuse_ole,
+    relations_of,
+    title_of,
 )
-from iconotext.read.office import refuse_ole, relations_of, title_of
 from iconotext.read.settings import ReadSettings
 from iconotext.types import Kind
 
-TITLES = {"ctrTitle": 1, "title": 2}
-"""Placeholders that hold the heading of a slide, and its level."""
-FURNITURE = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
-"""Placeholders that are the same on every slide."""
+TITLES = {"ctrTitle": 1, "title": 2}  # placeholders that hold the heading of a slide, and its level
+FURNITURE = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))  # placeholders that are the same on every slide
 
 
 def read_pptx(path: Path, settings: ReadSettings) -> list[Flow]:

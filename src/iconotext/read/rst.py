@@ -27,11 +27,8 @@ from iconotext.read.html import REMOVED_CHARACTERS, html_blocks, parse_html
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import Includes, decode_text
 
-MAX_LINE = 100_000
-"""Maximum number of characters of a line; docutils takes long for each mark in a long line."""
-
-MAX_DEPTH = 255
-"""Maximum depth of indentations; docutils copies all lines for each of them."""
+MAX_LINE = 100_000  # maximum number of characters of a line; docutils takes long for each mark in a long line
+MAX_DEPTH = 255  # maximum depth of indentations; docutils copies all lines for each of them
 
 MAX_STEPS = 300_000_000
 """Limit on characters that docutils searches for a document's marks: the rest of a paragraph for each mark in it."""
@@ -300,11 +297,7 @@ def part_of(text: str, options: dict[str, Any]) -> str:
 
 
 def check_lines(text: str) -> None:
-    """Refuse a text with an endless line, too deep indentation, or too many substitutions.
-
-    Raises:
-        HostileDocumentError: It has one of them.
-    """
+    """Refuse a text with an endless line, too deep indentation, or too many substitutions."""
     lines = text.splitlines()
     if max(map(len, lines), default=0) > MAX_LINE:
         raise HostileDocumentError(f"a line of it has more than {MAX_LINE:,} characters: break it")

@@ -16,10 +16,8 @@ WORD = re.compile(r"[^\W\d_]+")
 SAMPLE = 2_000  # enough characters to detect the language
 TELLING = 120
 """With this many characters, some 20 words, the language is detected correctly in 96 to 100 % of cases; see results."""
-SURE = 0.9
-"""Probability from which a language counts as detected."""
-WINDOW = 10_000
-"""Characters that are split into sentences at a time: some 80 sentences."""
+SURE = 0.9  # probability from which a language counts as detected
+WINDOW = 10_000  # characters that are split into sentences at a time: some 80 sentences
 
 ENGLISH_NUMBERED = "figs? fgs? eqs? eqns? pp? vols? chs? chap sects? secs? suppl abb".replace(" ", "|")
 """Abbreviations before the number of a figure, a table, a page and so on."""
@@ -97,9 +95,6 @@ def split_sentences(text: str, language: str) -> Iterator[tuple[int, int]]:
 
     The splitter takes quadratic time on some texts (quotation marks that only open), so it gets ``WINDOW`` characters
     at a time, beginning with the sentence at the end of the previous window. A longer sentence is split.
-
-    Raises:
-        SettingError: The splitter does not support this language code.
     """
     start = 0
     while len(text) - start > WINDOW:
@@ -145,7 +140,9 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
     sentence before it, which it belongs to ("It has two wings. Fig. 268.").
     """
     abbreviated = ABBREVIATED_ENGLISH if language == "en" else ABBREVIATED
-    captions = bool(spans) and is_label(_numbers_joined(text, spans[:2], abbreviated))
+    # The splitter may have taken the number of the label for the next sentence.
+    number_apart = len(spans) > 1 and abbreviated.search(text[slice(*spans[0])])
+    captions = bool(spans) and is_label(text[spans[0][0] : spans[1 if number_apart else 0][1]])
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         before = text[slice(*joined[-1])] if joined else ""
@@ -160,10 +157,3 @@ def _labels_joined(text: str, spans: list[tuple[int, int]], language: str) -> li
         else:
             joined.append((start, end))
     return joined
-
-
-def _numbers_joined(text: str, spans: list[tuple[int, int]], abbreviated: re.Pattern[str]) -> str:
-    """Return the first sentence, joined with its number if the splitter took the number for the next sentence."""
-    first = text[slice(*spans[0])]
-    both = len(spans) > 1 and abbreviated.search(first)
-    return text[spans[0][0] : spans[1][1]] if both else first

@@ -38,21 +38,13 @@ def decode_text(path: Path, *, html: bool = False) -> str:
 
 
 def decode_bytes(data: bytes, name: str, *, html: bool = False) -> str:
-    """Decode bytes with the encoding of ``text_encoding``.
-
-    Raises:
-        DocumentError: There is no text in it in any encoding; the message begins with ``name``.
-    """
+    """Decode bytes with the encoding of ``text_encoding``."""
     encoding = text_encoding(data, name, html=html)
     return data.decode(encoding, errors="replace" if encoding in _MARKED else "strict")
 
 
 def text_encoding(data: bytes, name: str, *, html: bool = False) -> str:
-    """Return the encoding: that of the byte order mark, else of the HTML declaration, else UTF-8, else a detected one.
-
-    Raises:
-        DocumentError: There is no text in it in any encoding; the message begins with ``name``.
-    """
+    """Return the encoding: of the byte order mark, else of the HTML declaration, else UTF-8, else a detected one."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return encoding
@@ -76,18 +68,12 @@ def text_encoding(data: bytes, name: str, *, html: bool = False) -> str:
     return best.encoding
 
 
-MAX_INCLUDED = 200
-"""Maximum number of included files of a document."""
-
-MAX_BYTES = 16 * 2**20
-"""Maximum size of all included files together, in bytes."""
+MAX_INCLUDED = 200  # maximum number of included files of a document
+MAX_BYTES = 16 * 2**20  # maximum size of all included files together, in bytes
 
 
 class Includes:
-    """The included files of a document, each included only once, so that cycles end.
-
-    Args:
-        settings: Files outside ``root`` are not read; without it, files outside the document's folder.
+    """The files that a document includes, each once, so that cycles end; from ``settings.root`` or its own folder.
 
     Attributes:
         unread: Files that could not be included, with reasons, a line each.

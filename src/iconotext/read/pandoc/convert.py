@@ -25,11 +25,9 @@ from iconotext.read.html import Element
 
 KINDS = {"figure": "Figure", "table": "Table", **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "")}
 """The elements to which references lead, and the names in these references; a heading is named by its text."""
-DROPPED = "dropped"
-"""Tag of elements that are taken out together in the end: text behind each is then moved only once."""
+DROPPED = "dropped"  # tag of elements that are taken out together in the end: text behind each is then moved only once
 CLOSING = tuple(".,;:!?)")
-MAX_TARGETS = 50
-"""Maximum number of labels in one reference."""
+MAX_TARGETS = 50  # maximum number of labels in one reference
 
 
 def mend(tree: Element, format_: str) -> str | None:
@@ -117,13 +115,7 @@ def _said(element: Element) -> str:
 
 
 def _to_labels(link: Element, kinds: dict[str, str], captions: dict[str, str], *, number_only: bool) -> None:
-    """Let each reference show the text that ``fill_references`` finds; one to several labels becomes a link to each.
-
-    Args:
-        kinds: The element that each label is at.
-        captions: Those of figures, which pandoc shows in references of DocBook.
-        number_only: The author writes "Figure" before a reference, as in Org and with LaTeX's ``ref``.
-    """
+    """Let each reference show the text that ``fill_references`` finds; one to several labels becomes a link to each."""
     href = unquote(link.get("href") or "")
     name = href.removeprefix("#")
     if not name or (not href.startswith("#") and name not in kinds):
@@ -158,12 +150,9 @@ MAX_SECONDS = 50
 """Limit in seconds, of the clock and of the processor. It is below the reader's own, so pandoc never outlives it."""
 LEAST_SECONDS, BYTES_A_SECOND = 8, 15_000
 """Seconds of the processor: ``LEAST_SECONDS`` + bytes of the document / ``BYTES_A_SECOND``, at most ``MAX_SECONDS``."""
-MAX_HEAP = 2**30
-"""Maximum number of bytes of pandoc's memory."""
-MAX_HTML = 128 * 2**20
-"""Maximum number of bytes of HTML that pandoc may make of a document."""
-MAX_TOLD = 5
-"""Maximum number of omissions that are listed; only the number of the others is given."""
+MAX_HEAP = 2**30  # maximum number of bytes of pandoc's memory
+MAX_HTML = 128 * 2**20  # maximum number of bytes of HTML that pandoc may make of a document
+MAX_TOLD = 5  # maximum number of omissions that are listed; only the number of the others is given
 
 REFUSED = re.compile(r"^Error at .{0,400}?line (\d+),? column (\d+)")
 UNEXPECTED = re.compile(r"(?:unexpected|expecting) [^\n]{1,80}")
@@ -211,12 +200,6 @@ def to_html(
 
     Returns:
         The page, and what is not in it, a line each.
-
-    Raises:
-        MissingPackageError: pandoc is not installed.
-        HostileDocumentError: It takes more than its time or memory, or makes too much of the document.
-        RefusedError: pandoc cannot read it.
-        DocumentError: pandoc cannot be started.
     """
     command: list[str] = [
         *(str(_program(format_)), "--sandbox", f"--from={format_}", "--to=html", "--standalone", "--wrap=none"),

@@ -22,8 +22,7 @@ from iconotext.read.blocks import Flow, FlowImage, drop_repeated_title
 from iconotext.read.html import html_blocks, parse_html
 from iconotext.read.pandoc import convert
 from iconotext.read.pandoc.convert import RefusedError, mend, to_html
-from iconotext.read.pandoc.latex import blamed, refused_command, repaired, structural_repairs
-from iconotext.read.pandoc.latex_source import Source, join_files
+from iconotext.read.pandoc.latex import Source, blamed, join_files, refused_command, repaired, structural_repairs
 from iconotext.read.pandoc.plain_latex import plain_html
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
@@ -33,13 +32,12 @@ INCLUDES = {
     "org": re.compile(r"^[ \t]*#\+include:[ \t]+\"([^\"\n]{1,400})\"", re.MULTILINE | re.IGNORECASE),
     "typst": re.compile(r"#?\b(?:include|import)[ \t]+\"([^\"\n@]{1,400})\""),
 }
-"""Syntax by which a format includes files; for LaTeX see ``latex_source.join_files``."""
+"""Syntax by which a format includes files; for LaTeX see ``latex.join_files``."""
 
 MAX_DEPTH = 255
 """Groups, environments, templates and links within each other, as elements of HTML; pandoc takes minutes for more."""
 
-MAX_HEADINGS = 5_000
-"""Maximum number of headings of Org, for which pandoc takes quadratic time."""
+MAX_HEADINGS = 5_000  # maximum number of headings of Org, for which pandoc takes quadratic time
 
 NESTED = {
     "latex": re.compile(r"\\[\\{}]|(\{|\\begin\b)|(\}|\\end\b)"),
@@ -85,11 +83,7 @@ def prepared(text: str, format_: str) -> str:
 
 
 def check_bounds(text: str, format_: str) -> None:
-    """Refuse a text that takes pandoc minutes.
-
-    Raises:
-        HostileDocumentError: It is nested too deeply, or has too many headings.
-    """
+    """Refuse a text that takes pandoc minutes."""
     depth = 0
     for found in NESTED[format_].finditer(text) if format_ in NESTED else ():
         depth = depth + 1 if found[1] else max(depth - 1, 0) if found[2] else depth
@@ -178,8 +172,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".svg", ".webp", ".gif", ".tif", ".tiff", ".
 PLACE = re.compile(r" \(?(?:at )?line (?P<line>\d+) column (?P<column>\d+)\)?")
 MAX_ATTEMPTS = 10
 """Maximum number of pandoc's tries with a LaTeX document; before each further try, a refused part is removed."""
-MAX_TOLD = 20
-"""Maximum number of repairs that are listed; only the number of the others is given."""
+MAX_TOLD = 20  # maximum number of repairs that are listed; only the number of the others is given
 
 
 def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
@@ -264,12 +257,7 @@ def _first(told: list[str]) -> list[str]:
 def _flow(
     html: str, format_: str, unread: Iterable[str], *, media: Path | None = None, folders: tuple[str, ...] = ()
 ) -> Flow:
-    """Return the document of a page that pandoc made.
-
-    Args:
-        media: Where the pictures lie that were inside the document.
-        folders: Where else its pictures may be.
-    """
+    """Return the document of a page that pandoc made."""
     tree = parse_html(html)
     title = mend(tree, format_)
     language = language_code(tree.get("lang") or "")

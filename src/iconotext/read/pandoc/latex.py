@@ -1,5 +1,6 @@
-"""Repairs of LaTeX documents that pandoc refuses.
+"""LaTeX documents for pandoc: their files joined to one text, and repairs of what pandoc refuses.
 
+``join_files`` joins the files, so that each line of the text has its file and its number there.
 ``structural_repairs`` closes open braces and environments, ``refused_command`` removes a single command, and
 ``repaired`` applies the changes. Repairs never change the number of lines, so that a line of the text always has its
 file and its number there.
@@ -10,8 +11,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import accumulate
+from pathlib import Path
 
 from iconotext.plain_text import shortened
+from iconotext.read.settings import ReadSettings
+from iconotext.read.text_file import Includes
 
 VERBATIM = frozenset(
     "verbatim verbatim* Verbatim BVerbatim LVerbatim lstlisting minted comment filecontents filecontents* alltt".split()
@@ -45,29 +49,19 @@ COMMAND = re.compile(r"\\(?:begin\s{0,9}\{[^{}\n]{1,60}\}|[a-zA-Z@]+\*?)")
 GROUPS = {"{": "}", "[": "]"}
 REACH = 2_000
 """Maximum distance, in characters, from a place that pandoc refuses back to the beginning of the faulty command."""
-MAX_DEPTH = 200
-"""Maximum number of open braces, formulas and environments; a text with more is not repaired."""
-SHOWN = 60
-"""Maximum number of characters of a line that a message shows."""
+MAX_DEPTH = 200  # maximum number of open braces, formulas and environments; a text with more is not repaired
+SHOWN = 60  # maximum number of characters of a line that a message shows
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One change to a text.
+    """One change to a text."""
 
-    Attributes:
-        start: Beginning of the replaced text.
-        end: End of the replaced text.
-        text: The new text.
-        at: The position of the error in the text.
-        words: The error and its repair, in words.
-    """
-
-    start: int
-    end: int
-    text: str
-    at: int
-    words: str
+    start: int  # beginning of the replaced text
+    end: int  # end of the replaced text
+    text: str  # the new text
+    at: int  # the position of the error in the text
+    words: str  # the error and its repair, in words
 
 
 def structural_repairs(text: str) -> list[Repair]:
@@ -292,3 +286,78 @@ def blamed(text: str, at: int) -> tuple[int, str]:
 def _line_end(text: str, at: int) -> int:
     end = text.find("\n", at)
     return len(text) if end < 0 else end
+
+
+INCLUDE = re.compile(r"\\(input|include|subfile)\s{0,9}\{([^{}%\\]{1,400})\}")
+COMMENT = re.compile(r"(?<!\\)(?:\\\\){0,20}%")
+BODY = re.compile(r"\\begin\s{0,9}\{document\}(.*?)(?:\\end\s{0,9}\{document\}|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A LaTeX document with all files that it includes.
+
+    Attributes:
+        places: For each line its file, relative to the document's folder ("" is the document itself), and its number.
+        unread: Files that could not be included, a line each.
+    """
+
+    text: str
+    places: tuple[tuple[str, int], ...]
+    unread: tuple[str, ...] = ()
+
+    def place(self, line: int) -> str:
+        """Return the file and line of a line of the text, from 1, in words."""
+        return _words(*self.places[min(max(line, 1), len(self.places)) - 1])
+
+
+def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bool = True) -> Source:
+    """Join a document with its included files, each in its place, without lines that are comments."""
+    includes = Includes(document, settings.model_copy(update={"root": document.parent, "allow_outside": False}))
+    lines: list[tuple[str, str, int]] = []
+    unread: list[str] = []
+
+    def included(name: str) -> tuple[Path, str] | None:
+        if not take_in or ".." in name or name.startswith("/"):
+            return None
+        for each in (name,) if name.endswith(".tex") else (f"{name}.tex", name):
+            before = len(includes.unread)
+            found = includes.text(each, document)
+            if found is not None:
+                return found
+            if len(includes.unread) == before:
+                return Path(), ""  # taken in before
+        return None
+
+    def add(text: str, file: str, first: int = 1) -> None:
+        for number, line in enumerate(text.split("\n"), first):
+            if line.lstrip().startswith("%"):
+                continue  # pandoc fails on some comments among options
+            comment = COMMENT.search(line)
+            end, pieces = 0, len(lines)
+            for found in INCLUDE.finditer(line, 0, comment.end() if comment else len(line)):
+                taken = included(found[2].strip())
+                if taken is None:
+                    continue  # pandoc says so
+                if before := line[end : found.start()].strip():
+                    lines.append((before, file, number))
+                end = found.end()
+                path, part = taken
+                if path == Path():
+                    unread.append(f"{found[2].strip()} is taken in once: not again at {_words(file, number)}")
+                    continue
+                body = BODY.search(part)  # of a file that is a document of its own, too
+                apart = [("", file, number)] if found[1] != "input" else []
+                lines.extend(apart)
+                name = path.relative_to(document.parent).as_posix()
+                add(body[1] if body else part, name, 1 + (part.count("\n", 0, body.start(1)) if body else 0))
+                lines.extend(apart)
+            if line[end:].strip() or len(lines) == pieces:
+                lines.append((line[end:], file, number))
+
+    add(text, "")
+    return Source("\n".join(line for line, _, _ in lines), tuple((file, at) for _, file, at in lines), tuple(unread))
+
+
+def _words(file: str, number: int) -> str:
+    return f"{file} line {number}".lstrip()

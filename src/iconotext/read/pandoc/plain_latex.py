@@ -10,8 +10,7 @@ import re
 import unicodedata
 from html import escape
 
-from iconotext.read.pandoc.latex import SECTION, VERBATIM
-from iconotext.read.pandoc.latex_source import BODY
+from iconotext.read.pandoc.latex import BODY, SECTION, VERBATIM
 
 HEADINGS = dict(
     zip(
@@ -78,12 +77,9 @@ TOKEN = re.compile(
 )
 SPACED = re.compile(r"\s{0,9}")
 ACCENTED = re.compile(r"\s{0,2}\{?\\?([a-zA-Z])\s?\}?")
-MAX_GROUP = 20_000
-"""Maximum number of characters of an argument."""
-MAX_VERBATIM = 50_000
-"""Maximum number of characters of a listing or a formula."""
-MAX_DEPTH = 20
-"""Maximum depth of arguments within arguments."""
+MAX_GROUP = 20_000  # maximum number of characters of an argument
+MAX_VERBATIM = 50_000  # maximum number of characters of a listing or a formula
+MAX_DEPTH = 20  # maximum depth of arguments within arguments
 
 
 def plain_html(text: str) -> str:

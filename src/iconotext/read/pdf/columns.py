@@ -19,19 +19,14 @@ BULLET = re.compile(r"^[•◦▪▫■□●○‣⁃∙·➢➤✓–—*-](?:
 
 NUMBER = re.compile(r"^\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s+(?=\S)")
 
-MAX_ITEMS = 1_000
-"""A page with more lines and images is a plot or a map, without columns of text."""
+MAX_ITEMS = 1_000  # A page with more lines and images is a plot or a map, without columns of text
 
 
 @dataclass(slots=True)
 class Column:
-    """Lines and images that are read from top to bottom.
+    """Lines and images that are read from top to bottom."""
 
-    Attributes:
-        items: In reading order.
-    """
-
-    items: list[Line | PageImage]
+    items: list[Line | PageImage]  # in reading order
     table: bool = False
 
 

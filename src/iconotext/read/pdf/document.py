@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pypdfium2 as pdfium
@@ -17,10 +18,18 @@ import pypdfium2.raw as raw
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.plain_text import counted
 from iconotext.read.blocks import Flow
-from iconotext.read.pdf.images import ImageDecoder
+from iconotext.read.pdf.images import MAX_OBJECTS, ImageDecoder, PageImage, PageImages
 from iconotext.read.pdf.layout import lay_out
-from iconotext.read.pdf.lines import LOST, Handle
-from iconotext.read.pdf.page import Page, read_page
+from iconotext.read.pdf.lines import (
+    LOST,
+    Box,
+    Handle,
+    Line,
+    Transform,
+    page_transform,
+    read_lines,
+    transformed_box,
+)
 from iconotext.read.sentences import language_code
 from iconotext.read.settings import ReadSettings
 
@@ -30,6 +39,27 @@ MAX_IMAGE_BYTES = 512 * 2**20
 FILE_NAME = re.compile(
     r"\.(?:docx?|odt|pdf|tex|dvi|indd|rtf|html?|pptx?|qxp|md|txt)$|^(?:untitled|microsoft word - )", re.IGNORECASE
 )
+
+
+@dataclass(slots=True)
+class Place:
+    """The target of a link: a page, from 1, and the height on it in points from its foot; None for the whole page."""
+
+    page: int
+    height: float | None
+
+
+@dataclass(slots=True)
+class Page:
+    """One page."""
+
+    number: int
+    width: float  # as shown, in points
+    height: float  # as shown, in points
+    lines: list[Line] = field(default_factory=list)
+    images: list[PageImage] = field(default_factory=list)
+    links: list[tuple[Box, Place]] = field(default_factory=list)  # (place on this page, target)
+    lost: int = 0  # number of characters in its words that have no text
 
 
 def read_document(path: Path, settings: ReadSettings) -> list[Flow]:
@@ -108,3 +138,48 @@ def _language(document: Handle) -> str:
     buffer = ctypes.create_string_buffer(needed)
     raw.FPDFCatalog_GetLanguage(document, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), needed)
     return buffer.raw[:needed].decode("utf-16-le", errors="replace").rstrip("\x00")
+
+
+def read_page(document: Handle, index: int, decoder: ImageDecoder) -> Page:
+    """Read one page; it raises ``pdfium.PdfiumError`` if the page cannot be loaded."""
+    page = document[index]
+    try:
+        transform = page_transform(page)
+        width, height = page.get_size()
+        found = Page(index + 1, width, height)
+        text = page.get_textpage()
+        try:
+            found.lines, found.lost = read_lines(text, transform, width, height)
+        finally:
+            text.close()
+        found.images = PageImages(page, found.number, transform, decoder).read()
+        found.links = list(_links(document, page, transform))
+        return found
+    finally:
+        page.close()
+
+
+def _links(document: Handle, page: Handle, transform: Transform) -> Iterator[tuple[Box, Place]]:
+    position, link = ctypes.c_int(0), raw.FPDF_LINK()
+    for _ in range(MAX_OBJECTS):
+        if not raw.FPDFLink_Enumerate(page, position, link):
+            return
+        destination = raw.FPDFLink_GetDest(document, link)
+        if not destination:
+            action = raw.FPDFLink_GetAction(link)
+            destination = raw.FPDFAction_GetDest(document, action) if action else None
+        rectangle = raw.FS_RECTF()
+        if not destination or not raw.FPDFLink_GetAnnotRect(link, rectangle):
+            continue
+        index = raw.FPDFDest_GetDestPageIndex(document, destination)
+        if index >= 0:
+            box = transformed_box(transform, rectangle.left, rectangle.bottom, rectangle.right, rectangle.top)
+            yield box, Place(index + 1, _destination_height(destination))
+
+
+def _destination_height(destination: Handle) -> float | None:
+    """Return the height of the place in the space of its page, from below; None for a whole page."""
+    has = [ctypes.c_int() for _ in range(3)]
+    values = [ctypes.c_float() for _ in range(3)]
+    found = raw.FPDFDest_GetLocationInPage(destination, *has, *values)
+    return values[1].value if found and has[1].value else None

@@ -25,8 +25,7 @@ MAX_DRAWN = 25_000_000
 LOOK_SIDE = 128
 """Sides in pixels of the small rendering that shows whether an image is the same as before, or has a mask."""
 
-MAX_LOOKS = 10
-"""After this many equal renderings of images with the same data, further images are taken to be equal."""
+MAX_LOOKS = 10  # after this many equal renderings of images with the same data, further images are taken to be equal
 
 MAX_LOOKED = 1_000_000_000
 """Maximum number of pixels, in the whole document, of images that are rendered for comparison of equal data."""
@@ -36,17 +35,11 @@ SMALLEST = 8.0  # points; a smaller image is a rule, a bullet or a spacer
 
 @dataclass(slots=True)
 class PageImage:
-    """An image on a page.
+    """An image on a page."""
 
-    Attributes:
-        image: With its bytes, page and box.
-        box: Its place in points.
-        key: Equal for equal images.
-    """
-
-    image: FlowImage
-    box: Box
-    key: int | None = None
+    image: FlowImage  # with its bytes, page and box
+    box: Box  # its place in points
+    key: int | None = None  # equal for equal images
 
 
 @dataclass(slots=True)
@@ -58,11 +51,7 @@ class _Seen:
 
 
 class ImageDecoder:
-    """Decodes the images of one document; one that is drawn many times is decoded once.
-
-    Args:
-        max_pixels: Larger images are not unpacked, and have a problem.
-    """
+    """Decodes the images of one document; one that is drawn many times is decoded once."""
 
     def __init__(self, max_pixels: int) -> None:
         self.max_pixels = max_pixels
@@ -70,11 +59,7 @@ class ImageDecoder:
         self._looked = 0
 
     def contents(self, image: Handle, transform: Transform) -> tuple[bytes | None, str | None]:
-        """Return a picture's bytes (the JPEG of the file if it is shown unchanged, else as drawn), or why it has none.
-
-        Args:
-            transform: From the image's coordinates to the shown page.
-        """
+        """Return a picture's bytes (the JPEG of the file if shown unchanged, else as drawn), or why it has none."""
         try:
             width, height = image.get_px_size()
             if width * height > self.max_pixels:
@@ -89,7 +74,7 @@ class ImageDecoder:
             if self._looked > MAX_LOOKED:
                 return None, "not decoded: the document draws large pictures too often: split it"
             seen.looks += 1
-            look = _look(image)
+            look = _rendered(image, pdfium.PdfMatrix(LOOK_SIDE, 0, 0, LOOK_SIDE, 0, 0)).to_numpy()
             digest = hashlib.blake2b(look.tobytes()).digest()
             if digest not in seen.results:
                 plain = _is_plain_jpeg(image, transform) and not _has_mask(look)
@@ -100,16 +85,9 @@ class ImageDecoder:
             return None, f"cannot be decoded: {' '.join(str(error).split()) or type(error).__name__}"
 
 
-def read_images(page: Handle, number: int, transform: Transform, decoder: ImageDecoder) -> list[PageImage]:
-    """Read the images of a page, in the order of the file; strips of one image are joined.
+class PageImages:
+    """The images of a page; ``transform`` leads from the page's coordinates to the shown page."""
 
-    Args:
-        transform: From the page's coordinates to the shown page.
-    """
-    return _PageImages(page, number, transform, decoder).read()
-
-
-class _PageImages:
     def __init__(self, page: Handle, number: int, transform: Transform, decoder: ImageDecoder) -> None:
         self.page = page
         self.number = number
@@ -119,10 +97,11 @@ class _PageImages:
         self.visited = 0
 
     def read(self) -> list[PageImage]:
+        """Return the images in the order of the file; strips of one image are joined."""
         objects = [
             (image, box, transform)
-            for image, transform in self.images(self.page, self.transform, 0)
-            if (box := self.place(image, transform))
+            for image, transform in self._images(self.page, self.transform, 0)
+            if (box := self._place(image, transform))
         ]
         if len(objects) > MAX_IMAGES:  # a map or a pattern, drawn in pieces: take the largest
             least = sorted((_area(box) for _, box, _ in objects), reverse=True)[MAX_IMAGES]
@@ -135,12 +114,12 @@ class _PageImages:
             if group is not None:
                 joined = bounding_box([objects[n][1] for n in group])
                 pixels = max(image.get_px_size()[0] / max(box[2] - box[0], 1), 1.0)
-                shown.append(self.shown(joined, *self.region(joined, pixels)))
+                shown.append(self._shown(joined, *self._region(joined, pixels)))
             elif number not in sliced:
-                shown.append(self.shown(box, *self.decoder.contents(image, transform)))
+                shown.append(self._shown(box, *self.decoder.contents(image, transform)))
         return shown
 
-    def images(self, parent: Handle, transform: Transform, depth: int) -> Iterator[tuple[Handle, Transform]]:
+    def _images(self, parent: Handle, transform: Transform, depth: int) -> Iterator[tuple[Handle, Transform]]:
         """Yield image objects with their transforms to the shown page; forms may contain forms, even themselves."""
         count, get = (
             (raw.FPDFFormObj_CountObjects, raw.FPDFFormObj_GetObject)
@@ -159,9 +138,9 @@ class _PageImages:
                 matrix = raw.FS_MATRIX()
                 if raw.FPDFPageObj_GetMatrix(handle, matrix):
                     own = (matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
-                    yield from self.images(handle, composed(own, transform), depth + 1)
+                    yield from self._images(handle, composed(own, transform), depth + 1)
 
-    def place(self, image: Handle, transform: Transform) -> Box | None:
+    def _place(self, image: Handle, transform: Transform) -> Box | None:
         """Return the position of an image on the page; None if it is not visible."""
         try:
             left, top, right, bottom = transformed_box(transform, *image.get_bounds())
@@ -171,13 +150,13 @@ class _PageImages:
         top, bottom = max(top, 0.0), min(bottom, self.height)
         return (left, top, right, bottom) if right - left >= SMALLEST and bottom - top >= SMALLEST else None
 
-    def shown(self, box: Box, file: bytes | None, problem: str | None) -> PageImage:
+    def _shown(self, box: Box, file: bytes | None, problem: str | None) -> PageImage:
         width, height = max(self.width, 1.0), max(self.height, 1.0)
         share = (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
         image = FlowImage(("",), file=file, page=self.number, box=share, problem=problem)
         return PageImage(image, box, hash(file) if file is not None else None)
 
-    def region(self, box: Box, scale: float) -> tuple[bytes | None, str | None]:
+    def _region(self, box: Box, scale: float) -> tuple[bytes | None, str | None]:
         """Draw a part of the page."""
         left, top, right, bottom = box
         scale = min(scale, math.sqrt(MAX_DRAWN / max((right - left) * (bottom - top), 1.0)), 8.0)
@@ -202,10 +181,6 @@ def _direction(matrix: Transform) -> tuple[float, ...]:
     """Return the four factors of a transform without its size."""
     longest = max(map(abs, matrix[:4])) or 1.0
     return tuple(round(factor / longest, 3) for factor in matrix[:4])
-
-
-def _look(image: Handle) -> Any:
-    return _rendered(image, pdfium.PdfMatrix(LOOK_SIDE, 0, 0, LOOK_SIDE, 0, 0)).to_numpy()
 
 
 def _as_drawn(image: Handle) -> Handle:

@@ -10,12 +10,12 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from iconotext.read.blocks import LABEL, Block, FlowImage, drop_repeated_title
 from iconotext.read.pdf.columns import Column, columns
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Box, Line, bounding_box, distance, overlap
-from iconotext.read.pdf.page import Page, Place
 from iconotext.read.pdf.paragraphs import (
     SENTENCE_END,
     USUAL_PITCH,
@@ -32,6 +32,9 @@ from iconotext.read.pdf.paragraphs import (
     text_block,
     vocabulary,
 )
+
+if TYPE_CHECKING:
+    from iconotext.read.pdf.document import Page, Place
 
 MARGIN = 0.14  # share of the height at the head and the foot of a page where running lines stand
 PAGE_NUMBER = re.compile(

@@ -101,8 +101,7 @@ IN_WORDS = {0xF001: "fi", 0xF002: "fl"}
 TEX_LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
 TEX_CODES = (0x0B, 0x1B)
 """First codes of the ligatures in the two encodings of TeX's fonts, whose PDFs may lack their text."""
-UNKNOWN = 0x10_FF00
-"""Added to the code of a character without text, until a page has been read."""
+UNKNOWN = 0x10_FF00  # added to the code of a character without text, until a page has been read
 SIGNS = re.compile(f"[{chr(UNKNOWN)}-{chr(UNKNOWN + 0xFF)}]")
 LOST = "\ufffd"
 ITALIC_FLAG = 0x40  # of a font descriptor
@@ -113,36 +112,26 @@ ITALIC_NAME = re.compile(r"italic|oblique|cmti|[-,]it\b|slanted", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Word:
-    """A word, with its begin and end.
-
-    Attributes:
-        target: The place in the document to which a link on it leads.
-    """
+    """A word, with its begin and end."""
 
     text: str
     left: float
     right: float
-    target: str | None = None
+    target: str | None = None  # the place in the document to which a link on it leads
 
 
 @dataclass(slots=True)
 class Line:
-    """A line of text, or the part of one that stands in one column or table cell.
-
-    Attributes:
-        base: Height of its baseline, in points from the top.
-        order: Number of its first character in the file.
-        mono: Whether all of it is in letters of one width, as code is.
-    """
+    """A line of text, or the part of one that stands in one column or table cell."""
 
     words: list[Word]
     box: Box
-    base: float
+    base: float  # height of its baseline, in points from the top
     size: float
-    order: int
+    order: int  # number of its first character in the file
     bold: bool = False
     italic: bool = False
-    mono: bool = False
+    mono: bool = False  # whether all of it is in letters of one width, as code is
 
     @property
     def text(self) -> str:

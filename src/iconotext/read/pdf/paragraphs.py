@@ -11,53 +11,45 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from iconotext.read.blocks import LABEL, Block
 from iconotext.read.pdf.columns import BULLET, NUMBER, Column
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Line, overlap
-from iconotext.read.pdf.page import Page
 from iconotext.types import Kind
+
+if TYPE_CHECKING:
+    from iconotext.read.pdf.document import Page
 
 SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*$")
 CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 WORD = re.compile(r"[^\W\d_]+")
-MAX_PITCH = 4.0
-"""Largest distance of baselines within a paragraph, in sizes of the letters."""
+MAX_PITCH = 4.0  # largest distance of baselines within a paragraph, in sizes of the letters
 USUAL_PITCH = 1.2
 FULL_LINE = 15  # characters, at least
-ENOUGH_LINES = 3
-"""Fewest lines, continued in the next one, from which the distance of lines on a page is computed."""
+ENOUGH_LINES = 3  # fewest lines, continued in the next one, from which the distance of lines on a page is computed
 HEADING_SIZE = 1.12  # letters so much larger than those of the text make a heading
 HEADING_WORDS = 25
 
 
 @dataclass(slots=True)
 class Text:
-    """A paragraph in the making.
-
-    Attributes:
-        right: The right edge of its column.
-    """
+    """A paragraph in the making."""
 
     lines: list[Line]
     page: int
-    right: float
+    right: float  # the right edge of its column
     kind: Kind = "paragraph"
     note: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The hyphenation of a document: whether a hyphen breaks a word or belongs to it.
+    """The hyphenation of a document: whether a hyphen breaks a word or belongs to it."""
 
-    Attributes:
-        whole: Words that the document also has unbroken, in lower case.
-        broken: Whether the document breaks words at all.
-    """
-
-    whole: frozenset[str]
-    broken: bool
+    whole: frozenset[str]  # words that the document also has unbroken, in lower case
+    broken: bool  # whether the document breaks words at all
 
 
 def body_size(pages: Iterable[Page]) -> float:

@@ -48,8 +48,7 @@ MAX_REDIRECTS = 5
 MOVED = (301, 302, 303, 307, 308)
 PORTS = {"http": 80, "https": 443}
 
-AGENT = "iconotext"
-"""Our name for servers, in requests and for their robots.txt."""
+AGENT = "iconotext"  # our name for servers, in requests and for their robots.txt
 
 Lookup = Callable[[str, int], str]
 """From a host and a port to the IP address to connect to; raises ``ImageError`` if that is not allowed."""
@@ -57,16 +56,11 @@ Lookup = Callable[[str, int], str]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a server.
-
-    Attributes:
-        headers: By name, ignoring case.
-        body: Empty unless the status is 200.
-    """
+    """The answer of a server."""
 
     status: int
-    headers: Mapping[str, str]
-    body: bytes
+    headers: Mapping[str, str]  # by name, ignoring case
+    body: bytes  # empty unless the status is 200
 
 
 def fetch(address: str) -> bytes:
@@ -74,15 +68,20 @@ def fetch(address: str) -> bytes:
 
     Every host on the way is looked up once, all its addresses must be public, and the connection goes to the address
     that was checked, so that a name that resolves differently the second time has no effect.
-
-    Raises:
-        ImageError: Refused, not found, too large, too slow, or too many redirects.
     """
     deadline = time.monotonic() + MAX_SECONDS
+    return follow(address, lambda place: get(place, deadline=deadline))[1].body
+
+
+def follow(address: str, ask: Callable[[str], Answer]) -> tuple[str, Answer]:
+    """Follow redirects to an answer of status 200; return the address that it came from, and the answer.
+
+    ``ask`` looks up and judges each address anew: a public server may redirect to a private one.
+    """
     for _ in range(MAX_REDIRECTS + 1):
-        answer = get(address, deadline=deadline)
+        answer = ask(address)
         if answer.status == 200:
-            return answer.body
+            return address, answer
         if answer.status not in MOVED:
             raise ImageError(f"not fetched: {urlsplit(address).hostname} answered {answer.status}")
         address = redirected(address, answer)

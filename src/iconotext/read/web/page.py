@@ -34,15 +34,10 @@ NAME = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a fetched file.
+    """The origin of a fetched file."""
 
-    Attributes:
-        address: After all redirects.
-        base: Base of its relative addresses.
-    """
-
-    address: str
-    base: str
+    address: str  # after all redirects
+    base: str  # base of its relative addresses
 
 
 def is_address(text: object) -> bool:
@@ -55,9 +50,6 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
 
     Args:
         folder: For the file; created. The file's name is derived from the address.
-
-    Raises:
-        DocumentError: It cannot be fetched, is not a document, or cannot be written.
     """
     from iconotext.read.web.polite import PoliteFetcher, Politeness
 

@@ -24,16 +24,14 @@ from iconotext.read.web.fetch import (
     MOVED,
     Answer,
     Lookup,
+    follow,
     get,
     public_address,
     redirected,
 )
 
-MAX_READ = 500 * 2**10
-"""Bytes of a robots.txt that are read, the minimum of RFC 9309 (2.5); the rest is ignored."""
-
-MAX_LINES = 20_000
-"""Lines of a robots.txt that are read; the rest is ignored."""
+MAX_READ = 500 * 2**10  # bytes of a robots.txt that are read, the minimum of RFC 9309 (2.5); the rest is ignored
+MAX_LINES = 20_000  # lines of a robots.txt that are read; the rest is ignored
 
 
 def parse_robots(body: bytes, agent: str) -> Protego:
@@ -41,10 +39,6 @@ def parse_robots(body: bytes, agent: str) -> Protego:
 
     All other robots get the same name: Protego keeps a group's rules for each robot that it names, so a file with
     thousands of names would make it keep millions of rules.
-
-    Args:
-        body: The file; only its first ``MAX_READ`` bytes and ``MAX_LINES`` lines are read.
-        agent: Our name, a word without a version, for which rules and delay are looked up.
     """
     other = re.compile(rf"\s*user(?:-|\s*)agent[\s:]++(?!(?:\*|{re.escape(agent)})\s*(?:#|$))", re.IGNORECASE)
     lines = _text(body).removeprefix("\ufeff").splitlines()[:MAX_LINES]
@@ -64,38 +58,23 @@ def _text(body: bytes) -> str:
 BUSY = (408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 525, 530)
 """Statuses of servers that may answer later."""
 
-KINDS = ("image/", "application/octet-stream", "binary/octet-stream")
-"""Content types that may be an image."""
+KINDS = ("image/", "application/octet-stream", "binary/octet-stream")  # content types that may be an image
 
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
-    """The limits of requests to servers.
+    """The limits of requests to servers."""
 
-    Attributes:
-        interval: Seconds between two requests to a host; its robots.txt may ask for more.
-        tries: Number of tries for an address that does not answer, or whose server is busy.
-        patience: Longest time in seconds that a host may ask us to wait; if it asks for more, we give up.
-        max_bytes: Maximum size of an image.
-        max_seconds: Time limit for a request.
-        robots: Whether robots.txt is obeyed; switch it off only for your own hosts.
-    """
-
-    interval: float = 1.0
-    tries: int = 3
-    patience: float = 120.0
-    max_bytes: int = MAX_BYTES
-    max_seconds: float = MAX_SECONDS
-    robots: bool = True
+    interval: float = 1.0  # seconds between two requests to a host; its robots.txt may ask for more
+    tries: int = 3  # number of tries for an address that does not answer, or whose server is busy
+    patience: float = 120.0  # longest time in seconds that a host may ask us to wait; if it asks for more, we give up
+    max_bytes: int = MAX_BYTES  # maximum size of an image
+    max_seconds: float = MAX_SECONDS  # time limit for a request
+    robots: bool = True  # whether robots.txt is obeyed; switch it off only for your own hosts
 
 
 class Pace:
-    """Makes requests to each host wait for their turn; can be shared by threads.
-
-    Args:
-        clock: Returns seconds, like ``time.monotonic``.
-        sleep: Waits for a number of seconds.
-    """
+    """Makes requests to each host wait for their turn; can be shared by threads."""
 
     def __init__(self, clock: Callable[[], float], sleep: Callable[[float], object]) -> None:
         self._clock = clock
@@ -119,13 +98,7 @@ class Pace:
 
 
 class PoliteFetcher:
-    """Fetches images; threads may share one, and each host still gets only one request per interval.
-
-    Args:
-        lookup: From a host to the IP address to connect to; the default refuses addresses that are not public.
-        clock: Returns seconds, like ``time.monotonic``.
-        sleep: Waits for a number of seconds.
-    """
+    """Fetches images; threads may share one, and each host still gets only one request per interval."""
 
     def __init__(
         self,
@@ -156,26 +129,18 @@ class PoliteFetcher:
         return answer.body
 
     def follow(self, address: str, *, accept: str = "image/*") -> tuple[str, Answer]:
-        """Fetch the content at an address; return also its address after all redirects.
+        """Fetch the content at an address; return also its address after all redirects."""
 
-        Raises:
-            ImageError: As for ``fetch``, except for the content type.
-        """
-        for _ in range(MAX_REDIRECTS + 1):
-            host = _host(address)
+        def ask(place: str) -> Answer:
             delay = 0.0
             if self._politeness.robots:
-                rules = self._rules(address)
-                if not rules.can_fetch(address, AGENT):
-                    raise ImageError(f"not fetched: robots.txt of {host} forbids it")
+                rules = self._rules(place)
+                if not rules.can_fetch(place, AGENT):
+                    raise ImageError(f"not fetched: robots.txt of {_host(place)} forbids it")
                 delay = rules.crawl_delay(AGENT) or 0.0
-            answer = self._request(address, delay, accept=accept)
-            if answer.status == 200:
-                return address, answer
-            if answer.status not in MOVED:
-                raise ImageError(f"not fetched: {host} answered {answer.status}")
-            address = redirected(address, answer)
-        raise ImageError(f"not fetched: more than {MAX_REDIRECTS} redirects")
+            return self._request(place, delay, accept=accept)
+
+        return follow(address, ask)
 
     def _request(self, address: str, delay: float, *, max_bytes: int | None = None, accept: str = "image/*") -> Answer:
         """Make a request, several times if necessary, and return the answer."""
