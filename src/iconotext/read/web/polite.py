@@ -132,11 +132,11 @@ class PoliteFetcher:
         """Fetch the content at an address; return also its address after all redirects."""
 
         def ask(place: str) -> Answer:
-            delay = 0.0
+            host, delay = _host(place), 0.0
             if self._politeness.robots:
                 rules = self._rules(place)
                 if not rules.can_fetch(place, AGENT):
-                    raise ImageError(f"not fetched: robots.txt of {_host(place)} forbids it")
+                    raise ImageError(f"not fetched: robots.txt of {host} forbids it")
                 delay = rules.crawl_delay(AGENT) or 0.0
             return self._request(place, delay, accept=accept)
 
