@@ -18,7 +18,7 @@ from iconotext.cli.common import known_errors
 from iconotext.errors import MissingPackageError
 from iconotext.extras import EXTRAS, require
 from tests.fuzz.seeds import seeds
-from tests.read.pdf_writer import Sheet, jpeg, write_pdf
+from tests.support.pdf import Sheet, jpeg, write_pdf
 from tests.train.synthetic import write_synthetic
 
 DISTRIBUTIONS = {

@@ -16,7 +16,7 @@ import sys
 import pytest
 
 from iconotext.recipe import dump_recipe
-from tests.read.pdf_writer import Sheet, jpeg, write_pdf
+from tests.support.pdf import Sheet, jpeg, write_pdf
 from tests.train.synthetic import small_recipe, write_synthetic
 
 WATCH = """

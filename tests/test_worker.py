@@ -18,8 +18,8 @@ from iconotext.images.file import image_decoder
 from iconotext.read import read
 from iconotext.system import worker
 from iconotext.system.worker import LimitError, run_isolated
-from tests.read.pdf_writer import Sheet, write_pdf
-from tests.read.test_epub import book
+from tests.support.epub import book
+from tests.support.pdf import Sheet, write_pdf
 
 PLENTY = 2**30
 needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")

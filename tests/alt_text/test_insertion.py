@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from iconotext.alt_text.writing import escaped, find_gaps, insert_alts
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings, read
-from tests.read.pdf_writer import jpeg
-from tests.read.test_docx import Making, run
-from tests.read.test_epub import book
+from tests.support.docx import Making, run
+from tests.support.epub import book
+from tests.support.pdf import jpeg
 
 SETTINGS = ReadSettings()
 

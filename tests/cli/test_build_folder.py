@@ -7,7 +7,7 @@ import pytest
 
 from iconotext import read_corpus
 from tests import program
-from tests.read.test_epub import book
+from tests.support.epub import book
 
 run = partial(program.run, "corpus", "build", "folder")
 

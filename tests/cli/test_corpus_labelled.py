@@ -13,7 +13,7 @@ from iconotext.read.web import polite
 from tests import program
 from tests.corpus.builders.test_fetched_pictures import png
 from tests.papers.datasets.test_labelled_pairs import cite, cite_row, clue, clue_row
-from tests.read.web import serving
+from tests.support.web import serving
 
 run = partial(program.run, "corpus")
 

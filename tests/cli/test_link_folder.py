@@ -26,7 +26,7 @@ from iconotext.report.page_folder import NAME as MANIFEST
 from iconotext.types import Document, Link, LinkedDocument
 from tests import program
 from tests.cli.test_link import run
-from tests.read.test_epub import book
+from tests.support.epub import book
 
 
 class QuickLinker:

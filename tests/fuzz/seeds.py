@@ -15,8 +15,8 @@ from docx.oxml.ns import nsdecls
 from docx.shared import Inches
 from PIL import Image
 
-from tests.read.pandoc_documents import DOCUMENTS, pandoc
-from tests.read.pptx_writer import picture, table, text, write_pptx
+from tests.support.pandoc import DOCUMENTS, pandoc
+from tests.support.pptx import picture, table, text, write_pptx
 
 MARKDOWN = """---
 title: &name "Trams: old & new"

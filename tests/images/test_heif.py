@@ -11,7 +11,7 @@ from PIL import Image as Pillow
 from iconotext.errors import ImageError
 from iconotext.images import decode, inspect
 from iconotext.types import Image
-from tests.images.test_images import near, photo
+from tests.support.images import near, photo
 
 
 def encoded(picture, **settings):

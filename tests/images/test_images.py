@@ -1,4 +1,3 @@
-import io
 import itertools
 import os
 import struct
@@ -20,27 +19,10 @@ from iconotext.errors import ImageError
 from iconotext.images import decode, inspect
 from iconotext.images.file import decoder_of
 from iconotext.types import Image
+from tests.support.images import encoded, indexed, near, photo, rgba
 
 SAMPLES = Path(skimage.__file__).parent / "data"
 RASTER = ["JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP"] + (["AVIF"] if pillow_features.check("avif") else [])
-
-
-def encoded(picture, kind="PNG", **settings):
-    stream = io.BytesIO()
-    picture.save(stream, kind, **settings)
-    return stream.getvalue()
-
-
-def photo(width=96, height=80):
-    """Left half red, right half blue, top left corner white: one can see how it is turned."""
-    picture = Pillow.new("RGB", (width, height), "red")
-    picture.paste("blue", (width // 2, 0, width, height))
-    picture.paste("white", (0, 0, width // 4, height // 4))
-    return picture
-
-
-def near(picture, place, colour, tolerance=12):
-    return np.abs(np.subtract(picture.getpixel(place), colour)).max() <= tolerance
 
 
 @pytest.mark.parametrize("kind", RASTER)
@@ -83,18 +65,6 @@ def test_orientation_out_of_range_is_no_rotation():
     exif = Pillow.Exif()
     exif[0x0112] = 77
     assert decode(encoded(photo(), "JPEG", exif=exif)).size == (96, 80)
-
-
-def rgba(alpha):
-    picture = photo().convert("RGBA")
-    picture.putalpha(alpha)
-    return picture
-
-
-def indexed(value, palette):
-    picture = Pillow.new("P", (96, 80), value)
-    picture.putpalette(palette)
-    return picture
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from iconotext.features.decoding import look_at
 from iconotext.images import decode, inspect, raster
 from iconotext.images.raster import rows_to_rgb, within_memory
 from iconotext.types import Image
-from tests.images.test_images import encoded, indexed, near, photo, rgba
+from tests.support.images import encoded, indexed, near, photo, rgba
 
 PEAK = """
 import resource, sys

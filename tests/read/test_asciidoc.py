@@ -8,19 +8,12 @@ import pytest
 
 from iconotext.errors import HostileDocumentError
 from iconotext.evidence.reference import EXPLICIT, reference_evidence
-from iconotext.read import read
 from iconotext.read.asciidoc import MAX_DEPTH, MAX_VALUE, parse_attributes
+from tests.support.reading import read_as, texts
 
 
 def adoc(folder, text, name="a.adoc"):
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return read(path)
-
-
-def texts(document):
-    return [sentence.text for sentence in document.sentences]
+    return read_as(folder / name, text)
 
 
 PAGE = """= Trams

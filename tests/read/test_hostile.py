@@ -17,7 +17,6 @@ from iconotext.read import sentences as splitting
 from iconotext.read.html import MAX_CANDIDATES, image_sources, parse_html
 from iconotext.read.markdown import MAX_FRONT_MATTER, split_front_matter
 from iconotext.read.office import MAX_BASES
-from tests.fuzz.run import here
 
 LONG = "A paragraph of running text that is long enough to count as the middle of an article."
 SECONDS = 60
@@ -234,7 +233,7 @@ def test_what_no_reader_foresaw_is_one_of_our_errors(tmp_path, monkeypatch):
 
     reader = module.reader_of("markdown")
     monkeypatch.setattr(module, "reader_of", lambda _format: broken)
-    monkeypatch.setattr(module, "run_isolated", here)
+    monkeypatch.setattr(module, "run_isolated", lambda function, _memory, _seconds, *given: function(*given))
     with pytest.raises(DocumentError, match=r"b\.md: damaged, or a bug of iconotext \(KeyError: 'x\\ny'\)") as caught:
         read(bad)
     assert caught.value.__cause__ is raised[0]

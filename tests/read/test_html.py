@@ -6,16 +6,12 @@ import pytest
 
 from iconotext import Document, read
 from iconotext.read.html import image_sources, parse_html
+from tests.support.reading import read_as, texts
 
 
 def page(tmp_path: Path, body: str, head: str = "") -> Document:
-    path = tmp_path / "page.html"
-    path.write_text(f"<!DOCTYPE html><html lang='en'><head>{head}</head><body>{body}</body></html>", encoding="utf-8")
-    return read(path)
-
-
-def texts(document: Document) -> list[str]:
-    return [sentence.text for sentence in document.sentences]
+    text = f"<!DOCTYPE html><html lang='en'><head>{head}</head><body>{body}</body></html>"
+    return read_as(tmp_path / "page.html", text)
 
 
 def test_sentences_keep_block_kind_and_order(tmp_path):

@@ -2,21 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext import read
 from iconotext.evidence.reference import reference_evidence
 from iconotext.read.markdown import expand_site_tags, split_front_matter
 from iconotext.report.source_offsets import source_spans
+from tests.support.reading import read_as
 
 
 @pytest.fixture
 def document(tmp_path):
-    def make(text: str, name: str = "a.md"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        return read(path)
-
-    return make
+    return lambda text, name="a.md": read_as(tmp_path / name, text)
 
 
 def test_markdown_with_everything(document, picture):

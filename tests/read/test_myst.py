@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from iconotext.evidence.reference import EXPLICIT, reference_evidence
-from iconotext.read import read
 from iconotext.read.code_cells import shown_files
 from iconotext.read.directives import MAX_DEPTH
 from iconotext.report.source_offsets import source_spans
+from tests.support.reading import pictures, read_as, texts
 
 MYST = """# Trams
 
@@ -121,22 +121,8 @@ library(x)
 """
 
 
-def document(folder, text, name):
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    return read(path)
-
-
-def texts(found):
-    return [sentence.text for sentence in found.sentences]
-
-
-def pictures(found):
-    return [(image.source, image.alt, image.caption) for image in found.images]
-
-
 def test_myst(tmp_path):
-    found = document(tmp_path, MYST, "a.md")
+    found = read_as(tmp_path / "a.md", MYST)
     assert pictures(found) == [
         ("img/old.png", "A tram", "The old tram."),
         ("img/new.png", "New", "The new tram."),
@@ -160,7 +146,7 @@ def test_myst(tmp_path):
 
 
 def test_quarto(tmp_path):
-    found = document(tmp_path, QUARTO, "a.qmd")
+    found = read_as(tmp_path / "a.qmd", QUARTO)
     assert pictures(found) == [
         ("img/old.png", "A red tram", "The old tram."),
         ("l.png", None, "Two trams. Left."),
@@ -189,12 +175,12 @@ def test_what_was_rendered_is_found(tmp_path):
     folder = tmp_path / "a_files" / "figure-html"
     folder.mkdir(parents=True)
     (folder / "fig-made-1.png").write_bytes(b"a picture")
-    image = document(tmp_path, QUARTO, "a.qmd").images[3]
+    image = read_as(tmp_path / "a.qmd", QUARTO).images[3]
     assert image.file == folder / "fig-made-1.png"
 
 
 def test_bookdown(tmp_path):
-    found = document(tmp_path, BOOKDOWN, "a.Rmd")
+    found = read_as(tmp_path / "a.Rmd", BOOKDOWN)
     assert pictures(found) == [
         ("img/map.png", None, "A caption with emphasis from elsewhere."),
         ("one.png", "a", "One, (1)."),
@@ -209,7 +195,7 @@ def test_bookdown(tmp_path):
 
 @pytest.mark.parametrize(("text", "name"), [(MYST, "a.md"), (QUARTO, "a.qmd"), (BOOKDOWN, "a.Rmd")])
 def test_every_sentence_has_its_place_in_the_file(tmp_path, text, name):
-    found = document(tmp_path, text, name)
+    found = read_as(tmp_path / name, text)
     for sentence, span in zip(found.sentences, source_spans(found), strict=True):
         if "of them" in sentence.text:  # what code computes within a sentence is not in the file
             continue
@@ -222,7 +208,7 @@ def test_every_sentence_has_its_place_in_the_file(tmp_path, text, name):
 
 def test_plain_markdown_is_as_before(tmp_path):
     text = "Mail @anna. {braces} and :::\n\n(no target)= here\n\n::: \n\nA `{r}` b.\n\n```python\ncode()\n```\n"
-    assert texts(document(tmp_path, text, "a.md")) == [
+    assert texts(read_as(tmp_path / "a.md", text)) == [
         "Mail @anna.",
         "{braces} and :::",
         "(no target)= here",
@@ -247,6 +233,6 @@ def test_files_that_code_shows(code, files):
 
 def test_directives_nest_only_so_deep(tmp_path):
     text = "".join("`" * (100 - n) + "{note}\n" for n in range(MAX_DEPTH + 5)) + "Deep.\n"
-    assert texts(document(tmp_path, text, "a.md")) == []
+    assert texts(read_as(tmp_path / "a.md", text)) == []
     text = "".join(":" * (40 - n) + "{note}\n" for n in range(MAX_DEPTH - 5)) + "Deep.\n"
-    assert texts(document(tmp_path, text, "a.md")) == ["Deep."]
+    assert texts(read_as(tmp_path / "a.md", text)) == ["Deep."]

@@ -7,10 +7,10 @@ import zipfile
 
 import pytest
 
-from iconotext import read
 from iconotext.errors import DocumentError
 from iconotext.evidence.reference import reference_evidence
-from tests.read.pandoc_documents import pandoc
+from tests.support.pandoc import pandoc
+from tests.support.reading import read_as
 
 NAMES = "office text draw table style"
 SPACES = (
@@ -56,11 +56,7 @@ def write_odt(text: str, media: dict[str, bytes] | None = None, **parts: str) ->
 
 @pytest.fixture
 def document(tmp_path):
-    def make(data: bytes, name: str = "a.odt"):
-        (tmp_path / name).write_bytes(data)
-        return read(tmp_path / name)
-
-    return make
+    return lambda data, name="a.odt": read_as(tmp_path / name, data)
 
 
 def test_a_text_with_captions_and_cross_references(document, picture):

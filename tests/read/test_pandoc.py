@@ -22,7 +22,8 @@ from iconotext.read.pandoc import convert
 from iconotext.read.pandoc.convert import mend
 from iconotext.read.pandoc.document import check_bounds, included_files
 from iconotext.read.pandoc.latex import join_files
-from tests.read.pandoc_documents import DOCBOOK, JATS, LATEX, MEDIAWIKI, ORG, TYPST, pandoc
+from tests.support.pandoc import DOCBOOK, JATS, LATEX, MEDIAWIKI, ORG, TYPST, pandoc
+from tests.support.reading import read_as
 
 READ = {
     "tex": (
@@ -99,13 +100,7 @@ ALTS = {"dbk": "A red tram", "jats": "A red tram", "typ": "A red tram"}
 def document(tmp_path, picture):
     for number, name in enumerate("abc"):
         picture(f"img/{name}.png", seed=number)
-
-    def make(text: str | bytes, name: str):
-        path = tmp_path / name
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return read(path)
-
-    return make
+    return lambda text, name: read_as(tmp_path / name, text)
 
 
 @pytest.mark.parametrize("suffix", READ)
@@ -293,6 +288,7 @@ def test_pandoc_ends_with_whom_it_works_for(tmp_path):
     code = f"""
 from pathlib import Path
 from iconotext.read.pandoc import convert
+from tests.support.reading import read_as
 convert._program = lambda _format: Path({str(fake)!r})
 convert.to_html(b"a" * 150_000, "latex", folder=Path({str(tmp_path)!r}))
 """

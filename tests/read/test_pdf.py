@@ -16,7 +16,8 @@ from iconotext.images import decode
 from iconotext.read import ReadSettings, read
 from iconotext.read.pdf.document import read_document
 from iconotext.types import Document
-from tests.read.pdf_writer import Sheet, file_of, image_object, jpeg, png, stream, write_pdf
+from tests.support.pdf import Sheet, file_of, image_object, jpeg, png, stream, write_pdf
+from tests.support.reading import read_as, texts
 
 FIRST = [
     "The first paragraph stands at the top of the page and is long enough to fill",
@@ -26,13 +27,7 @@ SECOND = ["Another paragraph follows below the picture, and it goes on for as lo
 
 
 def reading(tmp_path, sheets, **choices) -> Document:
-    path = tmp_path / "a.pdf"
-    path.write_bytes(sheets if isinstance(sheets, bytes) else write_pdf(sheets))
-    return read(path, ReadSettings(**choices))
-
-
-def texts(document: Document) -> list[str]:
-    return [sentence.text for sentence in document.sentences]
+    return read_as(tmp_path / "a.pdf", sheets if isinstance(sheets, bytes) else write_pdf(sheets), **choices)
 
 
 def test_paragraphs_headings_pictures_and_captions(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from iconotext.errors import ImageError, UnreachableError
 from iconotext.read.web.polite import Pace, PoliteFetcher, Politeness
-from tests.read.web import Time, Web, serving
+from tests.support.web import Time, Web, serving
 
 
 @pytest.fixture

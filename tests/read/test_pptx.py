@@ -7,11 +7,11 @@ import zipfile
 
 import pytest
 
-from iconotext import read
 from iconotext.errors import DocumentError, HostileDocumentError
-from tests.read.pandoc_documents import pandoc
-from tests.read.pptx_writer import picture as shown
-from tests.read.pptx_writer import table, text, write_pptx
+from tests.support.pandoc import pandoc
+from tests.support.pptx import picture as shown
+from tests.support.pptx import table, text, write_pptx
+from tests.support.reading import read_as
 
 
 @pytest.fixture
@@ -21,12 +21,7 @@ def media(picture):
 
 @pytest.fixture
 def presentation(tmp_path):
-    def make(data: bytes, name: str = "a.pptx"):
-        path = tmp_path / name
-        path.write_bytes(data)
-        return read(path)
-
-    return make
+    return lambda data, name="a.pptx": read_as(tmp_path / name, data)
 
 
 def test_slides_are_sections_with_pictures_and_notes(presentation, media):

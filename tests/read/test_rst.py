@@ -12,17 +12,11 @@ from iconotext.evidence.reference import EXPLICIT, reference_evidence
 from iconotext.read import ReadSettings, read
 from iconotext.read.rst import MAX_LINE, _text, on_a_page
 from iconotext.read.text_file import MAX_INCLUDED
+from tests.support.reading import read_as, texts
 
 
 def rst(folder, text, name="a.rst"):
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return read(path)
-
-
-def texts(document):
-    return [sentence.text for sentence in document.sentences]
+    return read_as(folder / name, text)
 
 
 PAGE = """

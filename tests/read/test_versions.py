@@ -9,8 +9,8 @@ import pytest
 from docx.shared import Inches
 
 from iconotext.read import read
-from tests.read.pdf_writer import Sheet, jpeg, write_pdf
-from tests.read.test_epub import book
+from tests.support.epub import book
+from tests.support.pdf import Sheet, jpeg, write_pdf
 
 TITLE = "How the bread is made"
 FIRST = "The dough rests for one hour, as the first of the figures shows to everyone who looks. It is then put to bake."

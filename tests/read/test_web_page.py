@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from iconotext.cli.app import app
 from iconotext.errors import DocumentError
 from iconotext.read import ReadSettings, read
-from tests.read.pdf_writer import Sheet, write_pdf
-from tests.read.web import serving
+from tests.support.pdf import Sheet, write_pdf
+from tests.support.web import serving
 
 
 def noise(seed=0):

@@ -19,7 +19,7 @@ from PIL import Image
 from iconotext.corpus.builders.fetched import GIVE_UP, LEDGER, fetch_images, name_of
 from iconotext.errors import OutputError, UnreachableError
 from iconotext.read.web.polite import PoliteFetcher, Politeness
-from tests.read.web import Time, Web, serving
+from tests.support.web import Time, Web, serving
 
 
 @pytest.fixture

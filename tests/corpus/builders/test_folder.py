@@ -19,8 +19,8 @@ from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.split import Shares, at_least_two
 from iconotext.errors import CorpusError, DocumentError, OutputError
-from tests.read.pdf_writer import Sheet, jpeg, png, write_pdf
-from tests.read.test_epub import book
+from tests.support.epub import book
+from tests.support.pdf import Sheet, jpeg, png, write_pdf
 
 
 def built(paths, output, *, workers=1, **wanted):

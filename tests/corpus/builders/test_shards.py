@@ -20,7 +20,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, SettingError
 from iconotext.read.web.polite import PoliteFetcher
 from tests.corpus.test_obelics import PAGE, entry, page, table
-from tests.read.web import Time, serving
+from tests.support.web import Time, serving
 
 
 def png(seed=0):
