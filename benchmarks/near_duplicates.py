@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from iconotext.images.near_duplicates import AT_ONCE, near_duplicates
+from iconotext.images.near_duplicates import BLOCK_SIZE, near_duplicates
 
 BITS = 64
 
@@ -30,9 +30,9 @@ def main() -> None:
     chance = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         hashes = np.memmap(Path(folder) / "hashes", np.uint64, "w+", shape=(total,))
-        for start in range(0, total, AT_ONCE):
-            hashes[start : start + AT_ONCE] = chance.integers(
-                0, 2**BITS, len(hashes[start : start + AT_ONCE]), np.uint64
+        for start in range(0, total, BLOCK_SIZE):
+            hashes[start : start + BLOCK_SIZE] = chance.integers(
+                0, 2**BITS, len(hashes[start : start + BLOCK_SIZE]), np.uint64
             )
         originals = chance.integers(0, total - copies, copies)
         changed = np.bitwise_or.reduce(np.uint64(1) << chance.integers(0, BITS, (3, copies)).astype(np.uint64), axis=0)

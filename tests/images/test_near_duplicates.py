@@ -31,9 +31,9 @@ def crowds(draw):
     return hashes
 
 
-@given(hashes=crowds(), distance=st.integers(0, 15), at_once=st.integers(1, 30))
-def test_finds_what_comparing_all_with_all_finds(hashes, distance, at_once):
-    found = near_duplicates(np.array(hashes, np.uint64), distance, at_once=at_once)
+@given(hashes=crowds(), distance=st.integers(0, 15), block_size=st.integers(1, 30))
+def test_finds_what_comparing_all_with_all_finds(hashes, distance, block_size):
+    found = near_duplicates(np.array(hashes, np.uint64), distance, block_size=block_size)
     assert found.tolist() == by_comparing_all(hashes, distance)
 
 

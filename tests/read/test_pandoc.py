@@ -173,7 +173,7 @@ def test_what_pandoc_cannot_draw_is_told(document, caplog):
 
 def test_of_many_parts_that_are_not_read_some_are_named(document, caplog):
     document("Words.\n" + "".join(f"\\input{{gone{n}}}\n" for n in range(30)), "a.tex")
-    assert len(caplog.records) == convert.MAX_TOLD + 1
+    assert len(caplog.records) == convert.MAX_LISTED + 1
     assert "25 more parts are not read" in caplog.text
 
 

@@ -402,7 +402,7 @@ def test_the_same_black_behind_other_masks_is_another_picture(tmp_path, monkeypa
         sheet.content.append(f"q 90 0 0 90 {left} {792 - top} cm /I{number} Do Q")
     objects = {900 + n: masked(920 + n) for n in range(15)} | {920 + n: mask(n) for n in range(15)}
     assert len({file for file, _ in files(tmp_path, [sheet], objects=objects)}) == 15
-    monkeypatch.setattr(import_module("iconotext.read.pdf.images"), "MAX_LOOKED", 5 * 80 * 80)
+    monkeypatch.setattr(import_module("iconotext.read.pdf.images"), "MAX_COMPARED_PIXELS", 5 * 80 * 80)
     some = files(tmp_path, [sheet], objects=objects)
     assert [problem for _, problem in some[:6]] == [None] * 6
     assert {problem for _, problem in some[6:]} == {

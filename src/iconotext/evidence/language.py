@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.read.sentences import TELLING
+from iconotext.read.sentences import ENOUGH
 
 if TYPE_CHECKING:
     from iconotext.types import Document, FloatMatrix
@@ -22,7 +22,7 @@ def is_foreign(document: Document, language: str | None) -> bool:
     """
     if language is None or document.language == language:
         return False
-    return sum(len(sentence.text) for sentence in document.sentences) >= TELLING
+    return sum(len(sentence.text) for sentence in document.sentences) >= ENOUGH
 
 
 def no_meaning(texts: Sequence[str]) -> FloatMatrix:

@@ -123,9 +123,9 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
     known: dict[Hashable, Path | bytes | None] = {}
     same = [known.setdefault(_identity(image.file), image.file) for image in images]
     # A document may name one large file a thousand times: read each file once.
-    look = functools.cache(functools.partial(_look_at, max_pixels=max_pixels))
+    header = functools.cache(functools.partial(_header, max_pixels=max_pixels))
     problems = [
-        image.problem or look(file)[1] or _icon_problem(image.source, look(file)[0], min_side)
+        image.problem or header(file)[1] or _icon_problem(image.source, header(file)[0], min_side)
         for image, file in zip(images, same, strict=True)
     ]
     files = {i: file for i, file in enumerate(same) if problems[i] is None and file is not None}
@@ -133,15 +133,15 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
         source = images[first].source
         problems[repeat] = f"{_REPEAT} {'an earlier picture' if source.startswith('data:') else source}"
         del files[repeat]
-    decoders = {i: look(file)[2] for i, file in files.items()}
+    decoders = {i: header(file)[2] for i, file in files.items()}
     drawings = {i: file for i, file in files.items() if decoders[i] == "svg"}
-    sizes = {i: look(file)[0] or (0, 0) for i, file in files.items() if i not in drawings}
+    sizes = {i: header(file)[0] or (0, 0) for i, file in files.items() if i not in drawings}
     others = {i: (files[i], decoders[i], width * height) for i, (width, height) in sizes.items()}
     for i, problem in (*_beyond_pixels(others), *(_beyond_seconds(drawings) if len(drawings) > 1 else ())):
         problems[i] = problem
     rest = [i for i in files if problems[i] is None]
     several = [(images[i].source, files[i]) for i in rest]
-    for copy, other in copies(several, lambda file: look(file)[0], min_side=min_side).items():
+    for copy, other in copies(several, lambda file: header(file)[0], min_side=min_side).items():
         problems[rest[copy]] = copy_problem(several[other][0])
     return tuple(
         image if image.problem == problem else replace(image, problem=problem)
@@ -238,17 +238,17 @@ def copies(
     for number, (source, file) in enumerate(pictures):
         if name := plain_name(source):
             groups[name][number] = file
-    size_of = size_of or (lambda file: _look_at(file)[0])
+    size_of = size_of or (lambda file: _header(file)[0])
     found: dict[int, int] = {}
     for files in groups.values():
         sizes = {i: size for i, file in files.items() if (size := size_of(file))} if len(files) > 1 else {}
-        look = functools.cache(_look_of)
+        areas = functools.cache(_areas)
         by_size = sorted(sizes, key=lambda i: (-sizes[i][0] * sizes[i][1], i))
         for place, i in enumerate(by_size):
             for j in by_size[:place] if min(sizes[i]) <= SMALL * min_side else ():
                 if j in found or not _same_shape(sizes[i], sizes[j]):
                     continue
-                if _same_look(look(files[i]), look(files[j])) and _digest(files[i]) != _digest(files[j]):
+                if _alike(areas(files[i]), areas(files[j])) and _digest(files[i]) != _digest(files[j]):
                     found[i] = j
                     break
     return found
@@ -265,7 +265,7 @@ def _same_shape(one: Size, other: Size) -> bool:
     return abs(width * high - height * wide) <= max(wide, high)
 
 
-def _look_of(file: Path | bytes) -> NDArray[np.float32] | None:
+def _areas(file: Path | bytes) -> NDArray[np.float32] | None:
     """Return (16, 16, 3) mean colours of areas, 0 to 255; None if the picture cannot be decoded."""
     try:
         image = decode(file, at_least=8 * POINTS)
@@ -274,13 +274,13 @@ def _look_of(file: Path | bytes) -> NDArray[np.float32] | None:
     return np.asarray(image.resize((POINTS, POINTS), Pillow.Resampling.BOX), np.float32)
 
 
-def _same_look(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> bool:
+def _alike(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> bool:
     if one is None or other is None:
         return False
     return float(np.square(one - other).mean()) <= APART**2 * float(np.square(one - one.mean((0, 1))).mean())
 
 
-def _look_at(file: Path | bytes | None, max_pixels: int = MAX_PIXELS) -> tuple[Size | None, str | None, Decoder]:
+def _header(file: Path | bytes | None, max_pixels: int = MAX_PIXELS) -> tuple[Size | None, str | None, Decoder]:
     if file is None:
         return None, "file not found", "plain"
     try:

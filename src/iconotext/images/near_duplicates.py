@@ -68,7 +68,7 @@ BITS = 64
 MAX_DISTANCE = 15
 """Maximum distance: the parts then have four bits each; with smaller parts nearly all pairs would be compared."""
 
-AT_ONCE = 2**22  # hashes that are in memory at a time: some 400 MB
+BLOCK_SIZE = 2**22  # hashes that are in memory at a time: some 400 MB
 
 
 def near_duplicates(
@@ -76,7 +76,7 @@ def near_duplicates(
     distance: int,
     *,
     partner: NDArray[np.int64] | None = None,
-    at_once: int = AT_ONCE,
+    block_size: int = BLOCK_SIZE,
 ) -> NDArray[np.int64]:
     """Return for each hash the first other one that is near.
 
@@ -84,7 +84,7 @@ def near_duplicates(
         hashes: (n,); may be memory-mapped.
         distance: Maximum number of different bits, 0 to 15.
         partner: (n,) array for the result; may be memory-mapped too.
-        at_once: Hashes in memory, some ten times over; more if more are equal in a part of their bits.
+        block_size: Hashes in memory, some ten times over; more if more are equal in a part of their bits.
 
     Returns:
         (n,) the smallest number of another hash within the distance; -1 if there is none.
@@ -95,27 +95,27 @@ def near_duplicates(
     partner = np.empty(total, np.int64) if partner is None else partner
     partner[:] = total
     for shift, mask in _parts(distance + 1):
-        for numbers in _with_like_parts(hashes, shift, mask, at_once):
+        for numbers in _with_like_parts(hashes, shift, mask, block_size):
             found = _partners(hashes[numbers], numbers, (shift, mask), distance, total)
             partner[numbers] = np.minimum(partner[numbers], found)
-    for start in range(0, total, at_once):
-        block = partner[start : start + at_once]
-        block[block == total] = -1
+    for start in range(0, total, block_size):
+        part = partner[start : start + block_size]
+        part[part == total] = -1
     return partner
 
 
 def _with_like_parts(
-    hashes: NDArray[np.uint64], shift: np.uint64, mask: np.uint64, at_once: int
+    hashes: NDArray[np.uint64], shift: np.uint64, mask: np.uint64, block_size: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Yield ascending numbers of about ``at_once`` hashes at a time; hashes with this part in common stay together."""
+    """Yield ascending numbers of some ``block_size`` hashes at a time; those with this part in common stay together."""
     top = max(0, int(mask).bit_length() - 16)  # the part may have 64 bits: there are bins for 16 of them
 
     def bins(start: int) -> NDArray[np.int64]:
-        return (((hashes[start : start + at_once] >> shift) & mask) >> np.uint64(top)).astype(np.int64)
+        return (((hashes[start : start + block_size] >> shift) & mask) >> np.uint64(top)).astype(np.int64)
 
-    starts = range(0, len(hashes), at_once)
+    starts = range(0, len(hashes), block_size)
     counts = sum((np.bincount(bins(start), minlength=2**16) for start in starts), np.zeros(2**16, np.int64))
-    group = np.cumsum(counts) // at_once  # of each bin
+    group = np.cumsum(counts) // block_size  # of each bin
     for number in np.unique(group[counts > 0]):
         yield np.concatenate([start + np.flatnonzero(group[bins(start)] == number) for start in starts])
 

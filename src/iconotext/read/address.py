@@ -50,24 +50,24 @@ class Addresses:
     def __init__(self, document: Path, within: Path, settings: ReadSettings) -> None:
         self._given = (document, within, settings)
         self._site = site_folder(document, within, settings)
-        self._known: dict[str, Path | bytes | str] = {}  # a text is the problem
+        self._results: dict[str, Path | bytes | str] = {}  # a text is the problem
 
     def open(self, address: str) -> Path | bytes:
         """Return the image at an address, as ``open_address`` finds it."""
         fetch = self._given[-1].fetch
         if address[:5].lower() == "data:" or (ON_THE_WEB.match(address) and not fetch):  # nothing to look up
             return open_address(address, *self._given, self._site)
-        if address not in self._known:
-            if len(self._known) >= MAX_LOOKED_UP:
+        if address not in self._results:
+            if len(self._results) >= MAX_LOOKED_UP:
                 raise ImageError(f"not looked up: the document names more than {MAX_LOOKED_UP:,} addresses: split it")
             try:
-                self._known[address] = open_address(address, *self._given, self._site)
+                self._results[address] = open_address(address, *self._given, self._site)
             except ImageError as error:
-                self._known[address] = str(error)
-        known = self._known[address]
-        if isinstance(known, str):
-            raise ImageError(known)
-        return known
+                self._results[address] = str(error)
+        result = self._results[address]
+        if isinstance(result, str):
+            raise ImageError(result)
+        return result
 
 
 def site_folder(document: Path, within: Path, settings: ReadSettings) -> Path:

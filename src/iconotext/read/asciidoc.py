@@ -28,7 +28,7 @@ INLINE_MACRO = re.compile(
     r"|\(\((?P<term>[^()]{1,200}+)\)\)"
     r"|image:(?P<image>[^\s:\[][^\[\s]{0,250}+)\[(?P<about>(?:[^\]\\]|\\.){0,250}+)\]"
     r"|<<(?P<label>[^<>,]{1,200}+)(?:,(?P<text>[^<>]{0,250}+))?>>"
-    r"|xref:(?P<to>[^\[\s]{1,200}+)\[(?P<said>[^\]]{0,250}+)\]"
+    r"|xref:(?P<to>[^\[\s]{1,200}+)\[(?P<title>[^\]]{0,250}+)\]"
     r"|(?:link:(?:\+\+)?|mailto:)(?P<link>[^\[\s]{1,250}+)\[(?P<shown>[^\]]{0,250}+)\]"
     r"|(?P<url>https?://[^\s\[<>\"]{1,250}+)(?:\[(?P<name>[^\]]{0,250}+)\])?"
     r"|(?P<note>footnote(?:ref)?:[\w-]{0,50}\[(?:[^\[\]]|\[[^\[\]]{0,200}+\]){0,250}+\])"
@@ -38,26 +38,26 @@ INLINE_MACRO = re.compile(
 )
 PAIRS = ((r"\*", "strong"), ("_", "em"), ("`", "code"), (r"\+", "code"))
 QUOTES = (
-    *((re.compile(rf"{mark}{mark}(?P<said>[^{mark}\n]{{1,250}}+){mark}{mark}"), tag) for mark, tag in PAIRS),
+    *((re.compile(rf"{mark}{mark}(?P<inner>[^{mark}\n]{{1,250}}+){mark}{mark}"), tag) for mark, tag in PAIRS),
     *(
-        (re.compile(rf"(?<![\w{mark}]){mark}(?=\S)(?P<said>[^{mark}\n]{{1,250}}+){mark}(?![\w{mark}])"), tag)
+        (re.compile(rf"(?<![\w{mark}]){mark}(?=\S)(?P<inner>[^{mark}\n]{{1,250}}+){mark}(?![\w{mark}])"), tag)
         for mark, tag in PAIRS
     ),
-    (re.compile(r"\^(?P<said>[^\s^]{1,100}+)\^"), "sup"),
-    (re.compile(r"~(?P<said>[^\s~]{1,100}+)~"), "sub"),
-    (re.compile(r"(?:\[[^\[\]]{0,100}+\])?(?<![\w#&])#(?=\S)(?P<said>[^#\n]{1,250}+)#(?![\w#])"), "mark"),
+    (re.compile(r"\^(?P<inner>[^\s^]{1,100}+)\^"), "sup"),
+    (re.compile(r"~(?P<inner>[^\s~]{1,100}+)~"), "sub"),
+    (re.compile(r"(?:\[[^\[\]]{0,100}+\])?(?<![\w#&])#(?=\S)(?P<inner>[^#\n]{1,250}+)#(?![\w#])"), "mark"),
 )
 ENTITY = re.compile(r"&amp;(#\d{1,7}|#x[\da-fA-F]{1,6}|[a-zA-Z]{2,20});")
 HELD = re.compile("\ue000(\\d{1,7})\ue001")
 MAX_VALUE = 4_000  # maximum number of characters of an attribute's value, with other attributes filled in
 MAX_FILLED = 16 * 2**20  # maximum number of characters that attributes add to a document
-KNOWN = {
+CHARACTERS = {
     "nbsp": "\u00a0", "sp": " ", "empty": "", "zwsp": "\u200b", "apos": "'", "quot": '"', "lt": "<", "gt": ">",
     "amp": "&", "lsquo": "‘", "rsquo": "’", "ldquo": "“", "rdquo": "”", "deg": "°", "plus": "+", "startsb": "[",
     "endsb": "]", "vbar": "|", "caret": "^", "asterisk": "*", "tilde": "~", "backslash": "\\", "two-colons": "::",
     "cpp": "C++",
 }  # fmt: skip
-OURS = {"backend": "html5", "backend-html5": "", "basebackend-html": "", "outfilesuffix": ".html"}
+OF_CONVERTERS = {"backend": "html5", "backend-html5": "", "basebackend-html": "", "outfilesuffix": ".html"}
 """Attributes that a converter to HTML sets: conditions test them."""
 
 
@@ -82,7 +82,7 @@ class Texts:
     """
 
     def __init__(self) -> None:
-        self.attributes: dict[str, str] = dict(OURS)
+        self.attributes: dict[str, str] = dict(OF_CONVERTERS)
         self.reference_texts: dict[str, str] = {}
         self._filled = 0
 
@@ -100,7 +100,7 @@ class Texts:
             if found[1]:
                 return found[0][1:]
             name = found[2].lower()
-            known = self.attributes.get(found[2], self.attributes.get(name, KNOWN.get(name)))
+            known = self.attributes.get(found[2], self.attributes.get(name, CHARACTERS.get(name)))
             if known is None:
                 return found[0]
             self._filled += len(known)
@@ -138,7 +138,7 @@ class Texts:
         text = escape(INLINE_MACRO.sub(lambda found: hold(self._macro(found)), text), quote=False)
         text = ENTITY.sub(r"&\1;", text)
         for expression, tag in QUOTES:
-            text = expression.sub(rf"<{tag}>\g<said></{tag}>", text)
+            text = expression.sub(rf"<{tag}>\g<inner></{tag}>", text)
         return HELD.sub(lambda found: held[int(found[1])] if int(found[1]) < len(held) else "", text)
 
     def _macro(self, found: re.Match[str]) -> str:
@@ -152,14 +152,14 @@ class Texts:
         if "label" in parts or "to" in parts:
             label = parts.get("label", parts.get("to", "")).strip()
             label = label.rpartition("#")[2] or label
-            said = parts.get("text", parts.get("said", "")).strip() or self.reference_texts.get(label, "")
-            return reference(label, said, said or f"[{label}]")
+            shown = parts.get("text", parts.get("title", "")).strip() or self.reference_texts.get(label, "")
+            return reference(label, shown, shown or f"[{label}]")
         if "anchor" in parts or "place" in parts:
             return f'<span id="{escape(parts.get("anchor", parts.get("place", "")))}"></span>'
         if "link" in parts or "url" in parts:
             address = parts.get("link", parts.get("url", ""))
-            said = parts.get("shown", parts.get("name", "")).split(",")[0].rstrip("^") or address
-            return f'<a href="{escape(address)}">{escape(said)}</a>'
+            shown = parts.get("shown", parts.get("name", "")).split(",")[0].rstrip("^") or address
+            return f'<a href="{escape(address)}">{escape(shown)}</a>'
         if "math" in parts:
             return escape(f"${parts['math']}$")
         return escape(parts.get("key", ""))
@@ -260,8 +260,8 @@ def _without_header(lines: list[str]) -> list[str]:
     end = start + 1
     while end < len(lines) and lines[end]:
         end += 1
-    kept = [line for line in lines[start + 1 : end] if ENTRY.fullmatch(line)]
-    return [*lines[: start + 1], *kept, *lines[end:]]
+    entries = [line for line in lines[start + 1 : end] if ENTRY.fullmatch(line)]
+    return [*lines[: start + 1], *entries, *lines[end:]]
 
 
 class _Blocks:

@@ -33,11 +33,11 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
         within: The folder that images must not leave.
     """
     addresses = Addresses(path, within, settings)
-    kept = attach_captions(flow.blocks)
-    language = settings.language or document_language(flow.language, "\n".join(_sample(kept)))
+    blocks = attach_captions(flow.blocks)
+    language = settings.language or document_language(flow.language, "\n".join(_sample(blocks)))
     sentences: list[Sentence] = []
     images: list[Image] = []
-    for number, block in enumerate(kept):
+    for number, block in enumerate(blocks):
         first = len(sentences)
         spans = _spans(block, language)
         targets = _targets(block, spans)

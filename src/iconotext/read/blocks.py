@@ -149,32 +149,32 @@ def attach_captions(blocks: Iterable[Block]) -> list[Block]:
     directly above it that has none yet, else to the one directly below. A caption without an image (of a table or a
     listing) becomes a paragraph.
     """
-    kept: list[Block] = []
+    attached: list[Block] = []
     waiting: Block | None = None  # a caption above its image
     for block in blocks:
-        above = _uncaptioned(kept[-1]) if kept and waiting is None else None
+        above = _uncaptioned(attached[-1]) if attached and waiting is None else None
         if block.images:
             _own_line(block)
             if waiting is not None:
                 if _uncaptioned(block) is not None and not block.text:
                     _add_caption(block, waiting)
                 else:
-                    kept.append(replace(waiting, kind="paragraph"))
+                    attached.append(replace(waiting, kind="paragraph"))
                 waiting = None
-            kept.append(block)
+            attached.append(block)
         elif above is not None and _is_caption(block, above):
-            _add_caption(kept[-1], block)
+            _add_caption(attached[-1], block)
         else:
             if waiting is not None:
-                kept.append(replace(waiting, kind="paragraph"))
+                attached.append(replace(waiting, kind="paragraph"))
                 waiting = None
             if block.kind == "caption" or (block.kind == "paragraph" and _has_label(block)):
                 waiting = block
             else:
-                kept.append(block)
+                attached.append(block)
     if waiting is not None:
-        kept.append(replace(waiting, kind="paragraph"))
-    return kept
+        attached.append(replace(waiting, kind="paragraph"))
+    return attached
 
 
 def _has_label(block: Block) -> bool:

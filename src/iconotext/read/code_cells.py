@@ -97,7 +97,7 @@ def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
         images = [picture(address, alt_of.get(n)) for n, address in enumerate(shown)]
     each = parts if len(parts) == len(images) else captions if len(captions) == len(images) > 1 else []
     if each:
-        images = [figure([image], inline(said)) for image, said in zip(images, each, strict=True)]
+        images = [figure([image], inline(caption)) for image, caption in zip(images, each, strict=True)]
         captions = captions if each is parts else []
     return figure(images, inline(" ".join(captions)), names=[cell.name])
 

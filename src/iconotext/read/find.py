@@ -142,8 +142,8 @@ def _inside(
         folder = Path(top)
         within = "" if folder == root else f"{folder.relative_to(root).as_posix()}/"
         for name in sorted(folders):
-            said = exclude.check_file(f"{within}{name}/").include  # None if no pattern matches
-            if said or (said is None and any(config in files for config in BUILT.get(name, ()))):
+            excluded = exclude.check_file(f"{within}{name}/").include  # None if no pattern matches
+            if excluded or (excluded is None and any(config in files for config in BUILT.get(name, ()))):
                 skip(folder / name, f"{name}/")
                 folders.remove(name)
         folders.sort()

@@ -100,8 +100,8 @@ def _anchored(match: re.Match[str]) -> str:
     names = ANCHOR.findall(match[2])
     if not names:
         return match[0]
-    said = ALT.search(match[2])
-    alt = (said[1] or said[2] or "") if said else ""
+    attribute = ALT.search(match[2])
+    alt = (attribute[1] or attribute[2] or "") if attribute else ""
     is_figure = re.match(r"fig[:-]", names[-1], re.IGNORECASE) and not match[0].endswith("{:" + match[2] + "}")
     figure = f' data-figure="{escape(alt)}"' if is_figure else ""
     return f'<span id="{escape(names[-1])}"{figure}>{match[1]}</span>'
@@ -146,8 +146,8 @@ def _figure(arguments: str, *, name: str) -> str:
     identifier = named.get("id") or named.get("name") or ""
     figure = f'<figure id="{escape(identifier)}">' if identifier else "<figure>"
     caption = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    said = "" if alt is None else f' alt="{escape(alt)}"'
-    return f'\n\n{figure}<img src="{escape(source)}"{said}>{caption}</figure>\n\n'
+    described = "" if alt is None else f' alt="{escape(alt)}"'
+    return f'\n\n{figure}<img src="{escape(source)}"{described}>{caption}</figure>\n\n'
 
 
 FRONT_MATTER = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*+\r?\n(.*?)\r?\n\1[ \t]*+(?:\r?\n|\Z)", re.DOTALL)

@@ -104,16 +104,16 @@ def _glued(cells: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     for cell in cells:
         outputs = cell.get("outputs")
         for output in outputs if isinstance(outputs, list) else ():
-            kept = _dictionary(_dictionary(_dictionary(output).get("metadata")).get("scrapbook"))
-            if _text(kept.get("name")):
+            scrap = _dictionary(_dictionary(_dictionary(output).get("metadata")).get("scrapbook"))
+            if _text(scrap.get("name")):
                 data = _dictionary(_dictionary(output).get("data"))
-                prefix = _text(kept.get("mime_prefix"))
-                found[_text(kept["name"])] = {kind.removeprefix(prefix): value for kind, value in data.items()}
+                prefix = _text(scrap.get("mime_prefix"))
+                found[_text(scrap["name"])] = {kind.removeprefix(prefix): value for kind, value in data.items()}
     return found
 
 
 def _with_pictures(block: Block, cell: dict[str, Any], glued: dict[str, dict[str, Any]]) -> Block:
-    """Give a block of a text cell the bytes of its pictures: those attached to the cell, or kept for it by code."""
+    """Give a block of a text cell the bytes of its pictures: those attached to the cell, or stored for it by code."""
     attachments = _dictionary(cell.get("attachments"))
 
     def whole(image: FlowImage) -> FlowImage:

@@ -148,11 +148,11 @@ class _Walk:
             self.notes += self.inside(body, "item")
 
     def inside(self, element: Element, kind: Kind) -> list[Block]:
-        kept = self.writer, self.pending, self.boxes
+        outer = self.writer, self.pending, self.boxes
         self.writer, self.pending, self.boxes = BlockWriter(), [], []
         self.container(element, kind)
         blocks = self.writer.blocks
-        self.writer, self.pending, self.boxes = kept
+        self.writer, self.pending, self.boxes = outer
         return blocks
 
     def frame(self, element: Element) -> None:
@@ -163,9 +163,9 @@ class _Walk:
             return
         images = [part for part in element if local(part) == "image"]
         if images and child(element, "object") is None:
-            said = [child(element, name) for name in ("desc", "title")]
+            described = [child(element, name) for name in ("desc", "title")]
             alt = next(
-                (text for each in said if each is not None and (text := " ".join((each.text or "").split()))), None
+                (text for each in described if each is not None and (text := " ".join((each.text or "").split()))), None
             )
             addresses = [attribute(image, "href") or "" for image in images]  # the same picture in several formats
             shown = sorted(addresses, key=lambda address: bool(METAFILE.search(address)))

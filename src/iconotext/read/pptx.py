@@ -69,8 +69,8 @@ class _Walk:
         for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in TITLES):  # stable: else as they stand
             self.shape(shape)
         notes = next((self.archive.find(target) for kind, target in found.values() if kind == "notesSlide"), None)
-        said = child(self.archive.xml(notes), "cSld", "spTree") if notes is not None else None
-        for shape in _shapes(said) if said is not None else ():
+        tree_of_notes = child(self.archive.xml(notes), "cSld", "spTree") if notes is not None else None
+        for shape in _shapes(tree_of_notes) if tree_of_notes is not None else ():
             if _placeholder(shape) == "body":
                 self.paragraphs(child(shape, "txBody"), "paragraph", None)
 

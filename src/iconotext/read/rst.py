@@ -251,7 +251,7 @@ class _Include(_Lenient):
         return []
 
 
-KNOWN: dict[str, type[Directive]] = {
+DIRECTIVES: dict[str, type[Directive]] = {
     "figure": _Figure,
     "image": _Picture,
     "only": _Only,
@@ -317,9 +317,9 @@ def check_lines(text: str) -> None:
 
 def register_names(text: str) -> None:
     """Register the roles and directives that a text uses and docutils does not know."""
-    for name, directive in KNOWN.items():
+    for name, directive in DIRECTIVES.items():
         directives.register_directive(name, directive)
-    for name in {found.lower() for found in DIRECTIVE.findall(text)} - KNOWN.keys() - en.directives.keys():
+    for name in {found.lower() for found in DIRECTIVE.findall(text)} - DIRECTIVES.keys() - en.directives.keys():
         directives.register_directive(name, _Frame)
     for name in {found.lower() for found in ROLE.findall(text)} - en.roles.keys():
         roles.register_local_role(name, _role)

@@ -20,7 +20,7 @@ from iconotext.corpus.formats.table import write_tuples
 from iconotext.errors import ImageError, StoreError
 from iconotext.extras import require
 from iconotext.images import decode
-from iconotext.images.near_duplicates import AT_ONCE, near_duplicates, perceptual_hash
+from iconotext.images.near_duplicates import BLOCK_SIZE, near_duplicates, perceptual_hash
 from iconotext.scale.manifest import Manifest, added_up
 from iconotext.scale.run import run_shards
 from iconotext.scale.settings import EngineSettings, ShardSettings
@@ -138,7 +138,7 @@ def _partners(folder: Path, total: int, distance: int) -> NDArray[np.int64]:
         return np.empty(0, np.int64)
     hashes = np.memmap(folder / "hashes", np.uint64, "r", shape=(total,))
     partner = np.memmap(folder / "partner", np.int64, "w+", shape=(total,))
-    return near_duplicates(hashes, distance, partner=partner, at_once=AT_ONCE)
+    return near_duplicates(hashes, distance, partner=partner, block_size=BLOCK_SIZE)
 
 
 def _table(output: str, manifest: Manifest, columns: list[str]) -> Any:

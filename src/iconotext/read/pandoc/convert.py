@@ -50,7 +50,7 @@ def mend(tree: Element, format_: str) -> str | None:
     etree.strip_elements(tree, DROPPED, with_tail=False)
     kinds = {element.get("id"): str(element.tag) for element in tree.iter() if element.get("id")}
     captions = {
-        f.get("id"): _said(f.find("figcaption")) for f in tree.iter("figure") if f.find("figcaption") is not None
+        f.get("id"): _text_of(f.find("figcaption")) for f in tree.iter("figure") if f.find("figcaption") is not None
     }
     for link in list(tree.iter("a")):
         _to_labels(link, kinds, captions, number_only=format_ == "org")
@@ -110,7 +110,7 @@ def _label_to_figure(span: Element) -> None:
         paragraph.tag = DROPPED
 
 
-def _said(element: Element) -> str:
+def _text_of(element: Element) -> str:
     return " ".join(element.text_content().split())
 
 
@@ -121,7 +121,7 @@ def _to_labels(link: Element, kinds: dict[str, str], captions: dict[str, str], *
     if not name or (not href.startswith("#") and name not in kinds):
         return
     names = [name] if name in kinds else [part for part in re.split(r"[,\s]+", name)[:MAX_TARGETS] if part] or [name]
-    text = _said(link)
+    text = _text_of(link)
     bare = text in ("", name, f"[{name}]", captions.get(name)) or link.get("data-reference") is not None
     number_only = number_only or link.get("data-reference-type") == "ref"
     link.set("href", f"#{names[-1]}")
@@ -152,7 +152,7 @@ LEAST_SECONDS, BYTES_A_SECOND = 8, 15_000
 """Seconds of the processor: ``LEAST_SECONDS`` + bytes of the document / ``BYTES_A_SECOND``, at most ``MAX_SECONDS``."""
 MAX_HEAP = 2**30  # maximum number of bytes of pandoc's memory
 MAX_HTML = 128 * 2**20  # maximum number of bytes of HTML that pandoc may make of a document
-MAX_TOLD = 5  # maximum number of omissions that are listed; only the number of the others is given
+MAX_LISTED = 5  # maximum number of omissions that are listed; only the number of the others is given
 
 REFUSED = re.compile(r"^Error at .{0,400}?line (\d+),? column (\d+)")
 UNEXPECTED = re.compile(r"(?:unexpected|expecting) [^\n]{1,80}")
@@ -223,14 +223,14 @@ def to_html(
         raise DocumentError(f"pandoc cannot be started: {error.strerror or error}") from error
     with process:
         try:
-            html, said = process.communicate(source, timeout=MAX_SECONDS if seconds is None else seconds)
+            html, log = process.communicate(source, timeout=MAX_SECONDS if seconds is None else seconds)
         except subprocess.TimeoutExpired as error:
             process.kill()
             raise _too_much(MAX_SECONDS) from error
         except BaseException:
             process.kill()
             raise
-    messages = MESSAGE.split(said.decode("utf-8", errors="replace"))
+    messages = MESSAGE.split(log.decode("utf-8", errors="replace"))
     if process.returncode != 0:
         if process.returncode < 0 or process.returncode in (HEAP_FULL, TOO_DEEP):
             raise _too_much(most)
@@ -303,5 +303,5 @@ def _left_out(messages: Sequence[str]) -> tuple[str, ...]:
             found[f"{include[1]} is not read{where}: not a text file in or below the document's folder"] = None
         elif skipped := SKIPPED.search(line):
             found[f"{skipped[1]} is not read{line[line.rfind(' at line ') :] if ' at line ' in line else ''}"] = None
-    told = tuple(found)[:MAX_TOLD]
-    return told + ((f"{len(found) - MAX_TOLD} more parts are not read",) if len(found) > MAX_TOLD else ())
+    listed = tuple(found)[:MAX_LISTED]
+    return listed + ((f"{len(found) - MAX_LISTED} more parts are not read",) if len(found) > MAX_LISTED else ())

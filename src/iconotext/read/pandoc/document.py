@@ -172,7 +172,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".svg", ".webp", ".gif", ".tif", ".tiff", ".
 PLACE = re.compile(r" \(?(?:at )?line (?P<line>\d+) column (?P<column>\d+)\)?")
 MAX_ATTEMPTS = 10
 """Maximum number of pandoc's tries with a LaTeX document; before each further try, a refused part is removed."""
-MAX_TOLD = 20  # maximum number of repairs that are listed; only the number of the others is given
+MAX_LISTED = 20  # maximum number of repairs that are listed; only the number of the others is given
 
 
 def read_pandoc(format_: str, path: Path, settings: ReadSettings) -> list[Flow]:
@@ -216,13 +216,13 @@ def read_latex(path: Path, settings: ReadSettings) -> list[Flow]:
 
 def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
     """Return the HTML of a LaTeX document, and a line for each change or omission."""
-    text, told = source.text, list[str]()
+    text, changes = source.text, list[str]()
     end = time.monotonic() + convert.MAX_SECONDS
     for attempt in range(MAX_ATTEMPTS):
         whole = f"{LATEX_WORDS}\n{text}".encode("utf-8", errors="replace")
         try:
             html, left_out = to_html(whole, "latex", folder=folder, seconds=max(end - time.monotonic(), 0.1))
-            return html, _first(told) + [PLACE.sub(partial(_place, source), part) for part in left_out]
+            return html, _first(changes) + [PLACE.sub(partial(_place, source), part) for part in left_out]
         except RefusedError as error:
             refused = error
         except HostileDocumentError:
@@ -236,11 +236,11 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
             break
         for repair in repairs:
             line, shown = blamed(text, repair.at)
-            told.append(f'{source.place(line)}, "{shown}": {repair.words}')
+            changes.append(f'{source.place(line)}, "{shown}": {repair.words}')
         text = repaired(text, repairs)
     where = f"{source.place(refused.line - 1)}: {refused.reason}"
     simply = f"pandoc cannot read it ({where}): read in simple form, without the author's commands and tables"
-    return plain_html(text), [*_first(told), simply]
+    return plain_html(text), [*_first(changes), simply]
 
 
 def _place(source: Source, found: re.Match[str]) -> str:
@@ -250,8 +250,9 @@ def _place(source: Source, found: re.Match[str]) -> str:
     return found[0].replace(f"line {found['line']} column {found['column']}", there)
 
 
-def _first(told: list[str]) -> list[str]:
-    return told if len(told) <= MAX_TOLD else [*told[:MAX_TOLD], f"{len(told) - MAX_TOLD} more places were repaired"]
+def _first(changes: list[str]) -> list[str]:
+    more = [f"{len(changes) - MAX_LISTED} more places were repaired"] if len(changes) > MAX_LISTED else []
+    return [*changes[:MAX_LISTED], *more]
 
 
 def _flow(

@@ -22,12 +22,12 @@ MAX_DEPTH = 8
 MAX_DRAWN = 25_000_000
 """Maximum number of pixels that an image, or strips of one, are drawn with; decoding keeps no more either."""
 
-LOOK_SIDE = 128
+RENDERED_SIDE = 128
 """Sides in pixels of the small rendering that shows whether an image is the same as before, or has a mask."""
 
-MAX_LOOKS = 10  # after this many equal renderings of images with the same data, further images are taken to be equal
+MAX_COMPARED = 10  # after this many equal renderings of images with the same data, further images are taken to be equal
 
-MAX_LOOKED = 1_000_000_000
+MAX_COMPARED_PIXELS = 1_000_000_000
 """Maximum number of pixels, in the whole document, of images that are rendered for comparison of equal data."""
 
 SMALLEST = 8.0  # points; a smaller image is a rule, a bullet or a spacer
@@ -44,9 +44,9 @@ class PageImage:
 
 @dataclass(slots=True)
 class _Seen:
-    """The results for images with the same data, one for each look: masks, which pdfium does not show, may differ."""
+    """The results for images with the same data, by their renderings: masks, which pdfium does not show, may differ."""
 
-    looks: int = 0
+    compared: int = 0
     results: dict[bytes, tuple[bytes | None, str | None]] = field(default_factory=dict)
 
 
@@ -56,7 +56,7 @@ class ImageDecoder:
     def __init__(self, max_pixels: int) -> None:
         self.max_pixels = max_pixels
         self._seen: dict[Hashable, _Seen] = {}
-        self._looked = 0
+        self._compared_pixels = 0
 
     def contents(self, image: Handle, transform: Transform) -> tuple[bytes | None, str | None]:
         """Return a picture's bytes (the JPEG of the file if shown unchanged, else as drawn), or why it has none."""
@@ -67,17 +67,17 @@ class ImageDecoder:
             if min(width, height) < 2:
                 return None, "a single line of pixels"
             seen = self._seen.setdefault(_identity(image, transform), _Seen())
-            if seen.looks >= MAX_LOOKS and len(seen.results) == 1:
+            if seen.compared >= MAX_COMPARED and len(seen.results) == 1:
                 return next(iter(seen.results.values()))
-            if seen.looks:
-                self._looked += width * height
-            if self._looked > MAX_LOOKED:
+            if seen.compared:
+                self._compared_pixels += width * height
+            if self._compared_pixels > MAX_COMPARED_PIXELS:
                 return None, "not decoded: the document draws large pictures too often: split it"
-            seen.looks += 1
-            look = _rendered(image, pdfium.PdfMatrix(LOOK_SIDE, 0, 0, LOOK_SIDE, 0, 0)).to_numpy()
-            digest = hashlib.blake2b(look.tobytes()).digest()
+            seen.compared += 1
+            rendering = _rendered(image, pdfium.PdfMatrix(RENDERED_SIDE, 0, 0, RENDERED_SIDE, 0, 0)).to_numpy()
+            digest = hashlib.blake2b(rendering.tobytes()).digest()
             if digest not in seen.results:
-                plain = _is_plain_jpeg(image, transform) and not _has_mask(look)
+                plain = _is_plain_jpeg(image, transform) and not _has_mask(rendering)
                 jpeg = _without_exif(bytes(image.get_data(decode_simple=True))) if plain else None
                 seen.results[digest] = jpeg or _png(_as_drawn(image)), None
             return seen.results[digest]
@@ -215,20 +215,20 @@ def _is_plain_jpeg(image: Handle, transform: Transform) -> bool:
 
 def _without_exif(jpeg: bytes) -> bytes:
     """Return a JPEG without EXIF data: the page determines its rotation, and EXIF would rotate it again."""
-    at, kept = 2, [jpeg[:2]]
+    at, parts = 2, [jpeg[:2]]
     while at + 4 <= len(jpeg) and jpeg[at] == 0xFF and jpeg[at + 1] not in (0xDA, 0xD9):
         end = at + 2 + int.from_bytes(jpeg[at + 2 : at + 4], "big")
         if not (jpeg[at + 1] == 0xE1 and jpeg[at + 4 : at + 8] == b"Exif"):
-            kept.append(jpeg[at:end])
+            parts.append(jpeg[at:end])
         at = end
-    return b"".join([*kept, jpeg[at:]])
+    return b"".join([*parts, jpeg[at:]])
 
 
-def _has_mask(look: Any) -> bool:
-    if look.shape[2:] != (4,):
+def _has_mask(rendering: Any) -> bool:
+    if rendering.shape[2:] != (4,):
         return False
     # The outermost pixels are only partly covered, whatever the image.
-    return bool((look[2:-2, 2:-2, 3] < 250).mean() > 0.01)
+    return bool((rendering[2:-2, 2:-2, 3] < 250).mean() > 0.01)
 
 
 def _png(image: Handle) -> bytes:

@@ -17,8 +17,8 @@ from iconotext.read.pdf.columns import Column, columns
 from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Box, Line, bounding_box, distance, overlap
 from iconotext.read.pdf.paragraphs import (
+    DEFAULT_PITCH,
     SENTENCE_END,
-    USUAL_PITCH,
     Limits,
     Text,
     Words,
@@ -138,10 +138,10 @@ def lay_out(pages: Sequence[Page]) -> list[Block]:
     mark_links(pages)
     body = body_size(pages)
     pitches = [line_pitch(page) for page in pages]
-    usual = statistics.median_low([pitch for pitch in pitches if pitch is not None] or [USUAL_PITCH])
+    common = statistics.median_low([pitch for pitch in pitches if pitch is not None] or [DEFAULT_PITCH])
     parts: list[Text | Figure] = []
     for page, pitch in zip(pages, pitches, strict=True):
-        parts += _page_parts(page, body, pitch or usual)
+        parts += _page_parts(page, body, pitch or common)
     words = Words(vocabulary(pages), hyphenates(pages))
     return drop_repeated_title([_block(part, words) for part in _joined(parts)])
 

@@ -26,7 +26,7 @@ SENTENCE_END = re.compile(r"[.!?:;…。！？؟۔।][\"'”’»)\]」』）]*
 CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 WORD = re.compile(r"[^\W\d_]+")
 MAX_PITCH = 4.0  # largest distance of baselines within a paragraph, in sizes of the letters
-USUAL_PITCH = 1.2
+DEFAULT_PITCH = 1.2
 FULL_LINE = 15  # characters, at least
 ENOUGH_LINES = 3  # fewest lines, continued in the next one, from which the distance of lines on a page is computed
 HEADING_SIZE = 1.12  # letters so much larger than those of the text make a heading
@@ -81,8 +81,8 @@ def line_pitch(page: Page) -> float | None:
             steps[round(step, 2)] += 1
     if steps.total() < ENOUGH_LINES:
         return None
-    usual, _ = max(steps.items(), key=lambda step: sum(steps[near] for near in steps if abs(near - step[0]) < 0.06))
-    return usual
+    pitch, _ = max(steps.items(), key=lambda step: sum(steps[near] for near in steps if abs(near - step[0]) < 0.06))
+    return pitch
 
 
 class Limits:
@@ -228,9 +228,9 @@ def text_block(text: Text, words: Words) -> Block:
     content = "".join(parts)
     mark = BULLET.match(content) or (NUMBER.match(content) if text.kind == "item" else None)
     cut = mark.end() if mark and text.kind == "item" else 0
-    kept = [(max(a - cut, 0), b - cut, name) for a, b, name in targets if b > cut]
+    shifted = [(max(a - cut, 0), b - cut, name) for a, b, name in targets if b > cut]
     italic = all(line.italic for line in text.lines)
-    return Block(content[cut:], text.kind, targets=kept, emphasised=italic)
+    return Block(content[cut:], text.kind, targets=shifted, emphasised=italic)
 
 
 def _ending(word: str, following: str, words: Words) -> str | None:

@@ -185,7 +185,7 @@ def _cut_off_at(deadline: float, pool: urllib3.HTTPConnectionPool) -> Iterator[N
 
     A time limit for every read does not stop an answer that sends one byte every nine seconds.
     """
-    made: list[Any] = []
+    connections: list[Any] = []
     sockets: list[socket.socket] = []  # a connection lets go of its own before the body was read
     kind = pool.ConnectionCls
 
@@ -198,11 +198,11 @@ def _cut_off_at(deadline: float, pool: urllib3.HTTPConnectionPool) -> Iterator[N
             sockets.append(connection.sock)
 
         connection.connect = connected
-        made.append(connection)
+        connections.append(connection)
         return connection
 
     def cut() -> None:
-        for sock in (*sockets, *(connection.sock for connection in made)):
+        for sock in (*sockets, *(connection.sock for connection in connections)):
             with contextlib.suppress(OSError, AttributeError):  # not connected yet, or no longer
                 sock.shutdown(socket.SHUT_RDWR)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 ADDRESS = re.compile(r"https?:/", re.IGNORECASE)
 ACCEPT = "text/html,application/xhtml+xml,application/pdf,text/markdown;q=0.9,*/*;q=0.5"
-KINDS = {
+SUFFIXES = {
     "text/html": ".html",
     "application/xhtml+xml": ".html",
     "text/markdown": ".md",
@@ -25,7 +25,7 @@ KINDS = {
     "application/epub+zip": ".epub",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
 }
-NO_KINDS = ("", "text/plain", "application/octet-stream", "binary/octet-stream", "application/zip")
+UNTYPED = ("", "text/plain", "application/octet-stream", "binary/octet-stream", "application/zip")
 """Content types without information, for which the suffix of the address is used."""
 
 BASE = re.compile(r"<base\s[^<>]{0,1000}?\bhref\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE)
@@ -60,7 +60,7 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
     kind, _, more = (answer.headers.get("Content-Type") or "").partition(";")
     kind = kind.strip().lower()
     name = Path(unquote(urlsplit(found).path)).name
-    suffix = KINDS.get(kind, Path(name).suffix.lower() if kind in NO_KINDS else None)
+    suffix = SUFFIXES.get(kind, Path(name).suffix.lower() if kind in UNTYPED else None)
     if suffix is None:
         raise DocumentError(f"{address}: {kind[:60]}, which is no document that iconotext reads")
     body, base = answer.body, found
