@@ -29,28 +29,12 @@ from typing import Any
 
 from iconotext.errors import IconotextError
 from iconotext.read import read
+from iconotext.read.format import FORMATS
 from iconotext.system.worker import LimitError
 from tests.fuzz.mutation import mutant
 from tests.fuzz.seeds import real_seeds, seeds
 
-SUFFIXES = {
-    "markdown": (".md", ".qmd", ".rmd"),
-    "rst": (".rst",),
-    "asciidoc": (".adoc",),
-    "html": (".html", ".htm"),
-    "docx": (".docx",),
-    "epub": (".epub",),
-    "pptx": (".pptx",),
-    "notebook": (".ipynb",),
-    "latex": (".tex",),
-    "org": (".org",),
-    "odt": (".odt",),
-    "rtf": (".rtf",),
-    "docbook": (".dbk",),
-    "jats": (".jats",),
-    "mediawiki": (".wiki",),
-    "typst": (".typ",),
-}
+SUFFIXES = {row.name: row.suffixes for row in FORMATS if row.name != "pdf"}  # for PDFs pdfium has fuzzers of its own
 
 
 def here(function: Callable[..., Any], _memory: int, _seconds: float, /, *arguments: Any) -> Any:

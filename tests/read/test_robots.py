@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from urllib.robotparser import RobotFileParser
 
 import pytest
 from hypothesis import given, settings
@@ -124,18 +123,6 @@ def test_rules_against_regular_expressions(rules, path):
     wanted = not found or any(allow for length, allow in found if length == longest)
     text = "User-agent: *\n" + "\n".join(f"{'Allow' if allow else 'Disallow'}: {rule}" for allow, rule in rules)
     assert allows(text, path) is wanted
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.text("ab", min_size=1, max_size=5).map(lambda text: "/" + text), max_size=4),
-    st.text("ab", max_size=6),
-)
-def test_plain_prefixes_against_the_standard_library(rules, path):
-    text = "User-agent: *\n" + "\n".join(f"Disallow: {rule}" for rule in rules)
-    theirs = RobotFileParser()
-    theirs.parse(text.splitlines())
-    assert allows(text, f"/{path}") is theirs.can_fetch("iconotext", f"http://a.example/{path}")
 
 
 @settings(deadline=None)
