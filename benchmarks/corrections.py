@@ -45,8 +45,8 @@ from iconotext.evidence.caption import PROBE, Encode, Reading, texts_of
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit, judged_evidence
 from iconotext.features import FeatureCache, cached_text, load_text_backbone
-from iconotext.serve.doubt import CANDIDATES, doubts, worths
 from iconotext.serve.store import Picture
+from iconotext.serve.verdicts import CANDIDATES, doubts, worths
 from iconotext.types import Claim, Document, LinkedDocument
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -68,8 +68,8 @@ from iconotext.relations import RELATIONS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.serve.conftest import Running
 from tests.support.encoders import MadeUpEncoder
+from tests.support.server import Running
 
 TOP, MOST = 10, 100
 MORE = 10_000

@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from iconotext.serve import work
-from iconotext.serve.follow import FOLDER_PAUSE, PAUSE, SHARE
-from iconotext.serve.followed import Followed, files_now
+from iconotext.serve.follow import FOLDER_PAUSE, PAUSE, SHARE, Followed
+from iconotext.serve.sources import documents_in, files_now
 from iconotext.serve.store import Store
 
 
@@ -30,7 +29,7 @@ def main(documents: int, pictures: int) -> None:
         store = Store(Path(name) / "store.sqlite")
         followed = Followed(store)
         collection = store.add_collection("many", root, own=False).id
-        store.set_documents(collection, work.documents_in(str(root), str(root), documents), "", None, None)
+        store.set_documents(collection, documents_in(str(root), str(root), documents), "", None, None)
         for entry in store.entries(collection):
             store.set_failed(entry.id, 0, "")
             files = [entry.path, *(f"{entry.path.removesuffix('.md')}-{n}.png" for n in range(pictures))]
@@ -42,7 +41,7 @@ def main(documents: int, pictures: int) -> None:
 
         print(f"{documents:,} documents, {documents * pictures:,} pictures")
         _tell("files", look, PAUSE)
-        _tell("folders", lambda: work.documents_in(str(root), str(root), documents), FOLDER_PAUSE)
+        _tell("folders", lambda: documents_in(str(root), str(root), documents), FOLDER_PAUSE)
         store.close()
 
 

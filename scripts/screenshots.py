@@ -29,8 +29,8 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from drawn_garden import write_garden  # noqa: E402  # both lie beside this file
-from tests.serve.conftest import Running  # noqa: E402
 from tests.support.browser import Visit  # noqa: E402
+from tests.support.server import Running  # noqa: E402
 
 from iconotext.papers.studies import Contenders, create_study, next_pair, vote  # noqa: E402
 

@@ -65,11 +65,6 @@ Top = Annotated[int, Field(ge=1, le=MOST, description="How many pictures at most
 class Served:
     """The served folder, with its model and the libraries that were searched.
 
-    Args:
-        root: The folder.
-        model: Name or folder of a model.
-        linking: How documents are linked.
-
     Raises:
         SettingError: The folder does not exist.
     """
@@ -87,44 +82,32 @@ class Served:
         return Linker.load(self._model, self._linking)
 
     def inside(self, path: str) -> Path:
-        """Return the file or folder at a path in the served folder.
-
-        Raises:
-            OutsideError: The path is absolute, goes up, or follows a link.
-        """
+        """Return the file or folder at a path; ``OutsideError`` if the path is absolute, goes up or follows a link."""
         parts = PurePosixPath(path).parts
         if PurePosixPath(path).is_absolute() or PureWindowsPath(path).anchor or "\x00" in path:
             raise OutsideError(f"{path!r}: give a path relative to the folder that is served")
         if ".." in parts or ".." in PureWindowsPath(path).parts:
             raise OutsideError(f"{path!r}: a path with '..' may lead out of the folder that is served")
-        found = self.root
+        file = self.root
         for part in parts:
-            found /= part
-            if found.is_symlink():
+            file /= part
+            if file.is_symlink():
                 raise OutsideError(f"{path!r}: goes through a link, which may lead out of the folder that is served")
-        return found
+        return file
 
     def linked(self, path: str) -> LinkedDocument:
-        """Link a document.
-
-        Raises:
-            IconotextError: The document is outside, or cannot be read.
-        """
+        """Link a document of the folder."""
         file = self.inside(path)
         settings = ReadSettings(root=self.root)
         if file.is_dir():
-            names = [self.name(found) for found, _ in find_documents([file], settings) if not found.is_symlink()]
+            names = [self.name(each) for each, _ in find_documents([file], settings) if not each.is_symlink()]
             more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
             raise SettingError(f"{path!r} is a folder; its documents are: {', '.join(names[:LISTED]) or 'none'}{more}")
         with self._lock:
             return self.linker.link(read(file, settings))
 
     def search(self, library: str, query: Query) -> dict[str, Any]:
-        """Search a library.
-
-        Raises:
-            IconotextError: The library is outside, does not exist, or has a model outside.
-        """
+        """Search a library of the folder, whose files and models must be there, too."""
         folder = self.inside(library)
         if is_library(folder):
             for top, folders, files in os.walk(folder):
@@ -156,7 +139,7 @@ class Served:
 
 def server(served: Served) -> MCPServer[Any]:
     """Make the server with its tools; ``run("stdio")`` starts it."""
-    made: MCPServer[Any] = MCPServer(
+    server_: MCPServer[Any] = MCPServer(
         "iconotext", version=__version__, instructions=INSTRUCTIONS, subscriptions=False, log_level="ERROR"
     )
 
@@ -170,7 +153,7 @@ def server(served: Served) -> MCPServer[Any]:
             except IconotextError as error:
                 raise ToolError(str(error).replace(f"{served.root}{os.sep}", "")) from error
 
-        made.add_tool(answer)
+        server_.add_tool(answer)
 
     @tool
     def link(path: DocumentPath) -> dict[str, Any]:
@@ -183,23 +166,23 @@ def server(served: Served) -> MCPServer[Any]:
         """Say what a document tells about each of its pictures: headings, caption, and the sentences about it."""
         linked = served.linked(path)
         numbers = range(len(linked.document.images)) if picture is None else [picture]
-        found = [row(linked.context(number, words)) for number in numbers]
-        for each in found:
+        rows = [row(linked.context(number, words)) for number in numbers]
+        for each in rows:
             each["file"] = each["file"] and served.name(Path(each["file"]))
             each["document"] = path
-        return {"document": path, "contexts": found}
+        return {"document": path, "contexts": rows}
 
     @tool
     def search(library: LibraryPath, sentence: Text, relation: Relation = None, top: Top = 10) -> dict[str, Any]:
         """Find pictures of a library by what they show and by what is said of them; the best first."""
         return served.search(library, Query(sentence, relation=relation, top=top))
 
-    return made
+    return server_
 
 
 def _pictures(served: Served, linked: LinkedDocument) -> list[dict[str, Any]]:
     by_image, relations = links_by_image(linked), shown_relations(linked.links)
-    found = []
+    pictures = []
     for number, image in enumerate(linked.document.images):
         sentences = [
             {
@@ -209,7 +192,7 @@ def _pictures(served: Served, linked: LinkedDocument) -> list[dict[str, Any]]:
             }
             for link in by_image.get(number, ())
         ]
-        found.append(
+        pictures.append(
             {
                 "picture": number,
                 "source": image.source,
@@ -220,4 +203,4 @@ def _pictures(served: Served, linked: LinkedDocument) -> list[dict[str, Any]]:
                 "sentences": sentences,
             }
         )
-    return found
+    return pictures

@@ -6,8 +6,8 @@ import zipfile
 
 import pytest
 
-from tests.serve.test_alt_text import TEXT, write_article
 from tests.support.browser import accessible_in_every_look
+from tests.support.server import WITHOUT_ALT, write_article
 
 pytestmark = pytest.mark.browser
 
@@ -52,10 +52,12 @@ def test_drafts_are_accepted_changed_left_and_written_with_the_keyboard(visit, w
     page.keyboard.press("Enter")
     page.wait_for_selector("button:focus >> text=Write 2 texts into article")
     came.accessible()
-    assert path.read_text() == TEXT
+    assert path.read_text() == WITHOUT_ALT
     page.keyboard.press("Enter")
     page.wait_for_selector("text=Wrote 2 texts.")
-    expected = TEXT.replace("![](", f"![{DRAFT}, in the rain](").replace("![IMG_0042]", "![Two boats under snow]")
+    expected = WITHOUT_ALT.replace("![](", f"![{DRAFT}, in the rain](").replace(
+        "![IMG_0042]", "![Two boats under snow]"
+    )
     assert path.read_text() == expected
     page.wait_for_selector("text=Nothing to do: every picture has an alternative text")
     assert card(page, 1).locator(".outcome").inner_text() == "It is in the file."
@@ -89,12 +91,12 @@ def test_what_was_dropped_is_taken_as_a_zip(visit, writer, tmp_path):
     with page.expect_download() as download:
         page.click("text=Take the changed files")
     with zipfile.ZipFile(download.value.path()) as packed:
-        assert packed.read("trip/article.md").decode() == TEXT.replace("![](", f"![{DRAFT}](")
+        assert packed.read("trip/article.md").decode() == WITHOUT_ALT.replace("![](", f"![{DRAFT}](")
 
 
 def test_what_somebody_types_stays_while_the_page_follows(visit, writer, desk):
     write_article(desk / "two", "a.md")
-    write_article(desk / "two", "b.md", TEXT.replace("river", "lake"))
+    write_article(desk / "two", "b.md", WITHOUT_ALT.replace("river", "lake"))
     made = writer.open("two")
     collection, documents = made["id"], made["documents"]
     came = visit(writer)

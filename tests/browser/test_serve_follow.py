@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.serve.conftest import wait_for
-from tests.serve.test_alt_text import write_article
+from tests.support.server import wait_for, write_article
 
 pytestmark = pytest.mark.browser
 

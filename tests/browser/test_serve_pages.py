@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from tests import program
-from tests.serve.conftest import Running
 from tests.support.browser import accessible_in_every_look
+from tests.support.server import Running
 
 pytestmark = pytest.mark.browser
 

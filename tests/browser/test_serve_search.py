@@ -8,8 +8,8 @@ import time
 import pytest
 
 from tests import program
-from tests.serve.conftest import Running, png
 from tests.support.browser import accessible_in_every_look
+from tests.support.server import Running, png
 
 pytestmark = pytest.mark.browser
 

@@ -9,9 +9,9 @@ import pytest
 
 from iconotext.papers.studies import progress
 from tests import program
-from tests.serve.conftest import Running
-from tests.serve.test_study import addresses, make_study
 from tests.support.browser import Visit, accessible_in_every_look
+from tests.support.server import Running
+from tests.support.studies import addresses, make_study
 
 pytestmark = pytest.mark.browser
 

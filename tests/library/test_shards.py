@@ -25,7 +25,7 @@ from iconotext.scale.manifest import begin
 from iconotext.scale.settings import ShardSettings
 from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
-from iconotext.serve import searching
+from iconotext.serve import search_work
 from iconotext.system import object_store as store
 from iconotext.types import Member
 from tests.library.library_fakes import Colours, EveryLink, link_every, update
@@ -396,12 +396,12 @@ def test_pages_show_pictures_out_of_tars(shards, tmp_path):
     assert [result.file for result in results] == [None] * 6
     assert results[0].document == f"{shards}/0.jsonl#d0"
     assert len(re.findall('src="data:image/', search_page(library, query, results))) >= 6
-    searching.prepare(str(lib))
-    kind, data = searching.picture(results[0].digest, "small", str(tmp_path))
+    search_work.prepare(str(lib))
+    kind, data = search_work.picture(results[0].digest, "small", str(tmp_path))
     assert (kind in ("png", "jpeg"), len(data) > 50) == (True, True)
     (shards / "0.tar").unlink()
     with pytest.raises(ImageError, match="its file is gone"):
-        searching.picture(results[0].digest, "small", str(tmp_path))
+        search_work.picture(results[0].digest, "small", str(tmp_path))
 
 
 def test_the_shipped_linker_links_shards(shards, tmp_path):

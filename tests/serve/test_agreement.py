@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.serve.answers import agreed, agreement
 from iconotext.serve.store import Verdict
+from iconotext.serve.verdicts import agreed, agreement
 
 
 def said(picture, reviewer, *sentences):

@@ -4,65 +4,13 @@ from __future__ import annotations
 
 import io
 import zipfile
-from pathlib import Path
-from typing import Any
 
 import pytest
-from PIL import Image, ImageDraw
 
 from tests import program
-from tests.serve.conftest import Running, wait_for
+from tests.support.server import WITHOUT_ALT, Running, described, drawn, dropped, say, wait_for, write_article
 
 pytestmark = pytest.mark.slow
-
-TEXT = """# By the river
-
-Figure 1 shows a red tram at a stop beside the river. People wait under the roof.
-
-![](tram.png)
-
-*Figure 1*
-
-The boats lie in the harbour all winter.
-
-![IMG_0042](boat.png)
-
-Here one sees the old bridge. It was built of stone.
-
-![The old bridge, three arches of stone](bridge.png)
-"""
-
-
-def drawn(folder: Path, name: str, colour: str) -> None:
-    """A shape on a ground, 240 x 220 pixels."""
-    image = Image.new("RGB", (240, 220), "white")
-    ImageDraw.Draw(image).rectangle((40, 60, 200, 160), fill=colour)
-    image.save(folder / name)
-
-
-def write_article(folder: Path, name: str = "article.md", text: str = TEXT) -> Path:
-    """An article with a picture without text, one with a bad one, and one with a good one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for picture, colour in (("tram.png", "red"), ("boat.png", "blue"), ("bridge.png", "gray")):
-        drawn(folder, picture, colour)
-    (folder / name).write_bytes(text.encode())
-    return folder / name
-
-
-def dropped(writer: Running, folder: Path) -> tuple[str, int]:
-    files = {f"trip/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
-    made = writer.send(files).json
-    return made["id"], writer.linked(made["id"])["documents"][0]["id"]
-
-
-def described(writer: Running, document: int) -> Any:
-    answer = writer.ask("GET", f"/v1/documents/{document}/alt-text")
-    assert answer.status == 200, answer.body
-    return answer.json
-
-
-def say(writer: Running, document: int, key: str, text: str | None) -> int:
-    return writer.ask("POST", f"/v1/documents/{document}/alt-text", {"key": key, "text": text}).status
 
 
 @pytest.fixture
@@ -104,9 +52,9 @@ def test_what_was_dropped_becomes_a_zip_with_nothing_else_changed(writer, folder
     with zipfile.ZipFile(io.BytesIO(answer.body)) as packed:
         assert packed.namelist() == ["trip/article.md"]
         changed = packed.read("trip/article.md").decode()
-    assert changed == TEXT.replace("![](", "![A red tram](").replace("![IMG_0042]", "![Boats in \\[snow\\]]")
+    assert changed == WITHOUT_ALT.replace("![](", "![A red tram](").replace("![IMG_0042]", "![Boats in \\[snow\\]]")
     assert writer.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
-    assert (writer.data / "dropped" / collection / "trip" / "article.md").read_text() == TEXT
+    assert (writer.data / "dropped" / collection / "trip" / "article.md").read_text() == WITHOUT_ALT
     wait_for(lambda: not list((writer.data / "exports").iterdir()))
 
 
@@ -162,7 +110,7 @@ def test_what_is_wrong_is_refused(writer, folder):
 
 
 def test_texts_are_written_below_the_root_in_one_step(writer, desk):
-    path = write_article(desk / "written", text=TEXT.replace("\n", "\r\n"))
+    path = write_article(desk / "written", text=WITHOUT_ALT.replace("\n", "\r\n"))
     made = writer.open("written")
     document = made["documents"][0]["id"]
     tram, boat, _ = described(writer, document)["pictures"]
@@ -170,7 +118,7 @@ def test_texts_are_written_below_the_root_in_one_step(writer, desk):
     say(writer, document, tram["key"], "A tram")
     answer = writer.ask("POST", f"/v1/documents/{document}/alt-text/write")
     assert answer.json == {"written": 2, "problems": []}
-    expected = TEXT.replace("![](", "![A tram](").replace("IMG_0042", "Boats in snow").replace("\n", "\r\n")
+    expected = WITHOUT_ALT.replace("![](", "![A tram](").replace("IMG_0042", "Boats in snow").replace("\n", "\r\n")
     assert path.read_bytes() == expected.encode()
     assert sorted(each.name for each in path.parent.iterdir()) == ["article.md", "boat.png", "bridge.png", "tram.png"]
     wait_for(lambda: described(writer, document)["pictures"][0]["alt"] == "A tram")
@@ -199,7 +147,7 @@ def test_a_text_that_the_author_wrote_or_whose_picture_is_gone_waits_no_more(wri
     tram, boat, _ = described(writer, document)["pictures"]
     say(writer, document, tram["key"], "A tram")
     say(writer, document, boat["key"], "Boats in snow")
-    path.write_text(TEXT.replace("![](", "![A tram](").replace("![IMG_0042](boat.png)", ""))
+    path.write_text(WITHOUT_ALT.replace("![](", "![A tram](").replace("![IMG_0042](boat.png)", ""))
     wait_for(lambda: len(described(writer, document)["pictures"]) == 2)
     assert described(writer, document)["accepted"] == 0
     (counted,) = writer.ask("GET", f"/v1/collections/{made['id']}/alt-text").json["documents"]
@@ -212,7 +160,7 @@ def test_nothing_is_written_into_a_file_that_changed_since(writer, desk):
     document = made["documents"][0]["id"]
     tram = described(writer, document)["pictures"][0]
     say(writer, document, tram["key"], "A tram")
-    changed = TEXT.replace("all winter", "all year")
+    changed = WITHOUT_ALT.replace("all winter", "all year")
     path.write_text(changed)
     answer = writer.ask("POST", f"/v1/documents/{document}/alt-text/write")
     assert answer.status == 409
@@ -225,7 +173,7 @@ def test_nothing_is_written_into_a_file_that_changed_since(writer, desk):
 
 
 def test_what_cannot_be_written_is_told_and_the_rest_is(writer, desk):
-    path = write_article(desk / "part", text=TEXT.replace("![IMG_0042](", "![boat][](") + "\n[boat]: boat.png\n")
+    path = write_article(desk / "part", text=WITHOUT_ALT.replace("![IMG_0042](", "![boat][](") + "\n[boat]: boat.png\n")
     made = writer.open("part")
     document = made["documents"][0]["id"]
     tram, boat, _ = described(writer, document)["pictures"]
@@ -248,8 +196,8 @@ def test_without_the_option_nothing_below_the_root_is_written(tmp_path):
     assert running.ask("GET", f"/v1/collections/{made['id']}/alt-text").json["writes"] is False
     assert running.ask("POST", f"/v1/documents/{document}/alt-text/write").status == 403
     with zipfile.ZipFile(io.BytesIO(running.ask("GET", f"/v1/collections/{made['id']}/alt-text/files").body)) as packed:
-        assert packed.read("article.md").decode() == TEXT.replace("![](", "![A tram](")
-    assert path.read_text() == TEXT
+        assert packed.read("article.md").decode() == WITHOUT_ALT.replace("![](", "![A tram](")
+    assert path.read_text() == WITHOUT_ALT
     running.close()
 
 

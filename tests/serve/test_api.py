@@ -15,7 +15,7 @@ from aiopenapi3 import OpenAPI
 from aiopenapi3.errors import HTTPClientError
 
 from tests import program
-from tests.serve.conftest import multipart, wait_for
+from tests.support.server import multipart, wait_for
 
 pytestmark = pytest.mark.slow
 

@@ -14,15 +14,15 @@ from starlette.testclient import TestClient
 
 from iconotext.errors import DocumentError
 from iconotext.serve.app import listen, make_app, open_data
-from iconotext.serve.at_once import Reply
 from iconotext.serve.collections import sent_once
 from iconotext.serve.events import Events
 from iconotext.serve.guard import Access
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError
+from iconotext.serve.request_work import Reply
 from iconotext.serve.settings import ServeSettings
 from iconotext.system.processes import GoneError, LateError
-from tests.serve.conftest import awaited
+from tests.support.server import awaited
 
 
 class MadeUp:

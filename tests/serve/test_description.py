@@ -23,7 +23,7 @@ from iconotext.serve.guard import Access
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import Pool
 from iconotext.serve.settings import ServeSettings
-from tests.serve.test_study import make_study
+from tests.support.studies import make_study
 
 pytestmark = pytest.mark.slow
 

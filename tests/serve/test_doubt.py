@@ -7,8 +7,8 @@ import math
 import pytest
 
 from iconotext.evidence.habit import STRENGTH
-from iconotext.serve.doubt import doubts, entropy, worths
 from iconotext.serve.store import Picture
+from iconotext.serve.verdicts import doubts, entropy, worths
 from iconotext.types import Document, Image, Link, Sentence
 
 

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from iconotext.serve.followed import File, files_now
-from tests.serve.conftest import TEXT, Running, png, wait_for
+from iconotext.serve.sources import File, files_now
+from tests.support.server import ARTICLE, Running, png, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ def judged(writer, collection):
 
 def test_a_text_that_changes_is_linked_again(writer, trip):
     folder, collection, document = trip
-    (folder / "article.md").write_text(TEXT.replace("Nothing else happened", "Much else happened"))
+    (folder / "article.md").write_text(ARTICLE.replace("Nothing else happened", "Much else happened"))
     wait_for(lambda: "Much else happened that day." in texts(writer, document))
     found = writer.linked(collection)["documents"][0]
     assert (found["id"], found["problem"], found["pictures"]) == (document, None, 2)
@@ -71,18 +71,18 @@ def test_what_was_said_outlives_a_file_that_is_half_written_or_gone(writer, trip
     folder, collection, document = trip
     judge(writer, collection, document, 0, 4)
     path = folder / "article.md"
-    path.write_text(TEXT[:40])
+    path.write_text(ARTICLE[:40])
     wait_for(lambda: judged(writer, collection) == 0)
     linked = writer.ask("GET", f"/v1/documents/{document}").json
     assert len(linked["sentences"]) < 4  # a sentence that was named is not there: nothing is linked with it
-    path.write_text(TEXT)
+    path.write_text(ARTICLE)
     wait_for(lambda: judged(writer, collection) == 1)
     path.unlink()
     wait_for(lambda: documents(writer, collection)["article"]["problem"])
     assert "cannot be read" in documents(writer, collection)["article"]["problem"]
     assert writer.ask("GET", f"/documents/{document}").status == 200
     assert judged(writer, collection) == 1
-    path.write_text(TEXT)
+    path.write_text(ARTICLE)
     wait_for(lambda: documents(writer, collection)["article"]["problem"] is None)
     links = writer.ask("GET", f"/v1/documents/{document}").json["links"]
     assert [link["sentence"] for link in links if link["image"] == 0] == [4]
@@ -147,7 +147,7 @@ def test_what_is_said_of_another_version_is_refused(writer, trip):
     said = {"document": document, "picture": 0, "sentences": [1], "reviewer": "Ada", "digest": digest}
     verdicts = f"/v1/collections/{collection}/verdicts"
     assert writer.ask("POST", verdicts, said).status == 201
-    (folder / "article.md").write_text(TEXT.replace("# Boats and trams", "# Boats\n\nAnd trams."))
+    (folder / "article.md").write_text(ARTICLE.replace("# Boats and trams", "# Boats\n\nAnd trams."))
     wait_for(lambda: "And trams." in texts(writer, document))
     writer.linked(collection)
     assert writer.ask("POST", verdicts, said).status == 409

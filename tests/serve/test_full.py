@@ -12,9 +12,8 @@ from iconotext.errors import FullDiskError
 from iconotext.serve.guard import FULL
 from iconotext.serve.store import Store
 from tests.program import run
-from tests.serve.conftest import Running, wait_for
-from tests.serve.test_review import verdict
-from tests.serve.test_study import Study, addresses, make_study
+from tests.support.server import Running, verdict, wait_for
+from tests.support.studies import Study, addresses, make_study
 from tests.test_full_disk import largest
 
 resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")

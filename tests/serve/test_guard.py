@@ -12,7 +12,7 @@ from iconotext.serve import guard
 from iconotext.serve.guard import MAX_BODY, POLICY, Access, Guard
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
-from tests.serve.conftest import awaited
+from tests.support.server import awaited
 
 HOST = "127.0.0.1:8017"
 
@@ -23,7 +23,13 @@ class Asked:
     def __init__(self, folder, **settings):
         self.access = Access(Store(folder / "serve.sqlite"), 8017, folder)
         self.reached = []
-        self.guard = Guard(self.app, settings=ServeSettings(**settings), access=self.access)
+        self.guard = Guard(
+            self.app,
+            settings=ServeSettings(**settings),
+            access=self.access,
+            uploads={"/v1/collections"},
+            open_paths={"/v1/health"},
+        )
         self.key = {"authorization": f"Bearer {(folder / 'key').read_text().strip()}"}
 
     async def app(self, scope, receive, send):

@@ -14,10 +14,8 @@ from itertools import count
 import pytest
 
 from iconotext.papers.studies import progress
-from tests.serve.conftest import Running, wait_for
-from tests.serve.test_alt_text import described, dropped, say, write_article
-from tests.serve.test_review import verdict
-from tests.serve.test_study import Study, addresses, make_study
+from tests.support.server import Running, described, dropped, say, verdict, wait_for, write_article
+from tests.support.studies import Study, addresses, make_study
 
 pytestmark = [pytest.mark.slow, pytest.mark.kill]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.serve.conftest import png, wait_for
+from tests.support.server import learned, png, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -29,10 +29,6 @@ def opened(server, tmp_path):
     found = server.linked(made["id"])
     yield made["id"], {each["name"].rpartition("/")[2]: each["id"] for each in found["documents"]}
     assert server.ask("DELETE", f"/v1/collections/{made['id']}").status == 204
-
-
-def learned(server, home):
-    return wait_for(lambda: (found := server.ask("GET", f"{home}/review").json)["current"] and found)
 
 
 def shown(server, document, query):

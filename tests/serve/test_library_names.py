@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.serve.searching import LibraryNames
+from iconotext.serve.search_work import LibraryNames
 from tests.counted import calls
 
 ROOTS = ("/home/ada/photos", "/home/bob/photos", "/home/ada/report.docx", "/data")

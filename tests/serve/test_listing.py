@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from iconotext.serve.listing import COLLECTIONS, DOCUMENTS, LINES, SORTS, Asked, listing
+from iconotext.serve.listing import COLLECTIONS, DOCUMENTS, LINES, SORTS, ListQuery, listing
 from iconotext.serve.pages import all_documents
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Picture, Saved, Store
@@ -51,7 +51,7 @@ def fill(store, collections, documents):
 
 
 def shown(store, **asked):
-    return [one.row["shown"] for one in listing(store, Asked(**asked)).collections]
+    return [one.row["shown"] for one in listing(store, ListQuery(**asked)).collections]
 
 
 def test_a_collection_of_one_document_is_called_like_it(store):
@@ -63,9 +63,9 @@ def test_a_collection_of_one_document_is_called_like_it(store):
 def test_what_is_looked_for_is_in_titles_and_names_in_any_case(store):
     opened(store, "summer", ["Über Boote", "Trams"])
     opened(store, "winter", ["Sledges"])
-    (found,) = listing(store, Asked(q="ÜBER")).collections
+    (found,) = listing(store, ListQuery(q="ÜBER")).collections
     assert ([row["shown"] for row in found.documents], found.matching) == (["Über Boote"], 1)
-    (found,) = listing(store, Asked(q="summer")).collections
+    (found,) = listing(store, ListQuery(q="summer")).collections
     assert found.matching == 2
     assert shown(store, q="100%_") == []
 
@@ -81,7 +81,7 @@ def test_every_order(store):
     assert shown(store, sort="name") == ["Apples", "b", "Cake", "d"]
     assert shown(store, sort="problems") == ["Cake", "d", "Apples", "b"]
     assert shown(store, sort="open") == ["d", "Apples", "Cake", "b"]
-    (only,) = listing(store, Asked(collection=first, sort="name")).collections
+    (only,) = listing(store, ListQuery(collection=first, sort="name")).collections
     assert [row["shown"] for row in only.documents] == ["Bread", "Broth"]
     assert (only.row["judged"], only.row["pictures"], only.state) == (2, 2, "learning")
 
@@ -92,9 +92,9 @@ def test_files_that_were_not_taken_are_named_the_first_of_many(store, number):
     made = store.add_collection("trip", Path("c"), own=True, saved=saved).id
     store.set_documents(made, [("one.md", "c/one.md")], "{}", None, None)
     opened(store, "other", ["Another"])
-    (found,) = [one for one in listing(store, Asked()).collections if one.row["id"] == made]
+    (found,) = [one for one in listing(store, ListQuery()).collections if one.row["id"] == made]
     assert (found.refused, found.refusals) == (saved.refused[:LINES], number)
-    html = all_documents(SimpleNamespace(store=store, settings=ServeSettings()), Asked())
+    html = all_documents(SimpleNamespace(store=store, settings=ServeSettings()), ListQuery())
     assert html.count("it is damaged") == html.count("&lt;b&gt;?.pdf") == min(number, LINES)
     assert html.count("not taken") == (1 if number else 0)
     assert ("1 file not taken" in html) == (number == 1)
@@ -112,9 +112,9 @@ def test_files_that_were_not_taken_are_problems(store):
 
 def test_a_page_that_is_not_there_is_the_last_one(store):
     fill(store, COLLECTIONS + 3, 1)
-    found = listing(store, Asked(page=99))
+    found = listing(store, ListQuery(page=99))
     assert (len(found.collections), found.pages.number, found.pages.last) == (3, 2, 2)
-    assert listing(store, Asked(collection="nothing")).collections == []
+    assert listing(store, ListQuery(collection="nothing")).collections == []
 
 
 @pytest.mark.parametrize("collections", [1, 500])
@@ -131,11 +131,11 @@ def test_ten_thousand_documents_cost_as_much_as_ten(store, tmp_path, collections
         store._sql.set_trace_callback(None)
         return made, len(queries)
 
-    for asked in (Asked(sort=sort, q=q) for sort in SORTS for q in ("", "day")):
+    for asked in (ListQuery(sort=sort, q=q) for sort in SORTS for q in ("", "day")):
         (_, queries), (html, more) = page(few, asked), page(many, asked)
         assert more == queries <= 4
         assert len(html.encode()) < 120_000
-    one, _ = page(many, Asked(collection="i00000"))
+    one, _ = page(many, ListQuery(collection="i00000"))
     assert one.count('href="/documents/') == min(DOCUMENTS, 10_000 // collections)
-    assert page(many, Asked())[0].count('href="/documents/') <= COLLECTIONS * LINES
+    assert page(many, ListQuery())[0].count('href="/documents/') <= COLLECTIONS * LINES
     few.close()

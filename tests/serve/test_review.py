@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 from tests import program
-from tests.serve.conftest import wait_for
+from tests.support.server import learned, verdict
 
 pytestmark = pytest.mark.slow
 
@@ -22,14 +22,6 @@ def opened(server, article):
     document = server.linked(made["id"])["documents"][0]["id"]
     yield f"/v1/collections/{made['id']}", document
     assert server.ask("DELETE", f"/v1/collections/{made['id']}").status == 204
-
-
-def verdict(document, picture, *sentences, reviewer="Ada"):
-    return {"document": document, "picture": picture, "sentences": list(sentences), "reviewer": reviewer}
-
-
-def learned(server, home):
-    return wait_for(lambda: (found := server.ask("GET", f"{home}/review").json)["current"] and found)
 
 
 def test_the_doubtful_come_first_and_the_judged_last(server, opened):

@@ -47,7 +47,7 @@ def test_all_that_is_in_a_folder_is_shown_or_counted(home):
 
 
 def test_the_files_that_are_counted_are_those_that_opening_finds(home):
-    from iconotext.serve.work import documents_in
+    from iconotext.serve.sources import documents_in
 
     (guide,) = [each for each in shelf(home, "", 1).inside if each.name == "guide"]
     assert guide.about.startswith(f"{len(documents_in(str(home / 'guide'), str(home), 99))} documents")

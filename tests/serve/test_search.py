@@ -13,7 +13,7 @@ import pytest
 
 from iconotext.library.files import digest_of
 from tests import program
-from tests.serve.conftest import Running, png
+from tests.support.server import Running, png
 
 pytestmark = pytest.mark.slow
 

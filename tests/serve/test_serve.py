@@ -14,7 +14,7 @@ from http.client import HTTPConnection
 
 import pytest
 
-from tests.serve.conftest import Running, multipart, png, wait_for
+from tests.support.server import Running, multipart, png, wait_for
 
 pytestmark = pytest.mark.slow
 

@@ -9,6 +9,8 @@ import stat
 import threading
 import zipfile
 from pathlib import PurePosixPath
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,15 +18,13 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from iconotext.errors import DocumentError, HostileDocumentError
-from iconotext.serve import collections
-from iconotext.serve.collections import received
+from iconotext.serve import uploads
 from iconotext.serve.events import Events
 from iconotext.serve.jobs import Jobs
-from iconotext.serve.pool import Pool
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Saved, Store
-from iconotext.serve.uploads import form_name, place_of, save_files
-from tests.serve.conftest import awaited, multipart
+from iconotext.serve.uploads import form_name, place_of, received, save_files
+from tests.support.server import awaited, multipart
 
 SETTINGS = ServeSettings(max_upload=100_000, max_files=5)
 
@@ -193,7 +193,8 @@ def test_a_zip_that_lies_about_its_size_is_stopped(tmp_path):
 
 
 def made_jobs(data):
-    return Jobs(Store(data / "s.sqlite"), Pool(0, print, None), ServeSettings(data=data), Events())
+    no_pool: Any = SimpleNamespace(waiting=0, busy=0)
+    return Jobs(Store(data / "s.sqlite"), no_pool, ServeSettings(data=data), Events())
 
 
 def sent():
@@ -231,7 +232,7 @@ def test_two_uploads_are_unpacked_at_once_and_no_more(tmp_path, monkeypatch):
     async def six():
         await asyncio.gather(*(received(sent(), tmp_path, jobs) for _ in range(6)))
 
-    monkeypatch.setattr(collections, "save_files", save)
+    monkeypatch.setattr(uploads, "save_files", save)
     jobs = made_jobs(tmp_path)
     awaited(six)
     jobs.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.serve.conftest import Running
+from tests.support.server import Running
 
 LOOKS = [(1280, "light"), (390, "dark")]
 """Every width and colour scheme that pages are looked at in; not each with each, since colours are those of any width."""

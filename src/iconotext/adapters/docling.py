@@ -100,7 +100,7 @@ class _Walk:
         self.blocks: list[Block] = []
         self.title: str | None = None
         of_tables = {ref.cref for table in given.tables for ref in table.captions}
-        known = of_tables | {ref.cref for picture in given.pictures for ref in picture.captions}
+        captions = of_tables | {ref.cref for picture in given.pictures for ref in picture.captions}
         inline: dict[str, Block] = {}  # the block of a group of items on one line
         for item, _ in given.iterate_items(with_groups=True):
             parent = item.parent.cref if item.parent else ""
@@ -113,7 +113,7 @@ class _Walk:
             elif isinstance(item, TableItem):
                 self.blocks += [_block(cell.text, "cell", item.self_ref) for cell in item.data.table_cells]
             elif isinstance(item, TextItem) and not isinstance(item, CodeItem | FormulaItem):
-                if item.self_ref in known:
+                if item.self_ref in captions:
                     if item.self_ref in of_tables:
                         self.blocks.append(_block(item.text, "paragraph", item.self_ref))
                 elif parent in inline:
@@ -151,9 +151,9 @@ class _Walk:
     def _open(self, image: ImageRef) -> Path | bytes:
         """An image in the document, or at a path, which may be absolute but must not leave the document's folder."""
         address = str(image.uri)
-        path = (
-            unquote(image.uri.path or "") if isinstance(image.uri, AnyUrl) and image.uri.scheme == "file" else address
-        )
+        path = address
+        if isinstance(image.uri, AnyUrl) and image.uri.scheme == "file":
+            path = unquote(image.uri.path or "")
         if os.path.isabs(path):
             address = quote(Path(os.path.relpath(path, self._folder)).as_posix())
         return self._addresses.open(address)
@@ -167,12 +167,8 @@ class _Walk:
         if page is None or page.size.width <= 0 or page.size.height <= 0:
             return number, None
         box = item.prov[0].bbox.to_top_left_origin(page.size.height)
-        shares = (
-            box.l / page.size.width,
-            box.t / page.size.height,
-            box.r / page.size.width,
-            box.b / page.size.height,
-        )
+        width, height = page.size.width, page.size.height
+        shares = (box.l / width, box.t / height, box.r / width, box.b / height)
         left, top, right, bottom = (min(max(share, 0.0), 1.0) for share in shares)
         return number, (left, top, right, bottom)
 
@@ -183,17 +179,13 @@ class _Walk:
         if number not in self._pages:
             self._pages = {number: decode(self._open(image))}  # only one, since they are large
         page = self._pages[number]
-        left, top, right, bottom = box
-        edges = [
-            round(left * page.width),
-            round(top * page.height),
-            round(right * page.width),
-            round(bottom * page.height),
-        ]
-        if edges[0] >= edges[2] or edges[1] >= edges[3]:
+        left, top, right, bottom = (
+            round(share * side) for share, side in zip(box, (page.width, page.height) * 2, strict=True)
+        )
+        if left >= right or top >= bottom:
             raise ImageError("its box on the page is empty")
         file = io.BytesIO()
-        page.crop(tuple(edges)).save(file, "PNG")
+        page.crop((left, top, right, bottom)).save(file, "PNG")
         return file.getvalue()
 
 
@@ -240,32 +232,32 @@ def add_links(given: DoclingDocument, linked: LinkedDocument) -> None:
     by_image = links_by_image(linked)
     for number, (ref, *captions) in enumerate(refs["pictures"]):
         picture = by_ref[ref]
-        found = sorted(by_image.get(number, ()), key=lambda link: (-link.confidence, link.sentence))
-        said = [
+        links = sorted(by_image.get(number, ()), key=lambda link: (-link.confidence, link.sentence))
+        rows = [
             {
                 "text": linked.document.sentences[link.sentence].text,
                 "refs": refs["sentences"][link.sentence],
                 "confidence": plain_number(link.confidence),
                 "relations": None if link.relations is None else dict(link.relations),
             }
-            for link in found
+            for link in links
         ]
-        _write(picture, said)
+        _write(picture, rows)
         if captions and not picture.captions:
             picture.captions = [RefItem(cref=caption) for caption in captions]
             for caption in picture.captions:
                 _label(caption.resolve(given))
 
 
-def _write(picture: PictureItem, said: list[dict[str, Any]]) -> None:
+def _write(picture: PictureItem, links: list[dict[str, Any]]) -> None:
     meta = picture.meta or PictureMeta()
     before = {ref for each in meta.get_custom_part().get(OURS, ()) for ref in each["refs"]}
-    kept = [ref for ref in picture.references if ref.cref not in before]
-    known = {ref.cref for ref in kept}
-    new = dict.fromkeys(ref for each in said for ref in each["refs"] if ref not in known)
-    picture.references = [*kept, *(RefItem(cref=ref) for ref in new)]
-    if said or before:
-        meta.set_custom_field(namespace="iconotext", name="links", value=said)
+    others = [ref for ref in picture.references if ref.cref not in before]
+    present = {ref.cref for ref in others}
+    new = dict.fromkeys(ref for each in links for ref in each["refs"] if ref not in present)
+    picture.references = [*others, *(RefItem(cref=ref) for ref in new)]
+    if links or before:
+        meta.set_custom_field(namespace="iconotext", name="links", value=links)
         picture.meta = meta
 
 

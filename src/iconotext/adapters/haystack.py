@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from iconotext.adapters.stable_id import stable_id
+from iconotext.adapters import stable_id
 from iconotext.errors import DocumentError
 from iconotext.excerpts import CHUNK_WORDS
 from iconotext.extras import require
@@ -32,11 +32,16 @@ def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Docu
     ``meta`` has the other fields of a chunk, ``file_path`` (the document's origin), its ``title`` and ``language``;
     ``images`` is a list of objects.
     """
-    found = linked.document
+    document = linked.document
     for chunk in linked.chunks(words):
-        meta = {"file_path": found.place or found.id, "title": found.title, "language": found.language, **row(chunk)}
+        meta = {
+            "file_path": document.place or document.id,
+            "title": document.title,
+            "language": document.language,
+            **row(chunk),
+        }
         text = meta.pop("text")
-        yield Document(id=stable_id(found, f"chunk-{chunk.chunk}"), content=text, meta=meta)
+        yield Document(id=stable_id(document, f"chunk-{chunk.chunk}"), content=text, meta=meta)
 
 
 @component
@@ -62,8 +67,8 @@ class PictureConverter:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PictureConverter:
         """The component from the result of ``to_dict``."""
-        made: PictureConverter = default_from_dict(cls, data)
-        return made
+        converter: PictureConverter = default_from_dict(cls, data)
+        return converter
 
     @component.output_types(documents=list[Document], failures=list[str])
     def run(
@@ -91,7 +96,7 @@ class PictureConverter:
             if not path:
                 raise DocumentError(f"document {each.id}: its meta has no file_path, so its pictures are nowhere")
             given.setdefault(Path(path), each.meta)
-        made: list[Document] = []
+        chunks: list[Document] = []
         failures: list[str] = []
         for linked in self._linker.link_all(read_all(given)):
             if isinstance(linked, Failure):
@@ -101,8 +106,8 @@ class PictureConverter:
             source = linked.document.source
             more = given.get(source, {}) if source is not None else {}
             for each in _documents(linked, self.words):
-                made.append(replace(each, meta={**more, **each.meta}))
-        return {"documents": made, "failures": failures}
+                chunks.append(replace(each, meta={**more, **each.meta}))
+        return {"documents": chunks, "failures": failures}
 
 
 _documents = documents

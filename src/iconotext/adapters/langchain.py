@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from iconotext.adapters.stable_id import stable_id
+from iconotext.adapters import stable_id
 from iconotext.excerpts import CHUNK_WORDS
 from iconotext.extras import require
 from iconotext.linker import Linker
@@ -32,11 +32,16 @@ def documents(linked: LinkedDocument, words: int = CHUNK_WORDS) -> Iterator[Docu
     ``metadata`` has the other fields of a chunk, ``source`` (the document's origin), its ``title`` and ``language``;
     ``images`` is a list of objects, for stores that accept lists.
     """
-    found = linked.document
+    document = linked.document
     for chunk in linked.chunks(words):
-        metadata = {"source": found.place or found.id, "title": found.title, "language": found.language, **row(chunk)}
+        metadata = {
+            "source": document.place or document.id,
+            "title": document.title,
+            "language": document.language,
+            **row(chunk),
+        }
         text = metadata.pop("text")
-        yield Document(id=stable_id(found, f"chunk-{chunk.chunk}"), page_content=text, metadata=metadata)
+        yield Document(id=stable_id(document, f"chunk-{chunk.chunk}"), page_content=text, metadata=metadata)
 
 
 class PictureLoader(BaseLoader):
@@ -64,16 +69,15 @@ class PictureLoader(BaseLoader):
         """
         self.failures = []
         self._linker = self._linker or Linker.load()
-        some = False
+        linked_any = False
         settings, skipped = self._settings or ReadSettings(), Counter[str]()
-        found = list(find_documents(self._paths, settings, skipped=skipped))
-        for linked in self._linker.link_all(read_found(found, settings)):
+        files = list(find_documents(self._paths, settings, skipped=skipped))
+        for linked in self._linker.link_all(read_found(files, settings)):
             if isinstance(linked, Failure):
                 self.failures.append(linked)
                 logger.warning("left out: %s", linked.error)
             else:
-                some = True
+                linked_any = True
                 yield from documents(linked, self._words)
-        if not some:
-            none = no_documents(self._paths, settings, skipped)
-            raise self.failures[0].error if self.failures else none
+        if not linked_any:
+            raise self.failures[0].error if self.failures else no_documents(self._paths, settings, skipped)

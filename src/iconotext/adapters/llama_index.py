@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
-from iconotext.adapters.stable_id import stable_id
+from iconotext.adapters import stable_id
 from iconotext.errors import DocumentError
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage
 from iconotext.extras import require
@@ -43,9 +43,9 @@ def nodes(linked: LinkedDocument, words: int = CHUNK_WORDS, context_words: int =
     for chunk, text in zip(cut, texts, strict=True):
         for each in chunk.images:
             homes.setdefault(each.image, []).append((each.confidence or 0.0, text, each))
-    for number, found in sorted(homes.items()):
-        _, parent, home = max(found, key=lambda each: each[0])
-        others = [text.node_id for _, text, _ in found if text is not parent]
+    for number, chunks in sorted(homes.items()):
+        _, parent, home = max(chunks, key=lambda each: each[0])
+        others = [text.node_id for _, text, _ in chunks if text is not parent]
         image = images[number] = _image_node(linked, home, context_words, others)
         image.relationships[NodeRelationship.PARENT] = parent.as_related_node_info()
     for chunk, text in zip(cut, texts, strict=True):
@@ -80,22 +80,22 @@ def _text_node(linked: LinkedDocument, chunk: Chunk) -> TextNode:
 
 
 def _image_node(linked: LinkedDocument, home: ChunkImage, words: int, also_in: list[str]) -> ImageNode:
-    found = linked.context(home.image, words)
+    context = linked.context(home.image, words)
     file = linked.document.images[home.image].file
     metadata = {
-        "headings": " › ".join(found.headings),
-        "document": found.document,
-        "image": found.image,
-        "source": found.source,
+        "headings": " › ".join(context.headings),
+        "document": context.document,
+        "image": context.image,
+        "source": context.source,
         "confidence": home.confidence,
         "by": home.by,
-        "problem": found.problem,
+        "problem": context.problem,
         "also_in": also_in[0] if also_in else None,
     }
     return ImageNode(
         id_=stable_id(linked.document, f"image-{home.image}"),
-        text="\n".join(filter(None, (found.caption or found.alt, found.text))),
-        image_path=found.file,
+        text="\n".join(filter(None, (context.caption or context.alt, context.text))),
+        image_path=context.file,
         image=b64encode(file).decode() if isinstance(file, bytes) else None,
         metadata=metadata,
         excluded_embed_metadata_keys=HIDDEN,

@@ -1,7 +1,8 @@
 """``iconotext serve``: read linked documents in the browser, and correct their links. Local by default.
 
-Begin with ``app``, which builds the application. ``guard`` checks every request, ``jobs`` chooses the next work,
-``pool`` has the processes that read and link (``work``), and ``store`` is the database, which survives a crash. The
-modules with routes are ``pages``, ``collections``, ``alt_text``, ``search``, ``study`` and ``api``. The reading view is
-from ``report``.
+Begin with ``routes``, the table of all pages and addresses, and ``app``, which builds the application from it.
+``guard`` checks every request, ``jobs`` chooses the next work, and ``store`` is the database, which survives a crash.
+``pool`` has the processes; what runs in them is in ``work``, ``learn``, ``export`` and the modules that end in
+``_work``, which import nothing of the web framework: a process would load it in vain. The reading view is from
+``report``.
 """

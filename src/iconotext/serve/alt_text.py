@@ -7,21 +7,21 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import HTTPException, Query
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, HTMLResponse
+from fastapi.responses import FileResponse
 from pydantic import AfterValidator, Field
 
 from iconotext.alt_text.drafts import MAX_TEXT
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable
 from iconotext.serve import alt_text_work
-from iconotext.serve.alt_text_work import ALT_TEXT, Counts, Said, Texts
-from iconotext.serve.answers import known_collection, known_entry
-from iconotext.serve.collections import problems, sends, sent_once
+from iconotext.serve.alt_text_work import Counts, Decision, Texts
+from iconotext.serve.answers import LARGEST, Described
+from iconotext.serve.collections import TheCollection, TheDocument, collection_or_404, sent_once
 from iconotext.serve.jobs import Jobs, TheJobs, without_place
-from iconotext.serve.page import page
-from iconotext.serve.schemas import LARGEST, Described
+from iconotext.serve.pages import page
+from iconotext.serve.results import ALT_TEXT
 from iconotext.serve.store import Collection, Entry
 
 OLDER = "it was linked by an older version: open it again"
@@ -137,150 +137,138 @@ class WrittenOut(Described):
     problems: list[str] = Field(description="By picture why its text was not.")
 
 
-router = APIRouter(tags=["alternative texts"])
-
-
-@router.get("/collections/{collection}/alt-text", response_class=HTMLResponse, include_in_schema=False)
 def alt_text_page(
-    jobs: TheJobs, collection: str, document: Annotated[int | None, Query(ge=0, le=LARGEST)] = None
+    jobs: TheJobs, collection: TheCollection, document: Annotated[int | None, Query(ge=0, le=LARGEST)] = None
 ) -> str:
-    """The page for the alternative texts of a document, with drafts."""
-    known = known_collection(jobs.store, collection)
-    title = f"Alternative texts: {known.name}"
-    return page("alt-text.html", jobs.settings, here="/", title=title, collection=known, document=document)
+    """The alternative texts of a document, with drafts."""
+    title = f"Alternative texts: {collection.name}"
+    return page("alt-text.html", jobs.settings, here="/", title=title, collection=collection, document=document)
 
 
-@router.get("/v1/collections/{collection}/alt-text", responses=problems(404))
-def counted(jobs: TheJobs, collection: str) -> ToDoOut:
+def counted(jobs: TheJobs, collection: TheCollection) -> ToDoOut:
     """The number of pictures that need attention, for each document."""
-    known = known_collection(jobs.store, collection)
-    counts, documents = jobs.alt_texts.counts(known.id), []
-    for entry in (entry for entry in jobs.store.entries(known.id) if entry.state == "done"):
+    counts, documents = jobs.alt_texts.counts(collection.id), []
+    for entry in (entry for entry in jobs.store.entries(collection.id) if entry.state == "done"):
         count = counts.get(entry.id, Counts(0, 0, 0))
         if count.accepted:  # some of the texts may be in the file by now, or their pictures gone
-            count = count._replace(accepted=len(_accepted(_found(jobs, entry), jobs.alt_texts.said(entry.id))))
+            accepted = _accepted(_pictures(jobs, entry), jobs.alt_texts.decisions(entry.id))
+            count = count._replace(accepted=len(accepted))
         documents.append(CountedOut(document=entry.id, name=entry.name, title=entry.title, **count._asdict()))
-    return ToDoOut(writes=_may_write(jobs, known), documents=documents)
+    return ToDoOut(writes=_may_write(jobs, collection), documents=documents)
 
 
-@router.get("/v1/documents/{document}/alt-text", responses=problems(404, 409))
-def described(jobs: TheJobs, document: int) -> DescribedOut:
+def described(jobs: TheJobs, document: TheDocument) -> DescribedOut:
     """The pictures of a document: problems of their alternative texts, drafts, and decisions."""
-    entry = known_entry(jobs.store, document)
-    found, said = _found(jobs, entry), jobs.alt_texts.said(entry.id)
+    stored, decisions = _pictures(jobs, document), jobs.alt_texts.decisions(document.id)
     return DescribedOut(
-        document=entry.id,
-        name=entry.name,
-        title=entry.title,
-        language=found["language"],
-        unchecked=found["unchecked"],
-        accepted=len(_accepted(found, said)),
-        elsewhere=found["elsewhere"],
+        document=document.id,
+        name=document.name,
+        title=document.title,
+        language=stored["language"],
+        unchecked=stored["unchecked"],
+        accepted=len(_accepted(stored, decisions)),
+        elsewhere=stored["elsewhere"],
         pictures=[
-            ToDescribeOut(**row, said=_state(row, one), text=one and one.text)
-            for row in found["pictures"]
-            for one in [said.get(row["key"])]
+            ToDescribeOut(**row, said=_state(row, decision), text=decision and decision.text)
+            for row in stored["pictures"]
+            for decision in [decisions.get(row["key"])]
         ],
     )
 
 
-@router.post("/v1/documents/{document}/alt-text", status_code=201, responses=problems(404, 409, 413))
-def say(jobs: TheJobs, document: int, body: SayIn) -> AcceptedOut:
+def say(jobs: TheJobs, document: TheDocument, body: SayIn) -> AcceptedOut:
     """Accept an alternative text, or leave the picture as it is. The decision is on disk when the answer comes."""
-    entry = known_entry(jobs.store, document)
-    found = _found(jobs, entry)
-    if found["unchecked"] is not None:
-        raise HTTPException(409, found["unchecked"])
-    if all(row["key"] != body.key for row in found["pictures"]):
+    stored = _pictures(jobs, document)
+    if stored["unchecked"] is not None:
+        raise HTTPException(409, stored["unchecked"])
+    if all(row["key"] != body.key for row in stored["pictures"]):
         raise HTTPException(404, "there is no such picture in the document any more")
-    saved = jobs.alt_texts.say(entry.id, body.key, body.text)
-    jobs.events.tell("collection", id=entry.collection)
+    saved = jobs.alt_texts.decide(document.id, body.key, body.text)
+    jobs.events.send("collection", id=document.collection)
     return AcceptedOut(said=saved)
 
 
-@router.post("/v1/collections/{collection}/alt-text/undo", responses=problems(404))
-def undo(jobs: TheJobs, collection: str) -> TakenBackOut:
+def undo(jobs: TheJobs, collection: TheCollection) -> TakenBackOut:
     """Undo the last decision, unless it is in the file."""
-    known = known_collection(jobs.store, collection)
-    undone = jobs.alt_texts.undo(known.id)
-    jobs.events.tell("collection", id=known.id)
+    undone = jobs.alt_texts.undo(collection.id)
+    jobs.events.send("collection", id=collection.id)
     return TakenBackOut(document=undone and undone.document, key=undone and undone.key)
 
 
-@router.post("/v1/documents/{document}/alt-text/write", responses=problems(403, 404, 409, 503))
-async def write(jobs: TheJobs, document: int) -> WrittenOut:
+async def write(jobs: TheJobs, document: TheDocument) -> WrittenOut:
     """Write the accepted texts of a document into its file, in one step; the file is not changed otherwise."""
-    entry = known_entry(jobs.store, document)
-    known = known_collection(jobs.store, entry.collection)
-    if not _may_write(jobs, known):
+    if not _may_write(jobs, collection_or_404(jobs, document.collection)):
         raise HTTPException(
             403, "this server writes into no files: take the changed ones, or let it write when it starts"
         )
-    found = _found(jobs, entry)
-    accepted = _accepted(found, jobs.alt_texts.said(entry.id))
+    stored = _pictures(jobs, document)
+    accepted = _accepted(stored, jobs.alt_texts.decisions(document.id))
     if not accepted:
         raise HTTPException(409, "no text was accepted that is not in the file yet")
-    future = jobs.pool.submit(alt_text_work.write, jobs.settings.max_seconds, _texts(jobs, entry, found, accepted))
+    texts = _texts(jobs, document, stored, accepted)
+    future = jobs.pool.submit(alt_text_work.write, jobs.settings.max_seconds, texts)
     try:
-        wrong = await asyncio.wrap_future(future)
+        problems = await asyncio.wrap_future(future)
     except IconotextError as error:
-        jobs.store.link_again(entry.id)
+        jobs.store.link_again(document.id)
         jobs.wake()
-        raise HTTPException(409, without_place(str(error), entry)) from None
-    jobs.alt_texts.set_written(one for number, one in accepted.items() if number not in wrong)
-    jobs.store.link_again(entry.id)
+        raise HTTPException(409, without_place(str(error), document)) from None
+    jobs.alt_texts.set_written(decision for number, decision in accepted.items() if number not in problems)
+    jobs.store.link_again(document.id)
     jobs.wake()
-    told = [f"Picture {number + 1}: {problem}" for number, problem in wrong.items()]
-    return WrittenOut(written=len(accepted) - len(wrong), problems=told)
+    lines = [f"Picture {number + 1}: {problem}" for number, problem in problems.items()]
+    return WrittenOut(written=len(accepted) - len(problems), problems=lines)
 
 
-@router.get("/v1/collections/{collection}/alt-text/files", **sends(["application/zip"], 404, 409, 503))
-async def files(jobs: TheJobs, collection: str) -> FileResponse:
+async def files(jobs: TheJobs, collection: TheCollection) -> FileResponse:
     """A zip of the documents that have accepted texts, with the texts in them."""
-    known = known_collection(jobs.store, collection)
-    items = await run_in_threadpool(_all_texts, jobs, known)
+    items = await run_in_threadpool(_all_texts, jobs, collection)
     if not items:
         raise HTTPException(409, "no text was accepted yet")
-    return await sent_once(jobs, "changed.zip", "application/zip", alt_text_work.pack, items, known.folder)
+    return await sent_once(jobs, "changed.zip", "application/zip", alt_text_work.pack, items, collection.folder)
 
 
 def _may_write(jobs: Jobs, collection: Collection) -> bool:
     return jobs.settings.write and not collection.own
 
 
-def _found(jobs: Jobs, entry: Entry) -> dict[str, Any]:
+def _pictures(jobs: Jobs, entry: Entry) -> dict[str, Any]:
+    """The result of ``alt_text_work.to_describe`` for a document, stored when it was linked."""
     try:
-        found: dict[str, Any] = json.loads((jobs.entry_folder(entry) / ALT_TEXT).read_bytes())
+        stored: dict[str, Any] = json.loads((jobs.entry_folder(entry) / ALT_TEXT).read_bytes())
     except FileNotFoundError:
         raise HTTPException(409, OLDER) from None
-    return found
+    return stored
 
 
-def _state(row: Mapping[str, Any], said: Said | None) -> Literal["nothing", "text", "as it is", "written"]:
-    if said is None:
+def _state(row: Mapping[str, Any], decision: Decision | None) -> Literal["nothing", "text", "as it is", "written"]:
+    if decision is None:
         return "nothing"
-    if said.text is None:
+    if decision.text is None:
         return "as it is"
-    same = said.text == row["alt"] if said.text else row.get("decorative")
-    return "written" if said.written or same else "text"
+    same = decision.text == row["alt"] if decision.text else row.get("decorative")
+    return "written" if decision.written or same else "text"
 
 
-def _accepted(found: Mapping[str, Any], said: Mapping[str, Said]) -> dict[int, Said]:
+def _accepted(stored: Mapping[str, Any], decisions: Mapping[str, Decision]) -> dict[int, Decision]:
     """The texts that are not in a file yet, by number of the picture."""
-    rows = {row["picture"]: (row, said[row["key"]]) for row in found["pictures"] if row["key"] in said}
-    return {number: one for number, (row, one) in rows.items() if _state(row, one) == "text"}
+    return {
+        row["picture"]: decision
+        for row in stored["pictures"]
+        if (decision := decisions.get(row["key"])) is not None and _state(row, decision) == "text"
+    }
 
 
 def _all_texts(jobs: Jobs, collection: Collection) -> list[Texts]:
     items = []
     for entry in jobs.store.entries(collection.id):
-        said = jobs.alt_texts.said(entry.id) if entry.state == "done" else {}
-        if said and (accepted := _accepted(found := _found(jobs, entry), said)):
-            items.append(_texts(jobs, entry, found, accepted))
+        decisions = jobs.alt_texts.decisions(entry.id) if entry.state == "done" else {}
+        if decisions and (accepted := _accepted(stored := _pictures(jobs, entry), decisions)):
+            items.append(_texts(jobs, entry, stored, accepted))
     return items
 
 
-def _texts(jobs: Jobs, entry: Entry, found: Mapping[str, Any], accepted: Mapping[int, Said]) -> Texts:
-    collection = known_collection(jobs.store, entry.collection)
-    alts = {number: one.text for number, one in accepted.items() if one.text is not None}
-    return Texts(jobs.place(collection, entry), found["sha256"], alts)
+def _texts(jobs: Jobs, entry: Entry, stored: Mapping[str, Any], accepted: Mapping[int, Decision]) -> Texts:
+    collection = collection_or_404(jobs, entry.collection)
+    alts = {number: decision.text for number, decision in accepted.items() if decision.text is not None}
+    return Texts(jobs.place(collection, entry), stored["sha256"], alts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 import zipfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from sqlite3 import Row
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from iconotext.errors import DocumentError, OutputError
 from iconotext.plain_text import json_text, readable
 from iconotext.read import ReadSettings
+from iconotext.serve.sources import Place
 from iconotext.serve.store import Store
 from iconotext.system.files import open_atomic
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from iconotext.alt_text.writing import Change
     from iconotext.excerpts import Quote
     from iconotext.report.embedded import Embedded
-    from iconotext.serve.work import Place
     from iconotext.types import Image, LinkedDocument
 
 TABLES = """
@@ -41,12 +41,14 @@ create index if not exists alt_texts_said_of on alt_texts_said (document, key);
 """
 
 
-class Said(NamedTuple):
+class Decision(NamedTuple):
     """A person's decision about a picture's alternative text.
 
+    It holds as long as the ``key`` of the picture (from ``to_describe``) is the same. It does not depend on the text
+    around the picture: unlike a verdict of a review, it stays right when a sentence is mended.
+
     Attributes:
-        key: Key of the picture, from ``to_describe``.
-        text: The text; None to leave the picture as it is.
+        text: None to leave the picture as it is.
         written: Whether the text is in the file.
     """
 
@@ -58,11 +60,7 @@ class Said(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The progress of a document.
-
-    Attributes:
-        accepted: Number of accepted texts that are not in the file yet.
-    """
+    """The progress of a document; ``accepted`` counts texts that are not in the file yet."""
 
     wanted: int
     said: int
@@ -84,7 +82,7 @@ class AltTexts:
             sql.execute("delete from alt_texts_wanted where document = ?", (document,))
             sql.executemany("insert into alt_texts_wanted values (?, ?)", [(document, key) for key in keys])
 
-    def say(self, document: int, key: str, text: str | None) -> int:
+    def decide(self, document: int, key: str, text: str | None) -> int:
         """Store a text, or None to leave the picture as it is; the decision is on disk when this returns."""
         with self._store.change() as sql:
             row = sql.execute(
@@ -93,7 +91,7 @@ class AltTexts:
             )
             return int(row.lastrowid or 0)
 
-    def undo(self, collection: str) -> Said | None:
+    def undo(self, collection: str) -> Decision | None:
         """Undo the last decision in a collection that is not in its file yet; None if there is none."""
         query = (
             "select alt_texts_said.* from alt_texts_said join documents on documents.id = document "
@@ -104,19 +102,19 @@ class AltTexts:
             if row is None:
                 return None
             sql.execute("update alt_texts_said set undone = 1 where id = ?", (row["id"],))
-            return _said(row)
+            return _decision(row)
 
-    def said(self, document: int) -> dict[str, Said]:
+    def decisions(self, document: int) -> dict[str, Decision]:
         """The last decision about each picture of a document, by key."""
         rows = self._store.rows("select * from alt_texts_said where document = ? and undone = 0 order by id", document)
-        return {row["key"]: _said(row) for row in rows}
+        return {row["key"]: _decision(row) for row in rows}
 
-    def set_written(self, said: Iterable[Said]) -> None:
+    def set_written(self, decisions: Iterable[Decision]) -> None:
         """Mark texts as written into the file: they, and decisions before them, can no longer be undone."""
         with self._store.change() as sql:
             sql.executemany(
                 "update alt_texts_said set written = 1 where document = ? and key = ? and id <= ?",
-                [(each.document, each.key, each.id) for each in said],
+                [(each.document, each.key, each.id) for each in decisions],
             )
 
     def counts(self, collection: str) -> dict[int, Counts]:
@@ -124,37 +122,29 @@ class AltTexts:
         of = "select t.* from {} t join documents on documents.id = t.document where collection = ? {} order by {}"
         wanted = self._store.rows(of.format("alt_texts_wanted", "", "t.key"), collection)
         rows = self._store.rows(of.format("alt_texts_said", "and undone = 0", "t.id"), collection)
-        said = {(row["document"], row["key"]): _said(row) for row in rows}
-        found: dict[int, Counts] = {}
+        decisions = {(row["document"], row["key"]): _decision(row) for row in rows}
+        counts: defaultdict[int, Counts] = defaultdict(lambda: Counts(0, 0, 0))
         for row in wanted:
-            before = found.get(row["document"], Counts(0, 0, 0))
-            done = (row["document"], row["key"]) in said
-            found[row["document"]] = before._replace(wanted=before.wanted + 1, said=before.said + done)
-        for one in said.values():
-            before = found.get(one.document, Counts(0, 0, 0))
-            new = one.text is not None and not one.written
-            found[one.document] = before._replace(accepted=before.accepted + new)
-        return found
+            before = counts[row["document"]]
+            done = (row["document"], row["key"]) in decisions
+            counts[row["document"]] = before._replace(wanted=before.wanted + 1, said=before.said + done)
+        for decision in decisions.values():
+            before = counts[decision.document]
+            new = decision.text is not None and not decision.written
+            counts[decision.document] = before._replace(accepted=before.accepted + new)
+        return counts
 
 
-def _said(row: Row) -> Said:
-    return Said(row["id"], row["document"], row["key"], row["text"], bool(row["written"]))
+def _decision(row: Row) -> Decision:
+    return Decision(row["id"], row["document"], row["key"], row["text"], bool(row["written"]))
 
-
-ALT_TEXT = "alt-text.json"
-"""File in a linked document's folder: its pictures, problems of their alternative texts, and drafts."""
 
 NOT_WRITTEN = "not-written.txt"
 """File in a zip of changed documents that lists the texts that are not in them, with reasons."""
 
 
 class Texts(NamedTuple):
-    """Alternative texts for a document.
-
-    Attributes:
-        sha256: Digest of the file for which the texts were made; another version of the file is not changed.
-        alts: Image number to text.
-    """
+    """Alternative texts for a document, by image number; another version of its file than ``sha256`` is not changed."""
 
     place: Place
     sha256: str
@@ -163,6 +153,8 @@ class Texts(NamedTuple):
 
 def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mapping[int, Embedded]) -> dict[str, Any]:
     """The pictures of a document, with all information for writing their alternative texts.
+
+    This is made when the document is linked, since drafts need its links.
 
     Args:
         shown: Image number to the picture as pages show it.
@@ -224,11 +216,11 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
     }
 
 
-def wanted(found: Mapping[str, Any]) -> tuple[str, ...]:
+def wanted(described: Mapping[str, Any]) -> tuple[str, ...]:
     """The keys of the pictures of ``to_describe`` that need attention."""
-    if found["unchecked"] is not None:
+    if described["unchecked"] is not None:
         return ()
-    return tuple(row["key"] for row in found["pictures"] if row["missing"] or row["findings"])
+    return tuple(row["key"] for row in described["pictures"] if row["missing"] or row["findings"])
 
 
 def write(texts: Texts) -> dict[int, str]:
@@ -256,21 +248,21 @@ def pack(items: Sequence[Texts], folder: str, target: str) -> int:
         OutputError: A file changed since it was read.
         DocumentError: None of the texts can be written.
     """
-    told: list[str] = []
+    left_out: list[str] = []
     packed = 0
     with open_atomic(Path(target)) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for item in items:
             path = Path(item.place.path)
             name = path.name if path == Path(folder) else path.relative_to(folder).as_posix()
             change, problems = _planned(item)
-            told += [f"{name}, picture {number + 1}: {problem}" for number, problem in problems.items()]
+            left_out += [f"{name}, picture {number + 1}: {problem}" for number, problem in problems.items()]
             if change is not None:
                 archive.writestr(name, change.inserted.data)
                 packed += 1
-        if told:
-            archive.writestr(NOT_WRITTEN, "\n".join(told) + "\n")
+        if left_out:
+            archive.writestr(NOT_WRITTEN, "\n".join(left_out) + "\n")
         if not packed:
-            raise DocumentError("; ".join(told) or "nothing is to be written")
+            raise DocumentError("; ".join(left_out) or "nothing is to be written")
     return packed
 
 
@@ -285,22 +277,22 @@ def _planned(texts: Texts) -> tuple[Change | None, dict[int, str]]:
         try:
             return plan_change(path, alts, ReadSettings(), read=texts.sha256, within=within, over=True)
         except (DocumentError, OutputError) as error:
-            said = str(error).replace(f"{path}: ", "").replace(str(path), path.name)
-            raise type(error)(said.replace(str(within.resolve()), within.name)) from error
+            message = str(error).replace(f"{path}: ", "").replace(str(path), path.name)
+            raise type(error)(message.replace(str(within.resolve()), within.name)) from error
 
     try:
         return plan(texts.alts), {}
     except DocumentError as error:
         if len(texts.alts) == 1:
             return None, dict.fromkeys(texts.alts, str(error))
-    good, problems = {}, {}
+    possible, problems = {}, {}
     for number, text in texts.alts.items():
         try:
             plan({number: text})
-            good[number] = text
+            possible[number] = text
         except DocumentError as error:
             problems[number] = str(error)
-    return (plan(good) if good else None), problems
+    return (plan(possible) if possible else None), problems
 
 
 def _keys(images: Sequence[Image], shown: Mapping[int, Embedded]) -> list[str]:

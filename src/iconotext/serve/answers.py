@@ -1,88 +1,159 @@
-"""The server's answers about collections, documents and reviews, computed from the database.
+"""The server's JSON requests and answers about collections: their types, and how answers follow from the database.
 
-``collection_out`` and ``review_out`` make the JSON answers; ``agreed`` and ``agreement`` combine the verdicts of
-reviewers.
+``collection_out`` and ``review_out`` make the answers.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Container
+from typing import Annotated, Literal
 
-from fastapi import HTTPException
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from iconotext.evaluate.statistics import krippendorff_alpha
-from iconotext.serve.doubt import worths
-from iconotext.serve.schemas import ChangedOut, CollectionOut, DocumentOut, PictureOut, RefusedOut, ReviewOut
 from iconotext.serve.store import Collection, Entry, Store
+from iconotext.serve.verdicts import PictureKey, agreed, agreement, by_picture, worths
 
-if TYPE_CHECKING:
-    from iconotext.serve.store import Verdict
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80, pattern=r"^[^\x00-\x1f]+$")]
+"""A reviewer's name."""
 
-Judgement = tuple[int, int]
-"""Id of a document, and number of a picture."""
-
-
-class Answer(NamedTuple):
-    """The answer of most reviewers for a picture: its sentences, and the names of those who chose them."""
-
-    sentences: tuple[int, ...]
-    reviewers: tuple[str, ...]
-
-
-def agreed(verdicts: Iterable[Verdict]) -> dict[Judgement, Answer]:
-    """The answer that most reviewers gave for each picture; pictures with a tie are left out."""
-    found = {}
-    for picture, answers in by_picture(verdicts).items():
-        (answer, voices), *others = Counter(answers.values()).most_common(2)
-        if not others or others[0][1] < voices:
-            found[picture] = Answer(answer, tuple(sorted(name for name, said in answers.items() if said == answer)))
-    return found
-
-
-def by_picture(verdicts: Iterable[Verdict]) -> dict[Judgement, dict[str, tuple[int, ...]]]:
-    """For each picture, reviewer to answer."""
-    found: dict[Judgement, dict[str, tuple[int, ...]]] = {}
-    for verdict in verdicts:
-        found.setdefault((verdict.document, verdict.picture), {})[verdict.reviewer] = tuple(sorted(verdict.sentences))
-    return found
-
-
-def agreement(verdicts: Sequence[Verdict]) -> float | None:
-    """Krippendorff's alpha over the pictures that at least two reviewers judged.
-
-    An answer is the set of chosen sentences. Sentence numbers mean different sentences in different documents, and
-    hardly ever the same one for two pictures; so each picture has its own categories, except "none of them".
-    """
-    units = [
-        [("none",) if not said else (picture, said) for said in answers.values()]
-        for picture, answers in by_picture(verdicts).items()
-    ]
-    return krippendorff_alpha(units)
+LARGEST = 2**31 - 1
+"""Largest id or number in a request."""
 
 
 State = Literal["finding", "linking", "learning", "done", "failed"]
 """State of a collection."""
 
 
-def known_collection(store: Store, identifier: str) -> Collection:
-    """A collection; a 404 answer if there is none."""
-    found = store.collection(identifier)
-    if found is None:
-        raise HTTPException(404, "there is no such collection")
-    return found
+class Described(BaseModel):
+    """Base of all requests and answers: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
-def known_entry(store: Store, identifier: int) -> Entry:
-    """A linked document; a 404 answer if it does not exist, and 409 if it is not linked."""
-    found = store.entry(identifier) if 0 <= identifier < 2**63 else None
-    if found is None:
-        raise HTTPException(404, "there is no such document")
-    if found.state != "done":
-        raise HTTPException(409, found.problem or "it is not linked yet")
-    return found
+class Problem(Described):
+    """The reason why a request was refused."""
+
+    detail: str
+
+
+class DocumentOut(Described):
+    """A document of a collection."""
+
+    id: int
+    name: str
+    title: str | None
+    state: Literal["waiting", "done", "failed"]
+    problem: str | None
+    sentences: int
+    pictures: int = Field(description="All that the document has, as in its reading view.")
+    links: int
+    missing: int = Field(description="Pictures that were not found or cannot be read; those on the web do not count.")
+    changed: int = Field(description="Pictures that what people said elsewhere has given another sentence.")
+
+
+class RefusedOut(Described):
+    """A file that was sent and refused."""
+
+    name: str
+    problem: str
+
+
+class CollectionOut(Described):
+    """A collection of documents that were sent or opened together, and its progress."""
+
+    id: str
+    name: str
+    dropped: bool = Field(description="Whether its files were sent to the server, and not opened there.")
+    state: State
+    problem: str | None
+    habit: str | None = Field(description="Where its pictures stand, in words.")
+    documents: list[DocumentOut]
+    refused: list[RefusedOut] = Field(description="Files that were sent and not taken.")
+    pictures: int = Field(description="All that its documents have.")
+    reviewable: int = Field(description="Pictures that can be seen, and so be judged.")
+    judged: int = Field(description="Pictures that somebody has judged.")
+
+
+class PathIn(Described):
+    """A file or folder to open."""
+
+    path: str = Field(min_length=1, max_length=4096, description="A file or folder below the root of the server.")
+
+
+class VerdictIn(Described):
+    """A reviewer's verdict about a picture."""
+
+    document: int = Field(ge=0, le=LARGEST)
+    picture: int = Field(ge=0, le=LARGEST)
+    sentences: list[Annotated[int, Field(ge=0, le=LARGEST)]] = Field(
+        max_length=100, description="The sentences that it belongs to; none where it belongs to none."
+    )
+    reviewer: Name
+    replaces: list[Annotated[int, Field(ge=0, le=LARGEST)]] | Literal["nothing"] | None = Field(
+        None,
+        description="The answer that this reviewer gave before, as far as you know; another one is not replaced. "
+        "Null replaces any.",
+    )
+    digest: str | None = Field(
+        None, max_length=64, description="Of the version that was judged, as the review says it; no other one is meant."
+    )
+
+
+class ReviewerIn(Described):
+    """The reviewer whose last verdict is to be undone."""
+
+    reviewer: Name
+
+
+class PictureOut(Described):
+    """A picture and the verdicts about it."""
+
+    document: int
+    picture: int
+    best: int | None = Field(description="Its likeliest sentence.")
+    confidence: float
+    worth: float = Field(description="How much a verdict would change, in nats; 0 where this reviewer gave one.")
+    verdicts: dict[str, list[int]] = Field(description="By reviewer the sentences that were named.")
+
+
+class ChangedOut(Described):
+    """A picture whose sentence changed because of a verdict about another picture."""
+
+    document: int
+    title: str = Field(description="Of the document.")
+    picture: int
+    before: int | None
+    now: int | None
+
+
+class ReviewOut(Described):
+    """The pictures of a collection to review, and the progress of the review."""
+
+    pictures: list[PictureOut] = Field(description="Those that a correction changes most first, the judged ones last.")
+    reviewers: list[str]
+    alpha: float | None = Field(description="Krippendorff's alpha of the reviewers; null where nobody can tell.")
+    undecided: int = Field(description="Pictures for which no answer has more voices than every other.")
+    changed: list[ChangedOut]
+    current: bool = Field(description="Whether all that was said so far has been learned from.")
+
+
+class SavedOut(Described):
+    """A verdict was stored on disk."""
+
+    verdict: int
+
+
+class UndoneOut(Described):
+    """The verdict that was undone; null if there was none."""
+
+    document: int | None
+    picture: int | None
+
+
+OF_ENTRY = ("id", "name", "title", "state", "problem", "sentences", "links", "missing")
+"""Fields of ``DocumentOut`` that an ``Entry`` has, too."""
 
 
 def collection_out(store: Store, collection: Collection) -> CollectionOut:
@@ -90,10 +161,8 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
     pictures = store.pictures(collection.id)
     entries = store.entries(collection.id)
     judged = by_picture(store.verdicts(collection.id))
-    counts: dict[int, int] = {}
-    for picture in pictures:
-        counts[picture.document] = counts.get(picture.document, 0) + 1
-    images = {e.id: counts.get(e.id, 0) + e.missing if e.images is None else e.images for e in entries}
+    counts = Counter(picture.document for picture in pictures)
+    images = {e.id: counts[e.id] + e.missing if e.images is None else e.images for e in entries}
     return CollectionOut(
         id=collection.id,
         name=collection.name,
@@ -108,15 +177,8 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
         habit=collection.habit,
         documents=[
             DocumentOut(
-                id=entry.id,
-                name=entry.name,
-                title=entry.title,
-                state=entry.state,
-                problem=entry.problem,
-                sentences=entry.sentences,
+                **{name: getattr(entry, name) for name in OF_ENTRY},
                 pictures=images[entry.id],
-                links=entry.links,
-                missing=entry.missing,
                 changed=len(_moved(entry, judged)),
             )
             for entry in entries
@@ -128,20 +190,13 @@ def collection_out(store: Store, collection: Collection) -> CollectionOut:
     )
 
 
-def _moved(entry: Entry, judged: Container[tuple[int, int]]) -> list[tuple[int, int | None, int | None]]:
+def _moved(entry: Entry, judged: Container[PictureKey]) -> list[tuple[int, int | None, int | None]]:
     """Pictures that nobody judged, and whose sentence changed because of verdicts about others."""
     return [(number, old, new) for number, old, new in json.loads(entry.changed) if (entry.id, number) not in judged]
 
 
 def state_of(problem: str | None, *, found: bool, waiting: bool, current: bool) -> State:
-    """The state of a collection.
-
-    Args:
-        found: Whether its documents are known.
-        waiting: Whether one of them was never linked.
-        current: Whether all verdicts were learned.
-    - is_current
-    """
+    """The state of a collection: ``waiting`` if a document was never linked, ``current`` as in ``is_current``."""
     if problem is not None:
         return "failed"
     if not found:
@@ -161,8 +216,8 @@ def review_out(store: Store, collection: Collection, reviewer: str | None) -> Re
     """The pictures to review; those that the reviewer (or, for None, anybody) has judged come last."""
     verdicts, pictures = store.verdicts(collection.id), store.pictures(collection.id)
     entries = store.entries(collection.id)
-    said = by_picture(verdicts)
-    done = {key for key, answers in said.items() if reviewer is None or reviewer in answers}
+    judged = by_picture(verdicts)
+    done = {key for key, answers in judged.items() if reviewer is None or reviewer in answers}
     worth = worths(pictures, done)
     ordered = sorted(pictures, key=lambda p: -worth.get((p.document, p.number), -1.0))
     return ReviewOut(
@@ -173,17 +228,17 @@ def review_out(store: Store, collection: Collection, reviewer: str | None) -> Re
                 best=p.best,
                 confidence=round(p.confidence, 4),
                 worth=round(worth.get((p.document, p.number), 0.0), 4),
-                verdicts={name: list(s) for name, s in said.get((p.document, p.number), {}).items()},
+                verdicts={name: list(own) for name, own in judged.get((p.document, p.number), {}).items()},
             )
             for p in ordered
         ],
         reviewers=sorted({verdict.reviewer for verdict in verdicts}),
         alpha=agreement(verdicts),
-        undecided=len(said) - len(agreed(verdicts)),
+        undecided=len(judged) - len(agreed(verdicts)),
         changed=[
             ChangedOut(document=entry.id, title=entry.title or entry.name, picture=picture, before=before, now=now)
             for entry in entries
-            for picture, before, now in _moved(entry, said)
+            for picture, before, now in _moved(entry, judged)
         ],
         current=is_current(store, collection, entries),
     )

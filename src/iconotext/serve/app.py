@@ -1,4 +1,4 @@
-"""The server as a whole: builds the application from database, processes, routes and guard (``make_app``), and runs it.
+"""The server as a whole: builds the application from ``routes`` and ``guard`` (``make_app``), and runs it.
 
 ``run`` is the command ``iconotext serve``.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, nullcontext
 from typing import Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exception_handlers import http_exception_handler
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
@@ -24,13 +24,13 @@ from iconotext.errors import FullDiskError, SettingError
 from iconotext.papers.studies import find_studies
 from iconotext.plain_text import encodable, shortened
 from iconotext.recipe.toml import wrong_value
-from iconotext.serve import alt_text, api, collections, pages, search, study, work
+from iconotext.serve import search, work
 from iconotext.serve.events import Events
 from iconotext.serve.follow import Follower
 from iconotext.serve.guard import FULL, Access, Guard
 from iconotext.serve.jobs import Jobs
 from iconotext.serve.pool import BusyError, Pool, picture_pool
-from iconotext.serve.schemas import Health
+from iconotext.serve.routes import ROUTES
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store
 from iconotext.system.files import is_full_disk, locked, reporting_full_disk
@@ -40,16 +40,30 @@ MAX_CONNECTIONS = 500
 
 
 def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
-    """Build the application, with the guard before it.
+    """Build the application, with the guard before it."""
+    guard = Guard(
+        make_routes(settings, jobs),
+        settings=settings,
+        access=access,
+        uploads={route.address for route in ROUTES if route.files},
+        open_paths={route.address for route in ROUTES if route.open},
+    )
+    return jobs.metrics.counting(guard)
 
-    Args:
-        jobs: Closed at the end, with its store and its processes.
-    """
+
+def make_routes(settings: ServeSettings, jobs: Jobs) -> FastAPI:
+    """Build the application without the guard: the routes that the settings allow, and the answers to errors."""
 
     @asynccontextmanager
-    async def life(_: FastAPI) -> AsyncIterator[None]:
+    async def life(app: FastAPI) -> AsyncIterator[None]:
         jobs.events.open()
-        yield
+        with ExitStack() as ends:
+            if settings.library is not None:
+                app.state.finder.open()
+                ends.enter_context(closing(app.state.finder.pool))
+            if settings.study:
+                ends.enter_context(closing(app.state.study_pool))
+            yield
         jobs.events.close()
 
     app = FastAPI(
@@ -82,28 +96,16 @@ def make_app(settings: ServeSettings, access: Access, jobs: Jobs) -> ASGIApp:
     def wrong(_: Request, error: RequestValidationError) -> JSONResponse:
         return JSONResponse({"detail": encodable("; ".join(map(_wrong_value, error.errors())))}, 422)
 
-    @app.get("/v1/health", tags=["server"], openapi_extra={"security": [{}]})
-    def health() -> Health:
-        """Whether the server is running; needs no key."""
-        return Health(status="ok", version=__version__)
-
-    @app.get("/metrics", tags=["server"], response_class=PlainTextResponse, responses=collections.problems())
-    def metrics() -> PlainTextResponse:
-        """The server's counts, for Prometheus."""
-        return PlainTextResponse(jobs.metrics.text(), media_type="text/plain; version=0.0.4")
-
     app.state.jobs = jobs
-    app.include_router(pages.router)
-    app.include_router(collections.router)
     if settings.library is not None:
         app.state.finder = search.Finder(settings, settings.library)
-        app.include_router(search.router)
-    app.include_router(alt_text.router)
     if settings.study:
         app.state.studies, app.state.study_pool = find_studies(settings.study), picture_pool()
-        app.include_router(study.router)
-    app.include_router(api.router)
-    return jobs.metrics.counting(Guard(app, settings=settings, access=access))
+    options = {"": True, "--library": settings.library is not None, "--study": bool(settings.study)}
+    for route in ROUTES:
+        if options[route.option]:
+            route.add_to(app)
+    return app
 
 
 def _wrong_value(problem: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ class Events:
             _put(listener, None)
         self._loop = None
 
-    def tell(self, kind: str, **values: Any) -> None:
+    def send(self, kind: str, **values: Any) -> None:
         """Send an event to all pages."""
         text = f"event: {kind}\ndata: {json.dumps(values)}\n\n"
         if self._loop is not None and not self._loop.is_closed():

@@ -17,7 +17,8 @@ from iconotext.corpus.label_studio import task
 from iconotext.corpus.row import row_of
 from iconotext.errors import DocumentError
 from iconotext.plain_text import json_text
-from iconotext.serve.work import Place, digest, habits_of, linker, read_place
+from iconotext.serve.sources import Place, digest, read_place
+from iconotext.serve.work import habits_of, linker
 from iconotext.system.files import open_atomic, write_bytes
 from iconotext.types import Document, Image, Link
 
@@ -62,13 +63,13 @@ def write_tasks(items: Sequence[tuple[Place, str, Judged]], name: str, target: s
         folder = Path(temporary)
         for number, (place, known, judged) in enumerate(items):
             document = _read(place, known)
-            found = linker("reading").link(document, habits_of(habits, {document.id: judged}))
-            places = {image: new for new, image in enumerate(sorted(judged))}
+            linked = linker("reading").link(document, habits_of(habits, {document.id: judged}))
+            numbers = {image: new for new, image in enumerate(sorted(judged))}
             own = _judged(document, judged, folder, f"{number}", name)
-            links = [replace(link, image=places[link.image]) for link in found.links if link.image in places]
-            said = [Link(sentence, image, 1.0, 1.0, {}) for sentence, image in own.links or ()]
-            made = task(replace(found, document=own, links=tuple(links)), folder, said)
-            file.write(("[\n" if not number else ",\n").encode() + json_text(made).encode())
+            links = [replace(link, image=numbers[link.image]) for link in linked.links if link.image in numbers]
+            gold = [Link(sentence, image, 1.0, 1.0, {}) for sentence, image in own.links or ()]
+            row = task(replace(linked, document=own, links=tuple(links)), folder, gold)
+            file.write(("[\n" if not number else ",\n").encode() + json_text(row).encode())
         file.write(b"\n]\n")
 
 

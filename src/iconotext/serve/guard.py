@@ -15,7 +15,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ HEAD_SECONDS = 10.0
 
 
 class Protocol(H11Protocol):
-    """HTTP with a limit on the time until the first request."""
+    """HTTP with a limit on the time until the first request: a connection that never asks takes a place of others."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -123,8 +123,8 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def _end_unless_asked(self) -> None:
-        asked: object = self.cycle
-        if asked is None:  # uvicorn's type says otherwise
+        request: object = self.cycle
+        if request is None:  # uvicorn's type says otherwise
             self.transport.close()
 
 
@@ -136,12 +136,6 @@ MAX_BODY_SECONDS = 600.0
 
 MAX_PAUSE = 30.0
 """Maximum pause in seconds between two pieces of the body."""
-
-UPLOADS = ("/v1/collections", "/v1/link", "/v1/context", "/v1/chunks", "/v1/alt-text", "/v1/search/pictures")
-"""Paths to which files are sent."""
-
-OPEN = ("/v1/health",)
-"""Paths that need no access rights: they only show that the server is running."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -168,10 +162,24 @@ REFUSED = (
 
 
 class Guard:
-    """The outermost layer of the application."""
+    """The outermost layer of the application, so that no route can lack it.
 
-    def __init__(self, app: ASGIApp, *, settings: ServeSettings, access: Access) -> None:
+    Args:
+        uploads: Paths to which files are sent.
+        open_paths: Paths that need no access rights.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        settings: ServeSettings,
+        access: Access,
+        uploads: Collection[str],
+        open_paths: Collection[str],
+    ) -> None:
         self._app, self._settings, self._access = app, settings, access
+        self._uploads, self._open = uploads, open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on."""
@@ -201,7 +209,7 @@ class Guard:
         if not _from_here(headers, host):
             return _said(scope, "Requests from other sites are refused.\n", 403)
         path, method = scope["path"], scope["method"]
-        if path in OPEN and method in SAFE:
+        if path in self._open and method in SAFE:
             return None
         if method not in SAFE and "sec-fetch-site" not in headers and "origin" not in headers:
             # A browser names the site that sent a request. A program identifies itself.
@@ -227,10 +235,12 @@ class Guard:
         return answer
 
     def _limit(self, path: str) -> int:
-        return self._settings.max_upload + MAX_BODY if path in UPLOADS else MAX_BODY
+        return self._settings.max_upload + MAX_BODY if path in self._uploads else MAX_BODY
 
     def _too_large(self, path: str) -> str:
-        return too_large(self._settings) if path in UPLOADS else f"More than {data_size(MAX_BODY)} without files.\n"
+        return (
+            too_large(self._settings) if path in self._uploads else f"More than {data_size(MAX_BODY)} without files.\n"
+        )
 
 
 def _said(scope: Scope, text: str, status: int) -> Response:

@@ -18,23 +18,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 
 from iconotext.errors import DocumentError, FullDiskError, IconotextError
 from iconotext.serve import learn, work
 from iconotext.serve.alt_text_work import AltTexts
-from iconotext.serve.answers import Answer, agreed
 from iconotext.serve.events import Events, Metrics
-from iconotext.serve.followed import Followed
+from iconotext.serve.follow import Followed
+from iconotext.serve.learn import Judgeable, Learned
 from iconotext.serve.pool import BusyError, Pool
+from iconotext.serve.results import STAMP
 from iconotext.serve.settings import ServeSettings
+from iconotext.serve.sources import Place, without_hint
 from iconotext.serve.store import Collection, Entry, Picture, Store
-from iconotext.serve.views import STAMP, without_hint
-from iconotext.serve.work import Found, Made, Place
-
-Result = TypeVar("Result")
+from iconotext.serve.verdicts import Answer, agreed
+from iconotext.serve.work import FoundDocuments, LinkResult, Task
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Jobs:
             self._remove_files(collection)  # makes room
             self.store.remove_collection(collection.id)
         self._remove_files(collection)
-        self.events.tell("collection", id=collection.id)
+        self.events.send("collection", id=collection.id)
 
     def _remove_files(self, collection: Collection) -> None:
         shutil.rmtree(self.linked_folder(collection.id), ignore_errors=True)
@@ -115,12 +115,12 @@ class Jobs:
 
     def judged(self, collection: str) -> dict[int, dict[int, tuple[int, ...]]]:
         """The sentences that most reviewers chose, by document and picture, for a collection."""
-        found: dict[int, dict[int, tuple[int, ...]]] = {}
+        judged: dict[int, dict[int, tuple[int, ...]]] = {}
         for (document, picture), answer in agreed(self.store.verdicts(collection)).items():
-            found.setdefault(document, {})[picture] = answer.sentences
-        return found
+            judged.setdefault(document, {})[picture] = answer.sentences
+        return judged
 
-    def _said(self, entry: Entry) -> dict[str, dict[int, Answer]]:
+    def _answers(self, entry: Entry) -> dict[str, dict[int, Answer]]:
         """The answers of most reviewers for a document's pictures, by digest of the version of its file."""
         verdicts = self.store.verdicts_of(entry.id)
         digests = {verdict.digest for verdict in verdicts}
@@ -139,7 +139,7 @@ class Jobs:
                 except BusyError:
                     began = False
                 except Exception:  # a bug must not stop all work silently
-                    logger.exception("what to do next cannot be told")
+                    logger.exception("the next work cannot be chosen")
                     began = False
                 if not began:
                     self._changed.wait(AGAIN)
@@ -159,9 +159,7 @@ class Jobs:
         if WHOLE in at_work or (collection.found and collection.problem is not None):
             return False
         if not collection.found:
-            within, most = self.within(collection), self.settings.max_files
-            labels = self.store.saved(collection.id).labels
-            self._submit(collection, WHOLE, self._when_found, work.find, collection.folder, within, most, labels)
+            self._find(collection)
             return True
         entry = self.store.next_entry(collection.id, at_work)
         if entry is not None:
@@ -173,28 +171,58 @@ class Jobs:
         self._learn(collection, last)
         return True
 
+    def _find(self, collection: Collection) -> None:
+        within, most = self.within(collection), self.settings.max_files
+        labels = self.store.saved(collection.id).labels
+
+        def store(result: FoundDocuments | IconotextError) -> None:
+            if isinstance(result, IconotextError):
+                problem = str(result).replace(f"{collection.folder}/", "").replace(collection.folder, collection.name)
+                self.store.set_documents(collection.id, (), "", None, problem)
+            else:
+                self.store.set_documents(collection.id, result.documents, result.habits, result.habit, None)
+
+        self._submit(collection, WHOLE, store, work.find, collection.folder, within, most, labels)
+
+    def _link(self, collection: Collection, entry: Entry) -> None:
+        before = self._before_verdicts(collection.id).get(entry.id, {})
+
+        def store(result: LinkResult | IconotextError) -> None:
+            if isinstance(result, IconotextError):
+                self.followed.set_failed(entry.id, entry.path)
+                self.store.set_failed(entry.id, collection.round, without_place(str(result), entry))
+                return
+            pictures = [Picture(entry.id, *row) for row in result.pictures]
+            same = entry.digest == result.columns["digest"]
+            changed = _changed(before, pictures) if same and self.store.last_change(collection.id) else []
+            self.followed.set_files(entry.id, result.files)
+            self.alt_texts.set_wanted(entry.id, result.wanted)
+            self.metrics.linked(1, result.columns["links"])
+            self.store.set_linked(entry.id, collection.round, result.columns, pictures, changed)
+
+        self._submit(collection, entry.id, store, work.link, self._task(collection, entry))
+
     def _learn(self, collection: Collection, last: int) -> None:
         # Without verdicts, changed files moved the pictures; that is not shown as an effect of verdicts.
-        before = self._first(collection.id) if last else {}
-        documents = self._judgeable(collection)
+        before = self._before_verdicts(collection.id) if last else {}
 
-        def learned(_: Collection, told: learn.Learned | IconotextError) -> None:
-            if isinstance(told, IconotextError):
-                logger.warning("%s: what was said cannot be learned: %s", collection.name, told)
+        def store(result: Learned | IconotextError) -> None:
+            if isinstance(result, IconotextError):
+                logger.warning("%s: nothing can be learned from the verdicts: %s", collection.name, result)
                 self.store.set_learned(collection, collection.habits, collection.habit, last, {})
                 return
-            weighed = {}
-            for entry, (links, seen) in told.documents.items():
-                pictures = [Picture(entry, *each) for each in seen]
-                weighed[entry] = links, pictures, _changed(before.get(entry, {}), pictures)
-            self.store.set_learned(collection, told.habits, told.habit, last, weighed)
+            documents = {}
+            for entry, (links, rows) in result.documents.items():
+                pictures = [Picture(entry, *row) for row in rows]
+                documents[entry] = links, pictures, _changed(before.get(entry, {}), pictures)
+            self.store.set_learned(collection, result.habits, result.habit, last, documents)
 
-        self._submit(collection, WHOLE, learned, learn.learn, documents)
+        self._submit(collection, WHOLE, store, learn.learn, self._judgeable(collection))
 
-    def _judgeable(self, collection: Collection) -> list[learn.Judgeable]:
-        judged, pictures = self.judged(collection.id), self._first(collection.id)
+    def _judgeable(self, collection: Collection) -> list[Judgeable]:
+        judged, pictures = self.judged(collection.id), self._before_verdicts(collection.id)
         return [
-            learn.Judgeable(
+            Judgeable(
                 entry.id,
                 str(self.entry_folder(entry)),
                 entry.digest,
@@ -205,57 +233,39 @@ class Jobs:
             if entry.state == "done" and entry.digest is not None
         ]
 
-    def _link(self, collection: Collection, entry: Entry) -> None:
-        before = self._first(collection.id).get(entry.id, {})
-        arguments = self._arguments(collection, entry)
-
-        def linked(_: Collection, made: Made | IconotextError) -> None:
-            if isinstance(made, IconotextError):
-                self.followed.set_failed(entry.id, entry.path)
-                self.store.set_failed(entry.id, collection.round, without_place(str(made), entry))
-                return
-            pictures = [Picture(entry.id, *each) for each in made.pictures]
-            same = entry.digest == made.known["digest"]
-            changed = _changed(before, pictures) if same and self.store.last_change(collection.id) else []
-            self.followed.set_files(entry.id, made.files)
-            self.alt_texts.set_wanted(entry.id, made.wanted)
-            self.metrics.linked(1, made.known["links"])
-            self.store.set_linked(entry.id, collection.round, made.known, pictures, changed)
-
-        self._submit(collection, entry.id, linked, work.link, *arguments)
-
-    def _arguments(
-        self, collection: Collection, entry: Entry
-    ) -> tuple[Place, str, Mapping[str, Mapping[int, Answer]], str, Mapping[str, str], str]:
-        said, home = self._said(entry), f"/collections/{collection.id}"
-        stamp = f"{collection.round} {self.store.last_change(collection.id, entry.id)}"
+    def _task(self, collection: Collection, entry: Entry) -> Task:
+        home = f"/collections/{collection.id}"
         pages = {"Review": "review", "Alternative texts": "alt-text"}
-        leads = {name: f"{home}/{page}?document={entry.id}" for name, page in pages.items()}
-        folder = str(self.entry_folder(entry))
-        return self.place(collection, entry), collection.habits, said, folder, leads, stamp
+        return Task(
+            self.place(collection, entry),
+            collection.habits,
+            self._answers(entry),
+            folder=str(self.entry_folder(entry)),
+            leads={name: f"{home}/{page}?document={entry.id}" for name, page in pages.items()},
+            stamp=f"{collection.round} {self.store.last_change(collection.id, entry.id)}",
+        )
 
-    def _first(self, collection: str) -> dict[int, dict[int, int | None]]:
+    def _before_verdicts(self, collection: str) -> dict[int, dict[int, int | None]]:
         """The most likely sentence of each picture before any verdict, by document and picture."""
-        found: dict[int, dict[int, int | None]] = {}
+        best: dict[int, dict[int, int | None]] = {}
         for picture in self.store.pictures(collection):
-            found.setdefault(picture.document, {})[picture.number] = picture.best
+            best.setdefault(picture.document, {})[picture.number] = picture.best
         for entry in self.store.entries(collection):
             for number, before, _ in json.loads(entry.changed):
-                found[entry.id][number] = before
-        return found
+                best[entry.id][number] = before
+        return best
 
-    async def made(self, entry: Entry, name: str) -> Path:
+    async def current_file(self, entry: Entry, name: str) -> Path:
         """The reading view of a document, or its JSON, written again if more verdicts have been learned since.
 
         Raises:
             IconotextError: The document can no longer be read.
             BusyError: Too many calls are waiting.
         """
-        collection, folder = self.store.collection(entry.collection), self.entry_folder(entry)
-        assert collection is not None
-        arguments = self._arguments(collection, entry)
-        if not _has_stamp(folder, arguments[-1]):
-            future = self.pool.submit(work.view, self.settings.max_seconds, *arguments)
+        collection, folder = self._collection_of(entry), self.entry_folder(entry)
+        task = self._task(collection, entry)
+        if not _has_stamp(folder, task.stamp):
+            future = self.pool.submit(work.view, self.settings.max_seconds, task)
             try:
                 digest = await asyncio.wrap_future(future)
             except DocumentError:
@@ -268,30 +278,26 @@ class Jobs:
         return folder / name
 
     async def view_by(self, entry: Entry, chosen: Mapping[str, object]) -> str:
-        """The reading view of a document with other settings; errors as for ``made``."""
-        collection = self.store.collection(entry.collection)
-        assert collection is not None
-        place, habits, said, folder, leads, _ = self._arguments(collection, entry)
-        known = place, habits, said, folder, leads
-        future = self.pool.submit(learn.view_by, self.settings.max_seconds, *known, chosen, self._judgeable(collection))
+        """The reading view of a document with other settings; errors as for ``current_file``."""
+        collection = self._collection_of(entry)
+        task, documents = self._task(collection, entry), self._judgeable(collection)
+        future = self.pool.submit(learn.view_by, self.settings.max_seconds, task, chosen, documents)
         return await asyncio.wrap_future(future)
 
-    def _when_found(self, collection: Collection, told: Found | IconotextError) -> None:
-        if isinstance(told, IconotextError):
-            problem = str(told).replace(f"{collection.folder}/", "").replace(collection.folder, collection.name)
-            self.store.set_documents(collection.id, (), "", None, problem)
-        else:
-            self.store.set_documents(collection.id, told.documents, told.habits, told.habit, None)
+    def _collection_of(self, entry: Entry) -> Collection:
+        collection = self.store.collection(entry.collection)
+        assert collection is not None
+        return collection
 
     def _submit(
         self,
         collection: Collection,
         document: int,
-        then: Callable[[Collection, Any], None],
+        store: Callable[[Any], None],
         function: Callable[..., Any],
         *arguments: Any,
     ) -> None:
-        """Call a function in a process, and then call ``then`` with its result or error."""
+        """Call a function in a process, and then call ``store`` with its result or error."""
         future = self.pool.submit(function, self.settings.max_seconds, *arguments)
         self._at_work.setdefault(collection.id, set()).add(document)
 
@@ -302,7 +308,13 @@ class Jobs:
                 if self.store.collection(collection.id) is None:
                     self._remove_files(collection)  # the process may have written files after they were removed
                     return
-                then(collection, _result(future))
+                try:
+                    result = future.result()
+                except FullDiskError:
+                    raise
+                except IconotextError as error:
+                    result = error
+                store(result)
                 self._full_until = 0.0
             except CancelledError:
                 pass  # the server is stopping; it is done after the next start
@@ -311,12 +323,12 @@ class Jobs:
                     logger.warning("the disk is full: free some space, and what is left to do is done")
                 self._full_until = time.monotonic() + AGAIN
             except Exception:
-                logger.exception("%s: what was done cannot be remembered", collection.name)
+                logger.exception("%s: the result of a process cannot be stored", collection.name)
             finally:
                 with self._changed:
                     self._at_work[collection.id].discard(document)
                     self._changed.notify()
-                self.events.tell("collection", id=collection.id, document=None if document == WHOLE else document)
+                self.events.send("collection", id=collection.id, document=None if document == WHOLE else document)
 
         future.add_done_callback(done)
 
@@ -332,15 +344,6 @@ def _has_stamp(folder: Path, stamp: str) -> bool:
         return False
 
 
-def _result(future: Future[Result]) -> Result | IconotextError:
-    try:
-        return future.result()
-    except FullDiskError:
-        raise
-    except IconotextError as error:
-        return error
-
-
 def without_place(message: str, entry: Entry) -> str:
     """A message about a document without its path on this machine, since clients may see the message."""
     return without_hint(message.replace(f"{entry.path}: ", "").replace(entry.path, Path(entry.path).name))
@@ -349,10 +352,10 @@ def without_place(message: str, entry: Entry) -> str:
 def of_app(name: str) -> Any:
     """The object that the application stores under a name, as a parameter of a route."""
 
-    async def kept(request: Request) -> Any:
+    async def stored(request: Request) -> Any:
         return getattr(request.app.state, name)
 
-    return Depends(kept)
+    return Depends(stored)
 
 
 TheJobs = Annotated[Jobs, of_app("jobs")]

@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from iconotext.serve.answers import State, state_of
-from iconotext.serve.page import Numbered
-from iconotext.serve.schemas import LARGEST
+from iconotext.serve.answers import LARGEST, State, state_of
 from iconotext.serve.store import Store
 
 COLLECTIONS, LINES, DOCUMENTS = 25, 10, 100
@@ -28,7 +26,7 @@ SORTS = {
 }
 """The orders of the list, in words."""
 
-SAID: dict[State, str] = {
+STATES: dict[State, str] = {
     "finding": "looking for documents …",
     "linking": "linking …",
     "learning": "learning from corrections …",
@@ -38,13 +36,28 @@ SAID: dict[State, str] = {
 """The states of a collection, in words."""
 
 
-class Asked(BaseModel):
-    """The part of the list that an address asks for.
+class Pagination(NamedTuple):
+    """A page of a long list: its number, from 1, that of the last page, and the number of entries in all and a page."""
 
-    Attributes:
-        q: Words in the title or the name of a document, or in the name of its collection.
-        collection: Only this collection, with all of its documents.
-    """
+    number: int
+    last: int
+    total: int
+    most: int
+
+    @classmethod
+    def of(cls, total: int, number: int, most: int) -> Pagination:
+        """The page with this number, or the last one if there are fewer."""
+        last = max(1, -(-total // most))
+        return cls(min(number, last), last, total, most)
+
+    @property
+    def first(self) -> int:
+        """Number of entries on the pages before it."""
+        return (self.number - 1) * self.most
+
+
+class ListQuery(BaseModel):
+    """The part of the list that an address asks for: ``q`` in a title or a name, or all documents of a collection."""
 
     q: str = Field("", max_length=200)
     sort: Literal["new", "name", "open", "problems"] = "new"
@@ -53,15 +66,14 @@ class Asked(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedCollection:
     """A collection on the list.
 
     Attributes:
         row: Its columns and sums, see ``_COLLECTION``.
         documents: Rows of the documents on the page, see ``_DOCUMENTS``.
         matching: Number of its documents that match.
-        refused: Name and problem of each file of the upload that was refused; the first ``LINES``.
-        refusals: Number of the files that were refused.
+        refused: Name and problem of the first ``LINES`` refused files of the upload; ``refusals`` counts them all.
     """
 
     row: sqlite3.Row
@@ -74,16 +86,11 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of the list.
+    """A page of the list; ``pages`` counts collections, or the documents of one; ``all`` counts every collection."""
 
-    Attributes:
-        pages: Counts collections, or the documents of the one that was asked for.
-        all: Number of collections, matching or not.
-    """
-
-    asked: Asked
-    collections: list[Listed]
-    pages: Numbered
+    asked: ListQuery
+    collections: list[ListedCollection]
+    pages: Pagination
     all: int
 
 
@@ -158,16 +165,16 @@ where place > :first and place <= :first + :most order by collection, place
 """
 
 
-def listing(store: Store, asked: Asked) -> Listing:
+def listing(store: Store, asked: ListQuery) -> Listing:
     """The collections on a page of the list, with their first documents, or a page of the documents of one."""
     given = {"q": asked.q.strip().casefold(), "one": asked.collection}
     (number,) = store.rows(_NUMBER, given)
     if asked.collection:
-        pages = Numbered.of(number["documents"], asked.page, DOCUMENTS)
+        pages = Pagination.of(number["documents"], asked.page, DOCUMENTS)
         collections = {"first": 0, "most": 1}
         documents = {"first": pages.first, "most": pages.most}
     else:
-        pages = Numbered.of(number["collections"], asked.page, COLLECTIONS)
+        pages = Pagination.of(number["collections"], asked.page, COLLECTIONS)
         collections = {"first": pages.first, "most": pages.most}
         documents = {"first": 0, "most": LINES}
     order = _ORDERS[asked.sort]
@@ -182,9 +189,9 @@ def listing(store: Store, asked: Asked) -> Listing:
     return Listing(asked, [_listed(rows[id_], lines.get(id_, [])) for id_ in ids if id_ in rows], pages, number["all"])
 
 
-def _listed(row: sqlite3.Row, lines: list[sqlite3.Row]) -> Listed:
+def _listed(row: sqlite3.Row, lines: list[sqlite3.Row]) -> ListedCollection:
     rounds = {row["first_round"], row["last_round"]} - {None}  # without documents there are none
     current = row["last_change"] == row["learned"] and rounds <= {row["round"]}
     state = state_of(row["problem"], found=bool(row["found"]), waiting=(row["first_round"] or 0) < 0, current=current)
     refused = [(name, problem) for name, problem in json.loads(row["refused"])]
-    return Listed(row, state, lines, lines[0]["matching"] if lines else 0, refused, row["refusals"])
+    return ListedCollection(row, state, lines, lines[0]["matching"] if lines else 0, refused, row["refusals"])

@@ -1,4 +1,7 @@
-"""Routes for the pages of documents (list, reading view, review, folder, answers), and for static files."""
+"""Routes for the pages of documents (list, reading view, review, folder, answers), and for static files.
+
+Other modules render their pages with ``page``.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,27 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import HTTPException, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, Field
 
 from iconotext.plain_text import data_size
-from iconotext.report.page import asset, policy_hash, policy_of
-from iconotext.serve.answers import known_collection, known_entry
-from iconotext.serve.collections import made, refused_kindly
+from iconotext.report.page import PACKAGE, asset, environment, policy_hash, policy_of
+from iconotext.serve.answers import LARGEST
+from iconotext.serve.collections import (
+    TheCollection,
+    TheDocument,
+    collection_or_404,
+    current_file,
+    document_errors,
+)
 from iconotext.serve.jobs import Jobs, TheJobs
-from iconotext.serve.listing import SAID, SORTS, Asked, listing
-from iconotext.serve.page import ASSETS, Numbered, page
+from iconotext.serve.listing import SORTS, STATES, ListQuery, Pagination, listing
+from iconotext.serve.results import PAGE, REVIEW
 from iconotext.serve.root import shelf
-from iconotext.serve.schemas import LARGEST
+from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Entry
-from iconotext.serve.views import PAGE
-from iconotext.serve.work import REVIEW
 from iconotext.types import EVIDENCE
 
 
@@ -48,21 +55,62 @@ class Chosen(BaseModel):
         return {"select": self.select, "k": self.k, "min_confidence": least, **({"evidence": kinds} if kinds else {})}
 
 
-router = APIRouter(include_in_schema=False)
-
 ANSWERS = 50
 """Most answers on a page."""
 
+ASSETS = {
+    "page.css": (PACKAGE, "text/css"),
+    "serve.css": ("iconotext.serve", "text/css"),
+    "alt-text.css": ("iconotext.serve", "text/css"),
+    "alt-text.js": ("iconotext.serve", "text/javascript"),
+    "follow.js": ("iconotext.serve", "text/javascript"),
+    "list.js": ("iconotext.serve", "text/javascript"),
+    "root.js": ("iconotext.serve", "text/javascript"),
+    "review.js": ("iconotext.serve", "text/javascript"),
+    "cards.css": ("iconotext.library", "text/css"),
+    "search.css": ("iconotext.serve", "text/css"),
+    "search.js": ("iconotext.serve", "text/javascript"),
+    "server.js": ("iconotext.serve", "text/javascript"),
+    "study.css": ("iconotext.serve", "text/css"),
+    "study.js": ("iconotext.serve", "text/javascript"),
+}
+"""The static files of the pages: package of the template, and media type."""
 
-@router.get("/", response_class=HTMLResponse)
-def all_documents(jobs: TheJobs, asked: Annotated[Asked, Query()], path: str = "") -> str:
-    """A page of the list of documents, with the field to add more; ``path`` is filled in as the path to open."""
-    given = {"listing": listing(jobs.store, asked), "sorts": SORTS, "said": SAID, "path": path}
+TEMPLATES = ("iconotext.serve", "iconotext.library")
+"""Packages of the templates; that of search results belongs to the library."""
+
+
+def page(template: str, settings: ServeSettings, *, here: str, title: str, **values: object) -> str:
+    """Render a page of the server.
+
+    Args:
+        here: Address of its section; see ``sections``.
+        title: Its title.
+    """
+    values |= {"settings": settings, "sections": sections(settings), "here": here, "title": title}
+    return environment(*TEMPLATES).get_template(template).render(**values) + "\n"
+
+
+def sections(settings: ServeSettings) -> list[tuple[str, str]]:
+    """Address and name of each section in the navigation."""
+    every = [
+        ("/", "Documents", True),
+        ("/search", "Search", settings.library is not None),
+        ("/studies", "Studies", bool(settings.study)),
+    ]
+    return [(address, name) for address, name, exists in every if exists]
+
+
+def all_documents(jobs: TheJobs, asked: Annotated[ListQuery, Query()], path: str = "") -> str:
+    """The list of documents, page by page, with the field to add more.
+
+    ``path`` is filled in as the path to open.
+    """
+    given = {"listing": listing(jobs.store, asked), "sorts": SORTS, "states": STATES, "path": path}
     given["limit"] = data_size(jobs.settings.max_upload)
     return page("list.html", jobs.settings, here="/", title="Documents", **given)
 
 
-@router.get("/root", response_class=HTMLResponse)
 def folder(jobs: TheJobs, path: str = "", number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1) -> str:
     """A folder below the root, with the documents and folders that can be opened."""
     found, root = shelf(jobs.settings.root, path, number), jobs.settings.root
@@ -75,50 +123,46 @@ def folder(jobs: TheJobs, path: str = "", number: Annotated[int, Query(alias="pa
     return page("root.html", jobs.settings, here="/", title=title, name=name, shelf=found, opened=opened)
 
 
-@router.get("/documents/{document}", response_class=HTMLResponse)
-async def reading_view(jobs: TheJobs, document: int, request: Request, chosen: Annotated[Chosen, Query()]) -> Response:
-    """The reading view, as ``iconotext link`` makes it. It has its own policy, which names its script by its hash.
+async def reading_view(
+    jobs: TheJobs, document: TheDocument, request: Request, chosen: Annotated[Chosen, Query()]
+) -> Response:
+    """The reading view, as ``iconotext link`` makes it.
 
-    The page of a followed file updates itself: it may load one more script, request itself and listen to events. With a
-    query the document is linked with other settings, and the page does not update itself.
+    It has its own policy, which names its script by its hash. The page of a followed file updates itself: it may load
+    one more script, request itself and listen to events. With a query the document is linked with other settings, and
+    the page does not update itself.
     """
-    entry = known_entry(jobs.store, document)
     if request.query_params:
-        with refused_kindly(entry):
-            view = await jobs.view_by(entry, chosen.settings())
+        with document_errors(document):
+            view = await jobs.view_by(document, chosen.settings())
         return HTMLResponse(view, headers={"content-security-policy": f"{policy_of(view)}; frame-ancestors 'none'"})
-    return await run_in_threadpool(_followed, jobs, request, entry, await made(jobs, entry, PAGE))
+    return await run_in_threadpool(_followed, jobs, request, document, await current_file(jobs, document, PAGE))
 
 
-@router.get("/collections/{collection}/review", response_class=HTMLResponse)
-def review(jobs: TheJobs, collection: str) -> str:
-    """The page on which the pictures of a collection are judged, one after the other."""
-    known = known_collection(jobs.store, collection)
-    return page("review.html", jobs.settings, here="/", title=f"Review: {known.name}", collection=known)
+def review(jobs: TheJobs, collection: TheCollection) -> str:
+    """The pictures of a collection, one after the other, to be judged."""
+    return page("review.html", jobs.settings, here="/", title=f"Review: {collection.name}", collection=collection)
 
 
-@router.get("/collections/{collection}/answers", response_class=HTMLResponse)
 def answers(
     jobs: TheJobs,
-    collection: str,
+    collection: TheCollection,
     reviewer: str = "",
     number: Annotated[int, Query(alias="page", ge=1, le=LARGEST)] = 1,
 ) -> str:
     """The answers of reviewers about a collection, by document, with links to change them."""
-    known = known_collection(jobs.store, collection)
-    total, _ = jobs.store.answers(known.id, reviewer, 0, 0)
-    pages = Numbered.of(total, number, ANSWERS)
-    _, rows = jobs.store.answers(known.id, reviewer, pages.first, pages.most)
+    total, _ = jobs.store.answers(collection.id, reviewer, 0, 0)
+    pages = Pagination.of(total, number, ANSWERS)
+    _, rows = jobs.store.answers(collection.id, reviewer, pages.first, pages.most)
     documents = [
-        (title, [_answer(jobs, known.id, row) for row in rows])
+        (title, [_answer(jobs, collection.id, row) for row in rows])
         for (_, title), rows in groupby(rows, key=lambda row: (row["document"], row["title"]))
     ]
-    names = {"reviewers": jobs.store.reviewers(known.id), "reviewer": reviewer}
-    given = {"collection": known, "documents": documents, "pages": pages, **names}
-    return page("answers.html", jobs.settings, here="/", title=f"Answers: {known.name}", **given)
+    names = {"reviewers": jobs.store.reviewers(collection.id), "reviewer": reviewer}
+    given = {"collection": collection, "documents": documents, "pages": pages, **names}
+    return page("answers.html", jobs.settings, here="/", title=f"Answers: {collection.name}", **given)
 
 
-@router.get("/static/{name}")
 def static(name: str) -> Response:
     """A style sheet or a script."""
     if name not in ASSETS:
@@ -145,7 +189,7 @@ def _followed(jobs: Jobs, request: Request, entry: Entry, file: Path) -> Respons
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
     host = request.headers["host"]
-    if not known_collection(jobs.store, entry.collection).own and "[" not in host:  # no policy can name such an address
+    if not collection_or_404(jobs, entry.collection).own and "[" not in host:  # no policy can name such an address
         home = f"{request.url.scheme}://{host}"
         new = policy.replace("script-src ", f"script-src {home}/static/follow.js ", 1)
         new += f"; connect-src {home}/v1/events {home}/documents/{document}"

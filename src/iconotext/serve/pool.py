@@ -1,16 +1,16 @@
 """A pool of processes that read and link, one document at a time each, with a time limit (``Pool``).
 
-A process that a document breaks or holds up is ended, and the next document gets a new one. The queue is bounded: if
-too many calls wait, the next one is refused at once. ``picture_pool`` is a pool that encodes pictures for studies.
+Each thread of the pool has a process (``system.processes.Child``). ``ProcessPoolExecutor`` would break as a whole when
+one process dies, and cannot end a call that takes too long: here a process that a document breaks or holds up is
+ended, and the next document gets a new one. The queue is bounded: if too many calls wait, the next one is refused at
+once. ``picture_pool`` is a pool that encodes pictures for studies.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,27 +22,6 @@ from iconotext.system.files import reporting_full_disk
 from iconotext.system.processes import Child, GoneError
 from iconotext.types import Image
 
-SECONDS = 60.0
-"""Maximum time for encoding a picture."""
-
-
-def picture_pool() -> Pool:
-    """A pool of one process for ``encoded``; it starts with the first picture."""
-    return Pool(1, _nothing, None)
-
-
-def encoded(file: Path) -> tuple[str, bytes]:
-    """Media type (jpeg or png) and bytes of a picture, at most 900 pixels a side, without metadata."""
-    picture = embed([Image("picture", file)], [0])[0]
-    if picture.uri is None:
-        raise ImageError(f"this picture cannot be shown: {picture.problem}")
-    return picture.content
-
-
-def _nothing(_: None) -> None:
-    """Prepare nothing."""
-
-
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
@@ -52,21 +31,30 @@ MAX_WAITING = 64
 START_SECONDS = 120.0
 """Time limit in seconds for the start of a process, which loads the model."""
 
+PICTURE_SECONDS = 60.0
+"""Time limit in seconds for encoding a picture."""
+
+
+CLOSED, TOO_MUCH = "the server ends", "too much is waiting already: try again in a minute"
+
 
 class BusyError(IconotextError):
     """Too many calls are waiting."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Call:
+    """A call, and the process in which it runs; ``dropped`` if its result is no longer wanted."""
+
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     seconds: float
-    future: Future[Any]
+    child: Child | None = None
+    dropped: bool = False
 
 
 class Pool:
-    """A pool of processes, each with a thread that sends it calls. They start at once, before the first call.
+    """A pool of processes. They start at once, before the first call.
 
     Args:
         prepare: Called in each process before anything else, with ``settings``.
@@ -75,30 +63,33 @@ class Pool:
 
     def __init__(self, processes: int, prepare: Callable[[Any], None], settings: Any) -> None:
         self._prepare, self._settings = prepare, settings
-        self._calls: queue.Queue[_Call | None] = queue.Queue(MAX_WAITING)
-        self._closed = False
-        self._running: dict[int, Child] = {}
         self._lock = threading.Lock()
-        self._at_work: dict[int, Future[Any] | None] = {}
-        """The running call of each process; None if its result is no longer wanted."""
-        self._threads = [threading.Thread(target=self._work, args=(n,), daemon=True) for n in range(processes)]
-        for thread in self._threads:
-            thread.start()
+        self._closed = False
+        self._calls: dict[Future[Any], _Call] = {}  # those that wait, and those that run
+        self._children: dict[int, Child] = {}  # by thread
+        self._threads = ThreadPoolExecutor(processes)
+        for _ in range(processes):
+            self._threads.submit(self._start)  # an error comes again with the first call
 
     @property
     def waiting(self) -> int:
         """Number of calls that wait for a process."""
-        return self._calls.qsize()
+        with self._lock:
+            return self._waiting()
+
+    def _waiting(self) -> int:
+        return sum(not future.running() for future in self._calls)
 
     @property
     def busy(self) -> int:
         """Number of processes that are working."""
-        return len(self._at_work)
+        with self._lock:
+            return sum(future.running() for future in self._calls)
 
     def check(self) -> None:
         """Raise ``BusyError`` if no further call may wait."""
-        if self._calls.full():
-            raise _too_much()
+        if self.waiting >= MAX_WAITING:
+            raise BusyError(TOO_MUCH)
 
     def submit(
         self, function: Callable[P, Result], seconds: float, /, *arguments: P.args, **_: P.kwargs
@@ -111,89 +102,79 @@ class Pool:
             BusyError: Too many calls are waiting.
             GoneError: The pool was closed.
         """
-        future: Future[Result] = Future()
+        call = _Call(function, arguments, seconds)
         with self._lock:
             if self._closed:
-                raise GoneError("the server ends")
-            try:
-                self._calls.put_nowait(_Call(function, arguments, seconds, future))
-            except queue.Full:
-                raise _too_much() from None
+                raise GoneError(CLOSED)
+            if self._waiting() >= MAX_WAITING:
+                raise BusyError(TOO_MUCH)
+            future: Future[Result] = self._threads.submit(self._run, call)
+            self._calls[future] = call
+        future.add_done_callback(self._forget)
         return future
+
+    def _forget(self, future: Future[Any]) -> None:
+        with self._lock:
+            del self._calls[future]
 
     def drop(self, future: Future[Any]) -> None:
         """Drop a result that is no longer wanted: cancel the call if it waits, end its process if it is running."""
         if future.cancel():
             return
         with self._lock:
-            for number, at_work in self._at_work.items():
-                if at_work is future:
-                    self._at_work[number] = None
-                    if number in self._running:
-                        self._running[number].kill()
+            call = self._calls.get(future)
+            if call is not None:
+                call.dropped = True
+                if call.child is not None:
+                    call.child.kill()
 
     def close(self) -> None:
         """End all processes at once, and cancel all calls."""
         with self._lock:
             self._closed = True
-        while True:
-            try:
-                call = self._calls.get_nowait()
-            except queue.Empty:
-                break
-            if call is not None:
-                call.future.cancel()
-        for child in list(self._running.values()):
-            child.kill()
-        for _ in self._threads:
-            self._calls.put(None)
-        for thread in self._threads:
-            thread.join(5)
-
-    def _work(self, number: int) -> None:
-        child: Child | None = None
-        with suppress(GoneError):  # the first call tries again, and says why
-            child = self._started(number)
-        while (call := self._calls.get()) is not None:
-            if not call.future.set_running_or_notify_cancel():
-                continue
-            self._at_work[number] = call.future
-            try:
-                if child is None or not child.process.is_alive():
-                    child = self._started(number)
-                child.tell((call.function, call.arguments))
-                good, value = child.hear(call.seconds)
-            except GoneError as error:
-                good, value, child = False, error, None
-            with self._lock:
-                dropped = self._at_work.pop(number) is None
-            if dropped and child is not None:
-                child.close()
-            if good:
-                call.future.set_result(value)
-            else:
-                call.future.set_exception(value)
-            del call
-        if child is not None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for child in list(self._children.values()):
+            child.kill()  # its thread then gets an error, and ends
+        self._threads.shutdown()
+        for child in self._children.values():
             child.close()
 
-    def _started(self, number: int) -> Child:
-        if self._closed:
-            raise GoneError("the server ends")
-        self._running[number] = child = Child(serve)
+    def _run(self, call: _Call) -> Any:
+        """In a thread of the pool: the result of a call in the process of the thread."""
+        child = self._children.get(threading.get_ident())
+        if child is None or not child.process.is_alive():
+            child = self._start(call)
+        with self._lock:
+            call.child = child
+        child.tell((call.function, call.arguments))
+        try:
+            succeeded, value = child.hear(call.seconds)
+        finally:
+            with self._lock:
+                call.child = None
+            if call.dropped:  # it may have been killed after its answer: the next call must not get it
+                child.close()
+        if not succeeded:
+            raise value
+        return value
+
+    def _start(self, call: _Call | None = None) -> Child:
+        """In a thread of the pool: start its process, for the first call or none yet."""
+        with self._lock:  # so that none starts after the pool was closed
+            if self._closed:
+                raise GoneError(CLOSED)
+            self._children[threading.get_ident()] = child = Child(serve)
+            if call is not None:
+                call.child = child
         child.tell((self._prepare, (self._settings,)))
         try:
-            good, value = child.hear(START_SECONDS)
+            succeeded, value = child.hear(START_SECONDS)
         except GoneError as error:
             raise GoneError(f"the process that links cannot be started: {error}") from None
-        if not good:
+        if not succeeded:
             child.close()
             raise GoneError(str(value))
         return child
-
-
-def _too_much() -> BusyError:
-    return BusyError("too much is waiting already: try again in a minute")
 
 
 def serve(pipe: Connection) -> None:
@@ -210,3 +191,20 @@ def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[b
         return False, error
     except Exception as error:
         return False, GoneError(f"a bug of iconotext: {error!r}")
+
+
+def picture_pool() -> Pool:
+    """A pool of one process for ``encoded``, without a model; linking does not hold it up."""
+    return Pool(1, _prepare_nothing, None)
+
+
+def encoded(file: Path) -> tuple[str, bytes]:
+    """Media type (jpeg or png) and bytes of a picture, at most 900 pixels a side, without metadata."""
+    picture = embed([Image("picture", file)], [0])[0]
+    if picture.uri is None:
+        raise ImageError(f"this picture cannot be shown: {picture.problem}")
+    return picture.content
+
+
+def _prepare_nothing(_: None) -> None:
+    pass

@@ -15,7 +15,7 @@ from iconotext.library.files import file_kind
 from iconotext.plain_text import counted, readable
 from iconotext.read.find import BUILT, LEFT_OUT, find_documents
 from iconotext.read.format import lacks_extra
-from iconotext.serve.page import Numbered
+from iconotext.serve.listing import Pagination
 
 ENTRIES = 50
 """Maximum number of folders and documents on a page."""
@@ -28,13 +28,7 @@ OUTSIDE = "a link that leads out of the root: not followed"
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A folder or a document in a listed folder.
-
-    Attributes:
-        path: Below the root, with ``/`` between its parts.
-        about: Its contents, or why it cannot be opened.
-        opens: Whether it can be opened.
-    """
+    """A folder or a document in a listed folder; ``about`` says what is in it, or why it cannot be opened."""
 
     name: str
     path: str
@@ -45,16 +39,11 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """A page of the contents of a folder.
-
-    Attributes:
-        path: Below the root; "" is the root itself.
-        others: The other contents, in words; "" if there are none.
-    """
+    """A page of the contents of a folder at a path below the root; ``others`` names other files, in words."""
 
     path: str
     inside: list[Inside]
-    pages: Numbered
+    pages: Pagination
     others: str
 
     @property
@@ -104,7 +93,7 @@ def shelf(root: Path | None, path: str, number: int) -> Shelf:
             shown.append(entry)
         else:
             others[kind if kind == "picture" else f"{Path(entry.name).suffix.lower() or 'other'} file"] += 1
-    pages = Numbered.of(len(shown), number, ENTRIES)
+    pages = Pagination.of(len(shown), number, ENTRIES)
     inside = [_inside(Path(entry.path), home, names) for entry in shown[pages.first : pages.first + pages.most]]
     words = ", ".join(counted(count, kind) for kind, count in sorted(others.items()))
     return Shelf(folder.relative_to(home).as_posix().removeprefix("."), inside, pages, words)

@@ -6,16 +6,16 @@ Separate processes do the slow work, so that linking, which may take minutes, do
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Literal, ParamSpec, TypeVar
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, FastAPI, HTTPException, Request
+from fastapi import HTTPException, Request
 from fastapi.responses import HTMLResponse, Response
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from iconotext.errors import IconotextError, ImageError, SettingError
 from iconotext.extras import require
@@ -26,14 +26,15 @@ from iconotext.library.settings import read_settings
 from iconotext.plain_text import counted, readable, shortened
 from iconotext.relations import RELATIONS, relation_name, short_name
 from iconotext.report.page import breakable
-from iconotext.serve import searching
-from iconotext.serve.collections import FILES, problems, received, sends
+from iconotext.serve import search_work
+from iconotext.serve.answers import Described
 from iconotext.serve.jobs import Jobs, TheJobs, of_app
-from iconotext.serve.page import page
+from iconotext.serve.pages import page
 from iconotext.serve.pool import BusyError, Pool
-from iconotext.serve.schemas import MOST, ExampleOut, PictureId, ResultOut, SearchIn, SearchOut, Size
+from iconotext.serve.search_work import MOST, PictureId, SearchIn, Size
 from iconotext.serve.settings import ServeSettings
 from iconotext.serve.store import Store, new_id
+from iconotext.serve.uploads import received
 from iconotext.system.processes import GoneError
 
 P = ParamSpec("P")
@@ -47,6 +48,56 @@ STEP = 24
 
 PICTURES = "/v1/search/pictures"
 """Path of pictures by id, and for uploading examples."""
+
+
+class WhyOut(Described):
+    """Why a picture matches."""
+
+    picture: bool
+    text: bool
+    words: list[str]
+
+
+class SaidOut(Described):
+    """A sentence that a document links to a picture."""
+
+    text: str
+    confidence: float
+
+
+class ResultOut(Described):
+    """A result of a search, as ``iconotext search --json`` prints it, with its id."""
+
+    id: PictureId
+    image: str = Field(description="Its file, as what was added to the library names it.")
+    score: float
+    document: str | None
+    caption: str | None
+    relations: dict[str, float]
+    similarity: float
+    match: Literal["strong", "good", "weak"] | None
+    why: WhyOut | None
+    alt: str | None
+    written: str | None
+    sentences: list[SaidOut]
+    date: str | None
+    places: int
+    reading_view: str | None = Field(description="Address of the document's reading view here, where it was opened.")
+
+
+class SearchOut(Described):
+    """The results of a search."""
+
+    results: list[ResultOut]
+    good: bool = Field(description="Whether one of them matches well.")
+    more: bool = Field(description="Whether there are more.")
+    note: str | None = Field(description="What was not looked at, and why.")
+
+
+class ExampleOut(Described):
+    """A picture that was sent to search with."""
+
+    id: PictureId
 
 
 def check_library(library: Path) -> None:
@@ -64,80 +115,73 @@ class Finder:
     """The processes that search a library, and the folder of the pictures that were sent to search with."""
 
     def __init__(self, settings: ServeSettings, library: Path) -> None:
-        self.library, self.examples = library, str(settings.data.absolute() / "examples")
-        self.pool = Pool(settings.workers, searching.prepare, str(library.absolute()))
-        self.few = asyncio.Semaphore(settings.workers)  # pictures at once: searches come first
+        self._workers, self.library, self.examples = (
+            settings.workers,
+            library,
+            str(settings.data.absolute() / "examples"),
+        )
+        self.pool = Pool(settings.workers, search_work.prepare, str(library.absolute()))
+        self.encoding = asyncio.Semaphore(settings.workers)
+        """Limits pictures that are encoded at a time: a page asks for 24, and searches must come in between."""
 
     async def done(self, function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """The result of a call in a process."""
         return await asyncio.wrap_future(self.pool.submit(function, SECONDS, *arguments, **named))
 
+    def open(self) -> None:
+        """Load the models in every process, before the first search."""
+        for _ in range(self._workers):
+            self.pool.submit(search_work.about, SECONDS)
+
 
 TheFinder = Annotated[Finder, of_app("finder")]
 
 
-@asynccontextmanager
-async def life(app: FastAPI) -> AsyncIterator[None]:
-    """Starts and ends the search processes with the server."""
-    pool = app.state.finder.pool
-    for _ in range(app.state.jobs.settings.workers):
-        pool.submit(searching.about, SECONDS)  # so that the models are loaded before the first search
-    yield
-    pool.close()
-
-
-router = APIRouter(tags=["search"], lifespan=life)
-
-
-@router.get("/search", response_class=HTMLResponse, include_in_schema=False)
 async def search_page(jobs: TheJobs, finder: TheFinder, request: Request) -> HTMLResponse:
     """The search page; its address contains the query."""
     asked, found, problem, status = SearchIn(), None, None, 200
     try:
         asked = _asked(request.query_params)
         if asked.sentence or asked.picture:
-            found = await finder.done(searching.find, asked, finder.examples)
-        about = found.about if found else await finder.done(searching.about)
+            found = await finder.done(search_work.find, asked, finder.examples)
+        about = found.about if found else await finder.done(search_work.about)
     except IconotextError as error:
         problem, status = str(error), _status(error)
         try:
-            about = await finder.done(searching.about)
+            about = await finder.done(search_work.about)
         except IconotextError:
-            about = searching.About(finder.library.resolve().name, 0, (), ())
+            about = search_work.About(finder.library.resolve().name, 0, (), ())
     shown = _page(jobs, about, asked, found, problem, request.query_params)
     return HTMLResponse(shown, status)
 
 
-@router.post("/v1/search", responses=problems(400, 404, 409, 413, 503))
 async def search(jobs: TheJobs, finder: TheFinder, body: SearchIn) -> SearchOut:
     """The pictures of the library that fit best, as ``iconotext search --json`` gives them."""
     try:
-        found = await finder.done(searching.find, body, finder.examples)
+        found = await finder.done(search_work.find, body, finder.examples)
     except IconotextError as error:
         raise HTTPException(_status(error), str(error)) from None
     results = [_out(*each, jobs.store) for each in zip(found.results, found.names, strict=True)]
     return SearchOut(results=results, good=found.good, more=found.more, note=found.note)
 
 
-@router.post(PICTURES, status_code=201, openapi_extra=FILES, responses=problems(400, 413, 415, 503))
 async def send_example(jobs: TheJobs, finder: TheFinder, request: Request) -> ExampleOut:
     """Send a picture to search with; a few hundred are stored."""
     folder = jobs.settings.data.absolute() / "dropped" / new_id()
     try:
         await received(request, folder, jobs)
-        return ExampleOut(id=await finder.done(searching.keep_example, str(folder), finder.examples))
+        return ExampleOut(id=await finder.done(search_work.keep_example, str(folder), finder.examples))
     except IconotextError as error:
         raise HTTPException(503 if isinstance(error, BusyError | GoneError) else 400, str(error)) from None
     finally:
         rmtree(folder, ignore_errors=True)
 
 
-@router.get(f"{PICTURES}/{{picture}}", **sends(["image/jpeg", "image/png"], 404, 409, 503))
 async def picture(finder: TheFinder, picture: PictureId, size: Size = "large") -> Response:
     """A picture of the library, or one that was sent, by its id."""
     try:
-        async with finder.few:
-            kind, data = await finder.done(searching.picture, picture, size, finder.examples)
+        async with finder.encoding:
+            kind, data = await finder.done(search_work.picture, picture, size, finder.examples)
     except IconotextError as error:
         raise HTTPException(_status(error), str(error)) from None
     headers = {"cache-control": "private, max-age=86400, immutable"}  # the id names the content
@@ -188,9 +232,9 @@ def _out(result: Result, names: tuple[str, str | None], store: Store) -> ResultO
 
 def _page(
     jobs: Jobs,
-    about: searching.About,
+    about: search_work.About,
     asked: SearchIn,
-    found: searching.Found | None,
+    found: search_work.Findings | None,
     problem: str | None,
     given: Mapping[str, str],
 ) -> str:

@@ -28,13 +28,16 @@ State = Literal["waiting", "done", "failed"]
 class Collection:
     """Files that were uploaded or opened together; its documents share a habit of placing pictures.
 
+    There is no table of work to do: that follows from ``found``, ``round`` and ``learned``, so that nothing has to be
+    repaired after a crash.
+
     Attributes:
         own: Whether the server may delete the files, because they were uploaded.
         made: Time of creation, in seconds since 1970.
-        found: Whether its documents are known.
+        found: Whether its documents are in the database.
         habits: The inferred places of its pictures relative to the text, in JSON; empty before they are inferred.
         habit: The habits in words; None if too little is known.
-        problem: Why its documents cannot be found; None if they can.
+        problem: Why its documents cannot be found.
         round: Counts up when people's verdicts change the habits; a document with a lower ``round`` is linked again.
         learned: Number of the last verdict that ``habits`` includes; below 0 if documents have changed since.
     """
@@ -58,7 +61,7 @@ class Entry:
 
     Attributes:
         number: Its number in the collection, from 0.
-        name: Its name, unique in the collection.
+        name: Unique in the collection.
         images: Number of all its pictures; None if it was linked by an older version.
         missing: Number of pictures that were not found or cannot be read; pictures on the web do not count.
         digest: Digest of its sentences and pictures; verdicts about a version with another digest do not count.
@@ -90,8 +93,7 @@ class Picture:
 
     Attributes:
         best: Its most likely sentence; None if none is likely.
-        doubt: Entropy over its sentences, in nats; see ``serve.doubt``.
-        place_doubt: Entropy over its possible places, in nats.
+        doubt, place_doubt: Entropy over its sentences and over its possible places, in nats; see ``verdicts``.
     """
 
     document: int
@@ -116,10 +118,10 @@ class Verdict:
 
 @dataclass(slots=True)
 class Saved:
-    """The outcome of an upload: changed names, and files that were refused.
+    """The outcome of an upload.
 
     Attributes:
-        labels: Path in the folder to the original name of a file, for files whose names were changed.
+        labels: Path in the folder to the original name, for files whose names were changed.
         refused: Name and reason of each file that was refused.
     """
 
@@ -245,11 +247,7 @@ class Store:
     def add_collection(
         self, name: str, folder: Path, *, own: bool, identifier: str | None = None, saved: Saved | None = None
     ) -> Collection:
-        """Add a collection, whose documents are found later.
-
-        Args:
-            saved: Outcome of the upload.
-        """
+        """Add a collection, whose documents are found later."""
         made = identifier or new_id()
         with self.change() as sql:
             sql.execute(
@@ -261,9 +259,9 @@ class Store:
                 sql.executemany("insert into sent_names values (?, ?, ?)", names)
                 refused = [(made, *each) for each in saved.refused]
                 sql.executemany("insert into refused (collection, name, problem) values (?, ?, ?)", refused)
-        found = self.collection(made)
-        assert found is not None
-        return found
+        collection = self.collection(made)
+        assert collection is not None
+        return collection
 
     def collections(self) -> list[Collection]:
         """All collections, newest first."""
@@ -281,14 +279,14 @@ class Store:
         return Saved({row["path"]: row["name"] for row in names}, [(row["name"], row["problem"]) for row in refused])
 
     def set_documents(
-        self, collection: str, found: Sequence[tuple[str, str]], habits: str, habit: str | None, problem: str | None
+        self, collection: str, documents: Sequence[tuple[str, str]], habits: str, habit: str | None, problem: str | None
     ) -> None:
         """Set a collection's documents (name and path of each) and habits."""
         with self.change() as sql:
             sql.executemany(
                 "insert or ignore into documents (collection, number, name, path, state) "
                 "values (?, ?, ?, ?, 'waiting')",
-                [(collection, number, name, path) for number, (name, path) in enumerate(found)],
+                [(collection, number, name, path) for number, (name, path) in enumerate(documents)],
             )
             sql.execute(
                 "update collections set found = 1, habits = ?, habit = ?, problem = ? where id = ?",
@@ -358,17 +356,17 @@ class Store:
         self,
         entry: int,
         round_: int,
-        known: Mapping[str, Any],
+        columns: Mapping[str, Any],
         pictures: Iterable[Picture],
         changed: Sequence[Sequence[int | None]],
     ) -> None:
-        """Record that a document was linked: its columns from ``work.Made.known``, pictures, changed sentences."""
+        """Record that a document was linked: columns as in ``work.LinkResult``, pictures, changed sentences."""
         with self.change() as sql:
             sql.execute(
                 "update documents set state = 'done', problem = null, title = ?, sentences = ?, links = ?, "
                 "missing = ?, digest = ?, images = ?, round = ?, changed = ? where id = ?",
                 (
-                    *(known[name] for name in ("title", "sentences", "links", "missing", "digest", "images")),
+                    *(columns[name] for name in ("title", "sentences", "links", "missing", "digest", "images")),
                     round_,
                     json.dumps(changed),
                     entry,
@@ -412,13 +410,10 @@ class Store:
         sentences: Sequence[int],
         replaces: Sequence[int] | Literal["nothing"] | None = None,
     ) -> int:
-        """Store a verdict; it is on disk when this returns.
+        """Store a verdict; ``AnsweredError`` if it would replace another one than the client knows.
 
         Args:
             replaces: The reviewer's present verdict as far as the client knows; None to replace any.
-
-        Raises:
-            AnsweredError: The present verdict is another one.
         """
         with self.change() as sql:
             if replaces is not None:
@@ -430,15 +425,11 @@ class Store:
                 present: list[int] | None = None if row is None else json.loads(row["sentences"])
                 if present not in (list(sentences), None if replaces == "nothing" else sorted(replaces)):
                     raise AnsweredError(_answered(reviewer, picture, present))
-            said = json.dumps(list(sentences)), entry.digest or "", time.time()
-            return int(
-                sql.execute(
-                    "insert into verdicts (document, picture, reviewer, sentences, digest, made) "
-                    "values (?, ?, ?, ?, ?, ?)",
-                    (entry.id, picture, reviewer, *said),
-                ).lastrowid
-                or 0
+            added = sql.execute(
+                "insert into verdicts (document, picture, reviewer, sentences, digest, made) values (?, ?, ?, ?, ?, ?)",
+                (entry.id, picture, reviewer, json.dumps(list(sentences)), entry.digest or "", time.time()),
             )
+            return int(added.lastrowid or 0)
 
     def undo(self, collection: str, reviewer: str) -> Verdict | None:
         """Undo the last verdict of a reviewer in a collection; None if there is none."""
@@ -477,16 +468,11 @@ class Store:
         return [_verdict(row) for row in last.values()]
 
     def answers(self, collection: str, reviewer: str, first: int, most: int) -> tuple[int, list[sqlite3.Row]]:
-        """The last answer of each reviewer about each picture and version of a document, in the order of the documents.
-
-        Args:
-            reviewer: Only the answers of this reviewer; "" for all.
-            first: Number of answers to skip.
-            most: Maximum number of rows.
+        """The last answers of a reviewer ("" for all) about each picture and version of a document, in their order.
 
         Returns:
-            The number of all answers, and rows with the columns of a verdict, the ``title`` of the document, and
-            whether the answer is about its present version (``counts``).
+            The number of all answers, and ``most`` rows from ``first`` on, with the columns of a verdict, the ``title``
+            of the document, and whether the answer is about its present version (``counts``).
         """
         given = {"collection": collection, "reviewer": reviewer, "first": first, "most": most}
         answers = (

@@ -7,14 +7,14 @@ file name, nor metadata of the picture, which is encoded again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, FastAPI, HTTPException, Query
+from fastapi import HTTPException, Query
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import Response
 from pydantic import Field, StringConstraints
 
 from iconotext.errors import ImageError, SettingError, StudyError
@@ -30,11 +30,10 @@ from iconotext.papers.studies import (
 )
 from iconotext.papers.studies.results import study_grids
 from iconotext.papers.studies.study import rater_name
-from iconotext.serve.collections import problems, sends
+from iconotext.serve.answers import LARGEST, Described
 from iconotext.serve.jobs import Jobs, TheJobs, of_app
-from iconotext.serve.page import page
-from iconotext.serve.pool import SECONDS, Pool, encoded
-from iconotext.serve.schemas import LARGEST, Described
+from iconotext.serve.pages import page
+from iconotext.serve.pool import PICTURE_SECONDS, Pool, encoded
 from iconotext.system.processes import GoneError
 
 Rater = Annotated[str, StringConstraints(max_length=100, pattern=r"^\s*\w[\w .'@+-]*$")]
@@ -76,17 +75,6 @@ class TurnOut(Described):
 TheStudies = Annotated[Mapping[str, Path], of_app("studies")]  # by name
 
 
-@asynccontextmanager
-async def life(app: FastAPI) -> AsyncIterator[None]:
-    """Ends the process with the server."""
-    yield
-    app.state.study_pool.close()
-
-
-router = APIRouter(tags=["studies"], lifespan=life)
-
-
-@router.get("/studies", response_class=HTMLResponse, include_in_schema=False)
 def all_studies(jobs: TheJobs, studies: TheStudies) -> str:
     """The studies, with their progress."""
     found = []
@@ -96,14 +84,12 @@ def all_studies(jobs: TheJobs, studies: TheStudies) -> str:
     return page("studies.html", jobs.settings, here="/studies", title="Studies", studies=found)
 
 
-@router.get("/studies/{study}", response_class=HTMLResponse, include_in_schema=False)
 def judge(jobs: TheJobs, studies: TheStudies, study: str) -> str:
     """The pairs of a study, one after the other, to be judged."""
     with _used(studies, study) as path:
         return _page(jobs, studies, "study.html", study, progress(path), answers=ANSWERS)
 
 
-@router.get("/studies/{study}/result", response_class=HTMLResponse, include_in_schema=False)
 def result(jobs: TheJobs, studies: TheStudies, study: str) -> str:
     """The raters' preferences, once all votes are in: the tables of ``iconotext analyze votes``."""
     with _used(studies, study) as path:
@@ -112,14 +98,12 @@ def result(jobs: TheJobs, studies: TheStudies, study: str) -> str:
     return _page(jobs, studies, "study_result.html", study, found.progress, grids=grids)
 
 
-@router.post("/v1/studies/{study}/next", responses=problems(400, 404, 409, 413))
 def following(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:
     """The pair that a rater is to judge; the same one again until he or she does."""
     with _used(studies, study) as path:
         return _turn(path, body.rater)
 
 
-@router.post("/v1/studies/{study}/votes", responses=problems(400, 404, 409, 413))
 def say(studies: TheStudies, study: str, body: VoteIn) -> TurnOut:
     """Store a vote, and return the next pair. The vote is on disk when the answer comes."""
     with _used(studies, study) as path:
@@ -127,7 +111,6 @@ def say(studies: TheStudies, study: str, body: VoteIn) -> TurnOut:
         return _turn(path, body.rater)
 
 
-@router.post("/v1/studies/{study}/undo", responses=problems(400, 404, 409, 413))
 def take_back(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:
     """Undo the last vote of a rater, and return its pair again."""
     with _used(studies, study) as path:
@@ -135,7 +118,6 @@ def take_back(studies: TheStudies, study: str, body: RaterIn) -> TurnOut:
         return _turn(path, body.rater)
 
 
-@router.get("/v1/studies/{study}/pairs/{pair}/{side}", **sends(["image/jpeg", "image/png"], 400, 404, 409, 503))
 async def picture(
     studies: TheStudies,
     pool: Annotated[Pool, of_app("study_pool")],
@@ -147,7 +129,7 @@ async def picture(
     """A picture of a pair, at most 900 pixels a side, on the side on which this rater sees it."""
     with _used(studies, study) as path:
         a, b = await run_in_threadpool(shown_images, path, pair, rater)
-        future = pool.submit(encoded, SECONDS, a if side == "a" else b)
+        future = pool.submit(encoded, PICTURE_SECONDS, a if side == "a" else b)
         kind, data = await asyncio.wrap_future(future)
     return Response(data, media_type=f"image/{kind}")
 

@@ -1,4 +1,4 @@
-"""Uploads: save the files that a client sends. A file that must be refused does not affect the others (``save_files``).
+"""Uploads: save the files that a client sends (``received``). A refused file does not affect the others.
 
 Names come from strangers: every file must stay in the folder of its upload, and zips are unpacked within the limits of
 ``read.archive``. A file keeps its name if the file system and the files beside it allow that, since documents name
@@ -13,19 +13,26 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
-from iconotext.errors import DocumentError, HostileDocumentError, OutputError
-from iconotext.plain_text import encodable
+from fastapi import HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+
+from iconotext.errors import DocumentError, HostileDocumentError, IconotextError, OutputError
+from iconotext.plain_text import encodable, readable, shortened
 from iconotext.read.archive import Archive, open_archive
+from iconotext.read.format import suffix_format
+from iconotext.serve.guard import too_large
 from iconotext.serve.store import Saved
 from iconotext.system.files import write_bytes
 
 if TYPE_CHECKING:
+    from iconotext.serve.jobs import Jobs
     from iconotext.serve.settings import ServeSettings
 
 MAX_DEPTH = 20
@@ -34,7 +41,7 @@ MAX_DEPTH = 20
 MAX_NAME = 255
 """Maximum length in bytes of each part of a file's name on the disk."""
 
-PIECE = 2**20
+CHUNK = 2**20
 """Bytes of a file that are in memory at a time."""
 
 _IMPOSSIBLE = re.compile(
@@ -76,11 +83,41 @@ def _possible(part: str) -> str:
     return part.encode()[: MAX_NAME - len(ending.encode())].decode(errors="ignore") + ending
 
 
-def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: ServeSettings) -> Saved:
-    """Write files, and the contents of zips, into a new folder, which is removed if all are refused.
+async def received(request: Request, folder: Path, jobs: Jobs) -> tuple[str, Saved]:
+    """Save the files of a request in a new folder; returns a name for them, and the outcome of the upload.
 
-    Args:
-        settings: Limits for all files together.
+    Raises:
+        HTTPException: There are no files, too many or too large ones, or all of them are refused.
+    """
+    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        raise HTTPException(415, "send files as multipart/form-data, each as files=@NAME")
+    async with request.form(max_files=jobs.settings.max_files, max_fields=8) as form:
+        sent = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
+        if not sent:
+            raise HTTPException(400, "no files came: send each as files=@NAME")
+        if sum(each.size or 0 for each in sent) > jobs.settings.max_upload:
+            raise HTTPException(413, too_large(jobs.settings).strip())
+        files = [(form_name(each.filename or ""), each.file) for each in sent]
+        try:
+            async with jobs.saving:
+                saved = await run_in_threadpool(save_files, files, folder, jobs.settings)
+        except IconotextError as error:
+            raise HTTPException(400, str(error).replace(f"{folder}/", "")) from None
+        refused = {name for name, _ in saved.refused}
+        names = [name for name, _ in files]
+        return _name([name for name in names if shortened(readable(name), 255) not in refused] or names), saved
+
+
+def _name(files: Sequence[str]) -> str:
+    paths = [name.replace("\\", "/").strip("/") for name in files]
+    names = map(PurePosixPath, paths)
+    documents = [str(name) for name in names if name.suffix.lower() == ".zip" or suffix_format(name)] or paths
+    more = f" and {len(documents) - 1:,} more" if len(documents) > 1 and "/" not in documents[0] else ""
+    return shortened(readable(documents[0].split("/")[0]), 80 - len(more)) + more
+
+
+def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: ServeSettings) -> Saved:
+    """Write files, and the contents of zips, into a new folder, which is removed after an error.
 
     Raises:
         HostileDocumentError: There are too many files.
@@ -95,7 +132,7 @@ def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: Se
                 upload.unpack(name, content)
             else:
                 upload.left -= _size(content)
-                upload.add(name, iter(partial(content.read, PIECE), b""))
+                upload.add(name, iter(partial(content.read, CHUNK), b""))
             if len(upload.files) > settings.max_files:
                 raise HostileDocumentError(f"more than {settings.max_files:,} files: send a part of them")
         if not upload.files:
@@ -108,17 +145,12 @@ def save_files(files: Iterable[tuple[str, BinaryIO]], folder: Path, settings: Se
 
 
 class _Upload:
-    """The files of one upload.
-
-    Attributes:
-        left: Bytes that zips may still unpack to.
-        files: Label and path of each file that was written.
-    """
+    """The files of one upload."""
 
     def __init__(self, folder: Path, settings: ServeSettings) -> None:
-        self.folder, self.settings = folder, settings
-        self.saved, self.left = Saved(), settings.max_upload
-        self.files: dict[str, PurePosixPath] = {}
+        self.folder, self.settings, self.saved = folder, settings, Saved()
+        self.left = settings.max_upload  # bytes that zips may still unpack to
+        self.files: dict[str, PurePosixPath] = {}  # label and path of each file that was written
 
     def add(self, name: str, data: bytes | Iterable[bytes]) -> None:
         try:

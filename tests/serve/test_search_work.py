@@ -11,21 +11,21 @@ from PIL import Image
 from iconotext.errors import ImageError
 from iconotext.images import decode
 from iconotext.library.files import digest_of
-from iconotext.serve import searching
+from iconotext.serve import search_work
 from tests.library.library_fakes import paint, update
 
 
 def send(tmp_path, colour: tuple[int, int, int], **save: object) -> str:
     folder = tmp_path / "sent"
     paint(folder / "example.jpg", colour, size=(1200, 800), **save)
-    return searching.keep_example(str(folder), str(tmp_path / "examples"))
+    return search_work.keep_example(str(folder), str(tmp_path / "examples"))
 
 
 def test_an_example_is_kept_small_and_without_what_the_camera_wrote(tmp_path):
     exif = Image.Exif()
     exif[0x8825] = {1: "N", 2: (52.0, 31.0, 12.0)}  # where it was taken
     name = send(tmp_path, (10, 200, 30), exif=exif)
-    kind, data = searching.picture(name, "small", str(tmp_path / "examples"))
+    kind, data = search_work.picture(name, "small", str(tmp_path / "examples"))
     assert digest_of(data) == name
     (file,) = (tmp_path / "examples").iterdir()
     assert file.name == f"{name}.{kind}"
@@ -36,7 +36,7 @@ def test_an_example_is_kept_small_and_without_what_the_camera_wrote(tmp_path):
 
 
 def test_the_oldest_examples_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(searching, "EXAMPLES", 3)
+    monkeypatch.setattr(search_work, "EXAMPLES", 3)
     names = []
     for number in range(5):
         names.append(send(tmp_path, (40 * number, 9, 9)))
@@ -63,11 +63,11 @@ def test_a_picture_within_a_document_is_shown_as_small_as_it_is_kept(tmp_path):
             Item("b" * 32, (inside,), None, vector),
         ]
     )
-    searching.prepare(str(tmp_path / "lib"))
-    _, data = searching.picture("a" * 32, "large", str(tmp_path / "examples"))
+    search_work.prepare(str(tmp_path / "lib"))
+    _, data = search_work.picture("a" * 32, "large", str(tmp_path / "examples"))
     assert decode(data).size == (50, 40)
     with pytest.raises(ImageError, match="its file is gone"):
-        searching.picture("b" * 32, "large", str(tmp_path / "examples"))
+        search_work.picture("b" * 32, "large", str(tmp_path / "examples"))
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):

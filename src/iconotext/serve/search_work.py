@@ -13,7 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePath
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, StringConstraints
 
 from iconotext.errors import IconotextError, ImageError, SettingError
 from iconotext.library.candidates import make_filters
@@ -24,9 +26,31 @@ from iconotext.library.search import Query, Result, Searcher, has_good_match
 from iconotext.library.settings import read_settings
 from iconotext.plain_text import shortened
 from iconotext.report.embedded import LONGER_SIDE, Embedded, embed
-from iconotext.serve.schemas import MOST, SearchIn, Size
+from iconotext.serve.answers import Described
 from iconotext.system.files import write_bytes
 from iconotext.types import Image
+
+MOST = 1000
+"""Maximum number of results."""
+
+PictureId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+"""The id of a picture: a digest of its content."""
+
+Size = Literal["small", "large"]
+"""The size at which a picture is shown."""
+
+
+class SearchIn(Described):
+    """A search by a sentence, a picture, or both, with the options of ``iconotext search``."""
+
+    sentence: str | None = Field(None, max_length=1000, description="What the picture should fit.")
+    picture: PictureId | None = Field(None, description="Like this one, of the library or sent.")
+    relation: str | None = Field(None, max_length=80, description="How picture and sentence should relate.")
+    top: int = Field(10, ge=1, le=MOST, description="How many pictures.")
+    folder: str | None = Field(None, max_length=4096, description="Only pictures in it, or of documents in it.")
+    since: str | None = Field(None, max_length=10, description="Taken in or after: 2024, 2024-05, 2024-05-31.")
+    until: str | None = Field(None, max_length=10, description="Taken in or before.")
+    anyway: bool = Field(False, description="As many pictures even if none is a good match.")
 
 
 class LibraryNames:
@@ -61,8 +85,8 @@ class LibraryNames:
     def folder(self, name: str) -> str | None:
         """The folder with a name; None if nothing in it was added. Does not access the disk."""
         wanted = name.strip().strip("/")
-        known = next((each for each in (wanted, *_above(wanted)) if each in self._roots), None)
-        return None if known is None else self._roots[known] + wanted.removeprefix(known)
+        root = next((each for each in (wanted, *_above(wanted)) if each in self._roots), None)
+        return None if root is None else self._roots[root] + wanted.removeprefix(root)
 
 
 def _ends(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -88,11 +112,7 @@ SIDES: dict[Size, int] = {"small": THUMBNAIL, "large": LONGER_SIDE}
 
 
 class About(NamedTuple):
-    """The description of a library on the page.
-
-    Attributes:
-        folders: Names of added files and folders; at most ``FOLDERS`` of them.
-    """
+    """The description of a library on the page, with the names of at most ``FOLDERS`` added files and folders."""
 
     library: str
     pictures: int
@@ -100,13 +120,12 @@ class About(NamedTuple):
     folders: tuple[str, ...]
 
 
-class Found(NamedTuple):
+class Findings(NamedTuple):
     """The results of a search.
 
     Attributes:
         names: For each result, the names of its picture and of its document.
         good: Whether one of them is a good match.
-        more: Whether there are more results.
         note: Which part of the query was not used, and why.
     """
 
@@ -129,35 +148,32 @@ def prepare(library: str) -> None:
 
 def about() -> About:
     """Describe the library; ``IconotextError`` if it or one of its models cannot be opened."""
-    with _told_by_names() as searcher:
+    with _without_paths() as searcher:
         library = searcher.library
         folders = _names(library.settings.roots).roots[:FOLDERS]
         return About(library.path.resolve().name, library.count(), searcher.relations, tuple(folders))
 
 
-def find(asked: SearchIn, examples: str) -> Found:
-    """Search the library.
-
-    Args:
-        examples: Folder of ``keep_example``.
+def find(asked: SearchIn, examples: str) -> Findings:
+    """Search the library, with the pictures in the folder ``examples``, which ``keep_example`` stored.
 
     Raises:
         SettingError: The search is not valid.
         ImageError: The example picture does not exist.
         IconotextError: As for ``about``.
     """
-    known = about()
+    described = about()
     filters = make_filters(None, asked.since or None, asked.until or None)
     if asked.folder:
-        with _told_by_names() as searcher:
+        with _without_paths() as searcher:
             folder = _names(searcher.library.settings.roots).folder(asked.folder)
         if folder is None:
-            there = ", ".join(known.folders)
+            there = ", ".join(described.folders)
             raise SettingError(f"{asked.folder}: no folder of this library, which begin with: {shortened(there, 200)}")
         filters = replace(filters, folder=folder)
     example = asked.picture and _example(asked.picture, examples)
     query = Query(asked.sentence, example or asked.picture, asked.relation or None, asked.top, filters, asked.anyway)
-    with _told_by_names() as searcher:
+    with _without_paths() as searcher:
         library, query, results, note = searcher.find(query)
         more = (
             len(results) == asked.top < MOST
@@ -165,7 +181,7 @@ def find(asked: SearchIn, examples: str) -> Found:
         )
     names = _names(library.settings.roots).name
     named = [(names(each.image), None if each.document is None else names(each.document)) for each in results]
-    return Found(known, query, results, named, has_good_match(results), more, note)
+    return Findings(described, query, results, named, has_good_match(results), more, note)
 
 
 def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
@@ -178,7 +194,7 @@ def picture(digest: str, size: Size, examples: str) -> tuple[str, bytes]:
     example = _example(digest, examples)
     if example is not None:
         return example.suffix.removeprefix("."), example.read_bytes()
-    with _told_by_names() as searcher:
+    with _without_paths() as searcher:
         item = searcher.library.items([digest]).get(digest)
     if item is None:
         raise ImageError("there is no such picture in the library")
@@ -210,8 +226,8 @@ def keep_example(folder: str, examples: str) -> str:
     kind, data = shown.content
     digest = digest_of(data)
     write_bytes(Path(examples) / f"{digest}.{kind}", data, force=True)
-    kept = sorted(Path(examples).glob("*.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
-    for file in kept[:-EXAMPLES]:
+    oldest_first = sorted(Path(examples).glob("*.*"), key=lambda file: (file.stat().st_mtime_ns, file.name))
+    for file in oldest_first[:-EXAMPLES]:
         file.unlink(missing_ok=True)
     return digest
 
@@ -226,7 +242,7 @@ def _example(digest: str, examples: str) -> Path | None:
 
 
 @contextmanager
-def _told_by_names() -> Iterator[Searcher]:
+def _without_paths() -> Iterator[Searcher]:
     """The searcher; errors are reported without the paths of the library and its models."""
     searcher = _searchers["served"]
     try:

@@ -1,6 +1,6 @@
-"""Work on the files of a single request, without storing anything: links, contexts, chunks, alternative texts.
+"""Functions that the pool's processes run on the files of a single request: links, contexts, chunks, alternative texts.
 
-The answers are the JSON output of the commands, as if the files were in the working folder.
+Nothing is stored. The answers are the JSON output of the commands, as if the files were in the working folder.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from typing import NamedTuple
 from iconotext.alt_text.rules import AltTextSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
-from iconotext.excerpts import Chunk, Context
 from iconotext.linker import Linker
 from iconotext.plain_text import json_text
 from iconotext.read import Failure, ReadSettings, find_documents, read_found
 from iconotext.read.format import formats_in_words
-from iconotext.serve.views import for_clients, without_hint
+from iconotext.serve.sources import for_clients, without_hint
 from iconotext.serve.work import linker
 from iconotext.types import Document, LinkedDocument
 
 
-class Sent(NamedTuple):
-    """Files of a request.
+class Upload(NamedTuple):
+    """The files of a request.
 
     Attributes:
         folder: Contains the files; nothing else on this machine is read for the request.
@@ -51,49 +50,55 @@ class Reply(NamedTuple):
 Results = Iterator[LinkedDocument | Failure]
 
 
-def links(sent: Sent) -> Reply:
+def links(upload: Upload) -> Reply:
     """The documents with their links, as ``iconotext link --to json``."""
     from iconotext.report.as_json import json_array
 
-    return _reply(sent, json_array)
+    return _reply(upload, json_array)
 
 
-def contexts(sent: Sent, words: int) -> Reply:
+def contexts(upload: Upload, words: int) -> Reply:
     """The statements about each picture, as ``iconotext context --json``."""
+    from iconotext.report.as_excerpts import json_array
     from iconotext.report.context import contexts as contexts_of
 
-    return _reply(sent, lambda results: _rows(contexts_of(each, words) for each in _linked(results)))
+    return _reply(
+        upload, lambda results: json_array(row for each in _linked(results) for row in contexts_of(each, words))
+    )
 
 
-def chunks(sent: Sent, words: int) -> Reply:
+def chunks(upload: Upload, words: int) -> Reply:
     """The documents in chunks with their pictures, as ``iconotext chunks --json``."""
+    from iconotext.report.as_excerpts import json_array
     from iconotext.report.chunks import chunks as chunks_of
 
-    return _reply(sent, lambda results: _rows(chunks_of(each, words) for each in _linked(results)))
+    return _reply(
+        upload, lambda results: json_array(row for each in _linked(results) for row in chunks_of(each, words))
+    )
 
 
-def alt_texts(sent: Sent, checking: AltTextSettings, draft: bool) -> Reply:
+def alt_texts(upload: Upload, checking: AltTextSettings, draft: bool) -> Reply:
     """Problems of alternative texts, and drafts, as ``alt-text check`` and ``alt-text draft`` print them."""
     from iconotext.alt_text.audit import check
     from iconotext.alt_text.drafts import make_drafts, row
     from iconotext.alt_text.writing import digest
 
-    with chdir(sent.folder):
-        checked = check([_start()], checking, sent.reading, root=Path.cwd())
-    failed = dict(sent.refused) | {str(each.path): without_hint(str(each.error)) for each in checked.failures}
+    with chdir(upload.folder):
+        checked = check([_start()], checking, upload.reading, root=Path.cwd())
+    errors = dict(upload.refused) | {str(each.path): without_hint(str(each.error)) for each in checked.failures}
 
     def text(results: Results) -> Iterator[str]:
         drafts = []
         for each in results if draft else ():
             if isinstance(each, Failure):
-                failed[str(each.path)] = str(each.error)
+                errors[str(each.path)] = str(each.error)
             elif each.document.source is not None:
-                drafts += [row(found) for found in make_drafts(each, digest(each.document.source.read_bytes()))]
+                drafts += [row(one) for one in make_drafts(each, digest(each.document.source.read_bytes()))]
         findings = [asdict(finding) for finding in checked.findings]
-        told = [{"id": Path(path).stem, "source": path, "error": error} for path, error in sorted(failed.items())]
-        yield json_text({"findings": findings, "drafts": drafts, "failed": told}) + "\n"
+        failed = [{"id": Path(path).stem, "source": path, "error": error} for path, error in sorted(errors.items())]
+        yield json_text({"findings": findings, "drafts": drafts, "failed": failed}) + "\n"
 
-    return _reply(sent, text, may_fail=True)
+    return _reply(upload, text, may_fail=True)
 
 
 @lru_cache(2)
@@ -107,7 +112,7 @@ def _start() -> Path:
     return files[0] if len(files) == 1 else Path()
 
 
-def _reply(sent: Sent, text: Callable[[Results], Iterable[str]], *, may_fail: bool = False) -> Reply:
+def _reply(upload: Upload, text: Callable[[Results], Iterable[str]], *, may_fail: bool = False) -> Reply:
     documents = links = 0
     problem = f"no document in it: what is read is {formats_in_words()}"
 
@@ -120,11 +125,11 @@ def _reply(sent: Sent, text: Callable[[Results], Iterable[str]], *, may_fail: bo
                 documents, links = documents + 1, links + len(result.links)
             yield result
 
-    with chdir(sent.folder):
-        found = [(path, Path()) for path, _ in find_documents([_start()], sent.reading)]
-        read = map(_for_clients, read_found(found, sent.reading))
-        refused = (Failure(Path(name), DocumentError(f"{name}: {why}")) for name, why in sent.refused)
-        body = "".join(text(counted(chain(refused, _linker(sent.linking).link_all(read)))))
+    with chdir(upload.folder):
+        files = [(path, Path()) for path, _ in find_documents([_start()], upload.reading)]
+        read = map(_for_clients, read_found(files, upload.reading))
+        refused = (Failure(Path(name), DocumentError(f"{name}: {why}")) for name, why in upload.refused)
+        body = "".join(text(counted(chain(refused, _linker(upload.linking).link_all(read)))))
     if not (documents or may_fail):
         raise DocumentError(problem)
     return Reply(body.encode(), documents, links)
@@ -141,9 +146,3 @@ def _linked(results: Results) -> Iterator[LinkedDocument]:
         if isinstance(result, Failure):
             raise result.error
         yield result
-
-
-def _rows(found: Iterable[Iterable[Context] | Iterable[Chunk]]) -> Iterator[str]:
-    from iconotext.report.as_excerpts import json_array
-
-    return json_array(each for some in found for each in some)

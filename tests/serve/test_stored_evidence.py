@@ -1,4 +1,4 @@
-"""What is kept of a document says the same as the document."""
+"""The stored evidence of a document says the same as the document."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from iconotext.decide.combine import weigh
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import gather_evidence
 from iconotext.evidence.habit import Habit
-from iconotext.serve import kept as module
-from iconotext.serve.kept import ABOUT, ARRAYS, keep, kept
+from iconotext.serve import results
+from iconotext.serve.results import ABOUT, ARRAYS, store_evidence, stored_evidence
 from iconotext.types import Document, Image, Sentence
 from tests.support.linking import encode
 
@@ -36,8 +36,8 @@ def known():
 
 @pytest.mark.parametrize("evidence", SUBSETS)
 def test_it_is_weighed_alike(known, tmp_path, evidence):
-    keep(known, "model", "digest", tmp_path)
-    found = kept(tmp_path, "model", "digest")
+    store_evidence(known, "model", "digest", tmp_path)
+    found = stored_evidence(tmp_path, "model", "digest")
     assert found is not None
     assert found.evidence is not None
     assert found.evidence.note == "a note"
@@ -50,24 +50,24 @@ def test_it_is_weighed_alike(known, tmp_path, evidence):
 
 
 def test_what_does_not_fit_counts_as_not_kept(known, tmp_path):
-    keep(known, "model", "digest", tmp_path)
-    assert kept(tmp_path, "another model", "digest") is None
-    assert kept(tmp_path, "model", "another digest") is None
-    assert kept(tmp_path / "nowhere", "model", "digest") is None
+    store_evidence(known, "model", "digest", tmp_path)
+    assert stored_evidence(tmp_path, "another model", "digest") is None
+    assert stored_evidence(tmp_path, "model", "another digest") is None
+    assert stored_evidence(tmp_path / "nowhere", "model", "digest") is None
     whole = (tmp_path / ARRAYS).read_bytes()
     for wrong in (b"", whole[:100], b"x" * 100):
         (tmp_path / ARRAYS).write_bytes(wrong)
-        assert kept(tmp_path, "model", "digest") is None
+        assert stored_evidence(tmp_path, "model", "digest") is None
     (tmp_path / ARRAYS).write_bytes(whole)
     for text in ("", "[]", "{}", json.dumps({"form": 1})):
         (tmp_path / ABOUT).write_text(text)
-        assert kept(tmp_path, "model", "digest") is None
+        assert stored_evidence(tmp_path, "model", "digest") is None
 
 
 def test_of_a_very_large_document_only_the_places_are_kept(known, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "KEPT", 10)
-    keep(known, "model", "digest", tmp_path)
-    found = kept(tmp_path, "model", "digest")
+    monkeypatch.setattr(results, "KEPT", 10)
+    store_evidence(known, "model", "digest", tmp_path)
+    found = stored_evidence(tmp_path, "model", "digest")
     assert found is not None
     assert found.evidence is None
     assert found.places is not None

@@ -11,30 +11,31 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import HTTPException, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import JSONResponse
+from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
+from iconotext import __version__
 from iconotext.alt_text.drafts import Draft
 from iconotext.alt_text.rules import AltTextSettings, Finding
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import IconotextError
-from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, Context
+from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS
 from iconotext.extras import require
 from iconotext.read import ReadSettings
 from iconotext.recipe.toml import AnySettings, make_settings
-from iconotext.report.as_json import FailedOut, LinkedOut
-from iconotext.serve import at_once
-from iconotext.serve.at_once import Reply, Sent
-from iconotext.serve.collections import FILES, problems, received
+from iconotext.report.as_json import FailedOut
+from iconotext.serve import request_work
+from iconotext.serve.answers import Described
 from iconotext.serve.jobs import Jobs, TheJobs
 from iconotext.serve.pool import BusyError
-from iconotext.serve.schemas import Described
+from iconotext.serve.request_work import Reply, Upload
 from iconotext.serve.store import new_id
+from iconotext.serve.uploads import received
 from iconotext.system.processes import GoneError, LateError
 
-LEFT = 499
+CLIENT_LEFT = 499
 """HTTP status for a client that has disconnected, as in other servers."""
 
 READING = ("language", "min_side", "captions", "epub")
@@ -46,6 +47,13 @@ LINKING = (*CONTEXTS, "select", "min_confidence", "max_false", "promise", "expla
 CHECKING = tuple(AltTextSettings.model_fields)
 
 
+class Health(Described):
+    """A sign that the server is running."""
+
+    status: Literal["ok"]
+    version: str
+
+
 class AltTextsOut(Described):
     """Problems of alternative texts, and proposals for missing ones."""
 
@@ -54,9 +62,9 @@ class AltTextsOut(Described):
     failed: list[FailedOut] = Field(description="Documents that could not be checked, or not be linked.")
 
 
-def _parts(given: object) -> object:
+def _parts(values: object) -> object:
     """Split ``a,b`` into two values, as on the command line."""
-    return [part for each in given for part in str(each).split(",")] if isinstance(given, list) else given
+    return [part for each in values for part in str(each).split(",")] if isinstance(values, list) else values
 
 
 def _query(name: str, offered: dict[type[BaseModel], Sequence[str]], **more: Any) -> Any:
@@ -66,8 +74,8 @@ def _query(name: str, offered: dict[type[BaseModel], Sequence[str]], **more: Any
         for each in names:
             field = kind.model_fields[each]
             several = get_origin(field.annotation) is tuple
-            kept = Annotated[field.annotation, BeforeValidator(_parts)] if several else field.annotation
-            fields[each] = kept, field
+            type_ = Annotated[field.annotation, BeforeValidator(_parts)] if several else field.annotation
+            fields[each] = type_, field
     return create_model(name, __config__=ConfigDict(extra="forbid"), **fields, **more)
 
 
@@ -78,70 +86,65 @@ if TYPE_CHECKING:
     AltTextIn = BaseModel
 else:
     relations = Literal["default", "none"], LinkSettings.model_fields["relations"]
-    _some = {ReadSettings: READING, LinkSettings: CONTEXTS}
+    _excerpts = {ReadSettings: READING, LinkSettings: CONTEXTS}
     LinkIn = _query("LinkIn", {ReadSettings: READING, LinkSettings: LINKING}, relations=relations)
-    ContextIn = _query("ContextIn", _some, relations=relations, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
-    ChunksIn = _query("ChunksIn", _some, relations=relations, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
+    ContextIn = _query("ContextIn", _excerpts, relations=relations, words=(int, Field(CONTEXT_WORDS, ge=1, le=100_000)))
+    ChunksIn = _query("ChunksIn", _excerpts, relations=relations, words=(int, Field(CHUNK_WORDS, ge=1, le=100_000)))
     draft = bool, Field(True, description="Make drafts, too: the documents are linked for that.")
     AltTextIn = _query("AltTextIn", {AltTextSettings: CHECKING, LinkSettings: CONTEXTS}, draft=draft)
 
 
-router = APIRouter(prefix="/v1", tags=["programs"])
-"""A request with one file is about that document; one with several about those of them that are documents, to which the
-others may be pictures."""
-
-_ANSWERS: dict[str, Any] = {
-    "openapi_extra": FILES,
-    "responses": problems(415, 500, 503, 504),
-    "response_class": JSONResponse,  # only for the description, since the text comes from the process
-}
+def health() -> Health:
+    """Whether the server is running; needs no key."""
+    return Health(status="ok", version=__version__)
 
 
-@router.post("/link", response_model=list[LinkedOut | FailedOut], **_ANSWERS)
+def metrics(jobs: TheJobs) -> PlainTextResponse:
+    """The server's counts, for Prometheus."""
+    return PlainTextResponse(jobs.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+# A request with one file is about that document; one with several about those of them that are documents, to which the
+# others may be pictures.
+
+
 async def link(jobs: TheJobs, request: Request, asked: Annotated[LinkIn, Query()]) -> Response:
     """The documents with their links, as ``iconotext link --to json`` gives them."""
-    return await _answer(jobs, request, asked, at_once.links)
+    return await _answer(jobs, request, asked, request_work.links)
 
 
-@router.post("/context", response_model=list[Context], **_ANSWERS)
 async def context(jobs: TheJobs, request: Request, asked: Annotated[ContextIn, Query()]) -> Response:
     """The statements about each picture, as ``iconotext context --json`` gives them."""
-    return await _answer(jobs, request, asked, at_once.contexts, _of(asked, "words"))
+    return await _answer(jobs, request, asked, request_work.contexts, _of(asked, "words"))
 
 
-@router.post("/chunks", response_model=list[Chunk], **_ANSWERS)
 async def chunks(jobs: TheJobs, request: Request, asked: Annotated[ChunksIn, Query()]) -> Response:
     """The documents in chunks, each picture with its sentences, as ``iconotext chunks --json`` gives them."""
-    return await _answer(jobs, request, asked, at_once.chunks, _of(asked, "words"))
+    return await _answer(jobs, request, asked, request_work.chunks, _of(asked, "words"))
 
 
-@router.post("/alt-text", response_model=AltTextsOut, **_ANSWERS)
 async def alt_text(jobs: TheJobs, request: Request, asked: Annotated[AltTextIn, Query()]) -> Response:
     """Problems of alternative texts, and drafts, as the commands ``alt-text`` give them."""
     checking = _settings(AltTextSettings, asked)
-    return await _answer(jobs, request, asked, at_once.alt_texts, checking, _of(asked, "draft"))
+    return await _answer(jobs, request, asked, request_work.alt_texts, checking, _of(asked, "draft"))
 
 
 def _of(asked: BaseModel, name: str) -> Any:
-    return getattr(asked, name)
+    return getattr(asked, name)  # the type checker does not know the fields of a model that is made
 
 
 def _settings(kind: type[AnySettings], asked: BaseModel) -> AnySettings:
     try:
-        made = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))
-        if isinstance(made, LinkSettings) and "ocr" in made.evidence:
+        settings = make_settings(kind, asked.model_dump(include=set(kind.model_fields), exclude_unset=True))
+        if isinstance(settings, LinkSettings) and "ocr" in settings.evidence:
             require("ocr", purpose="the evidence ocr")
     except IconotextError as error:
         raise HTTPException(400, str(error)) from None
-    return made
+    return settings
 
 
 async def _answer(
-    jobs: Jobs,
-    request: Request,
-    asked: BaseModel,
-    function: Callable[..., Reply],
-    *more: object,
+    jobs: Jobs, request: Request, asked: BaseModel, function: Callable[..., Reply], *more: object
 ) -> Response:
     """Run a function in a process on the files of a request; they are removed afterwards."""
     reading, linking = _settings(ReadSettings, asked), _settings(LinkSettings, asked)
@@ -149,8 +152,8 @@ async def _answer(
     folder = jobs.asked_folder / new_id()
     try:
         _, saved = await received(request, folder, jobs)
-        sent = Sent(str(folder), reading, linking, tuple(saved.refused))
-        reply = await _unless_left(request, jobs, jobs.pool.submit(function, jobs.settings.max_seconds, sent, *more))
+        upload = Upload(str(folder), reading, linking, tuple(saved.refused))
+        reply = await _unless_left(request, jobs, jobs.pool.submit(function, jobs.settings.max_seconds, upload, *more))
     except BusyError:
         raise
     except GoneError as error:
@@ -160,13 +163,13 @@ async def _answer(
     finally:
         await run_in_threadpool(shutil.rmtree, folder, ignore_errors=True)
     if reply is None:
-        return Response(status_code=LEFT)
+        return Response(status_code=CLIENT_LEFT)
     jobs.metrics.linked(reply.documents, reply.links)
     return Response(reply.body, media_type="application/json")
 
 
 async def _unless_left(request: Request, jobs: Jobs, future: Future[Reply]) -> Reply | None:
-    """The result; None if the client disconnects before, which stops the work."""
+    """The result; None if the client disconnects before, which ends the process: a document may take ten minutes."""
     result = asyncio.wrap_future(future)
     left = asyncio.ensure_future(_leaving(request))
     try:
