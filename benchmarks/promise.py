@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 from evidence import Looking, captions, few, looking_with
 from iconotext.corpus.formats.json_lines import write_lines
 from iconotext.corpus.row import row_of
+from iconotext.corpus.shards import ShardSettings
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.calibration import Calibration, Figure, calibration_of
 from iconotext.decide.choose import Selection, choose_links
@@ -57,7 +58,6 @@ from iconotext.features import load_text_backbone
 from iconotext.linker import Linker
 from iconotext.scale.promised import INNER
 from iconotext.scale.run import link_shards
-from iconotext.scale.settings import ShardSettings
 from iconotext.types import Claim, Document, Evidence, Image, LinkedDocument
 
 if TYPE_CHECKING:

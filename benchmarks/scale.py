@@ -36,11 +36,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from iconotext.corpus.shards import ShardSettings, find_shards
 from iconotext.decide.settings import LinkSettings
 from iconotext.features import load_image_backbone, load_text_backbone
+from iconotext.scale.engine import EngineSettings
 from iconotext.scale.run import link_shards
-from iconotext.scale.settings import EngineSettings, ShardSettings
-from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
 
 NOUNS = "dog cat tram tower bridge river cook baker garden tree mountain lake child teacher ship".split()

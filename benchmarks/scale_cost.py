@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from scale_run import read_captions, write_shard
 
+from iconotext.corpus.shards import Counts, find_shards, shard_documents
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import ImageError
 from iconotext.features import load_image_backbone, load_text_backbone
@@ -29,8 +30,6 @@ from iconotext.images import decode
 from iconotext.linker import Linker
 from iconotext.report.as_parquet import write_parquet
 from iconotext.scale.duplicates import LOOKED_AT, hash_of
-from iconotext.scale.shards import find_shards
-from iconotext.scale.stage import Counts, Stage
 from iconotext.types import Document, LinkedDocument
 
 Result = TypeVar("Result")
@@ -50,8 +49,7 @@ def main() -> None:
         paths = [Path(each.address) for each in (shard.file, *shard.beside)]
         size = sum(path.stat().st_size for path in paths)
         os.environ["ICONOTEXT_CACHE"] = str(Path(folder) / "cache")
-        stage = Stage(folder, "")
-        documents, read = timed(lambda: list(stage.documents(shard, paths, Counts())))
+        documents, read = timed(lambda: list(shard_documents(shard, paths, Counts())))
         files = [image.file for each in documents for image in each.images if image.problem is None and image.file]
         files = [file for file in files if can_be_seen(file)]
         texts = [sentence.text for each in documents for sentence in each.sentences]

@@ -50,10 +50,10 @@ from iconotext.evaluate.results import Scored, evaluate
 from iconotext.features.feature_table import write_feature_table
 from iconotext.networks.transformer import RegionBatch
 from iconotext.recipe import Recipe, make_recipe
-from iconotext.scale.settings import EngineSettings
+from iconotext.scale.engine import EngineSettings
+from iconotext.scale.features import write_features
 from iconotext.train import train
 from iconotext.train.batches import Batch
-from iconotext.train.feature_shards import write_features
 from iconotext.train.loop import make_optimizer, training_step
 from iconotext.train.parallel import OneProcess
 

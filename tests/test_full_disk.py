@@ -14,19 +14,18 @@ import pytest
 
 from iconotext.corpus.builders import captions
 from iconotext.corpus.builders.run import build_corpus
+from iconotext.corpus.shards import ShardSettings
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features import FeatureCache, cached_text
 from iconotext.scale.run import link_shards
-from iconotext.scale.settings import ShardSettings
 from iconotext.system.files import open_atomic, reporting_full_disk
 from iconotext.train import train
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
-from tests.cli.test_build_captions import album  # noqa: F401 - a fixture
-from tests.program import run
-from tests.scale.test_run import contents, make
-from tests.scale.work import Here
+from tests.support.captions import write_album
 from tests.support.encoders import text_backbone
+from tests.support.program import run
+from tests.support.shards import Here, contents, make
 from tests.train.synthetic import small_recipe, write_synthetic
 
 resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
@@ -167,8 +166,8 @@ def test_the_last_good_checkpoint_stays_whole(corpus, whole, tmp_path):
     assert files_of(train(recipe(), [corpus], folder)) == whole
 
 
-def test_a_build_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, album, monkeypatch):  # noqa: F811 - the fixture
-    settings = captions.Settings(source=album, rule="dii")
+def test_a_build_stops_with_a_line_wherever_the_disk_is_full_and_goes_on(tmp_path, picture, monkeypatch):
+    settings = captions.Settings(source=write_album(tmp_path, picture), rule="dii")
 
     def look(build, photos, settings):
         return np.random.default_rng(0).random((len(photos), 300), np.float32)

@@ -11,6 +11,7 @@ import iconotext
 from iconotext.alt_text.audit import read_baseline
 from iconotext.alt_text.drafts import read_drafts
 from iconotext.cli.config import _parsed
+from iconotext.corpus.shard_results import SETUP, find_result, has_no_links
 from iconotext.encoders.coherence import SETTINGS_FILE, read_refinement
 from iconotext.encoders.stored_model import METRICS, read_metrics
 from iconotext.errors import IconotextError
@@ -19,12 +20,10 @@ from iconotext.features.model_folder import is_dual_encoder
 from iconotext.library.settings import read_settings
 from iconotext.read import read
 from iconotext.recipe import load_recipe
-from iconotext.scale.manifest import SETUP
-from iconotext.scale.results import find_result, has_no_links
 from iconotext.system.strict_json import parse_json, parse_toml
 from iconotext.train.feature_shards import is_feature_folder
 from iconotext.train.prepared import META, open_prepared
-from tests.program import run
+from tests.support.program import run
 
 SOURCE = Path(iconotext.__file__).parent
 DEEP = 50_000

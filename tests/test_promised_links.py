@@ -19,9 +19,9 @@ from iconotext.report.as_markdown import markdown
 from iconotext.report.problems import promise_lines
 from iconotext.report.reading_page import reading_page
 from iconotext.types import Promise
-from tests.cli.test_link import run
 from tests.support.encoders import MadeUpEncoder, text_backbone
 from tests.support.linking import encode
+from tests.support.program import printed as run
 
 THINGS = "anchor bridge candle dragon engine falcon garden hammer island jacket kettle ladder".split()
 

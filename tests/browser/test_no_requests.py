@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iconotext.papers.render import Drawing, Note, report_page
-from tests import program
+from tests.support import program
 
 pytestmark = pytest.mark.browser
 

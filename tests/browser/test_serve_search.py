@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests import program
+from tests.support import program
 from tests.support.browser import accessible_in_every_look
 from tests.support.server import Running, png
 

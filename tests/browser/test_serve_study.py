@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from iconotext.papers.studies import progress
-from tests import program
+from tests.support import program
 from tests.support.browser import Visit, accessible_in_every_look
 from tests.support.server import Running
 from tests.support.studies import addresses, make_study

@@ -9,7 +9,7 @@ import pytest
 
 from iconotext.alt_text.drafts import Draft, row
 from iconotext.alt_text.writing import digest
-from tests import program
+from tests.support import program
 
 ARTICLE = """# Trams
 

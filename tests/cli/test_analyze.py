@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from iconotext.evaluate import DocumentScores, Evaluation, Results, write_results
-from tests.cli.test_evaluate import corpus, run
-
-__all__ = ["corpus"]
+from tests.support.program import printed as run
 
 
 @pytest.fixture

@@ -6,10 +6,7 @@ import pytest
 
 from iconotext.encoders.coherence import SETTINGS_FILE
 from iconotext.papers.analyses.refinement import FIGURE_FILE
-from tests.cli.test_evaluate import run
-from tests.cli.test_evaluate_retrieval import model, pairs
-
-__all__ = ["model", "pairs"]
+from tests.support.program import printed as run
 
 GRID = ("--strength", 0.1, "--strength", 0.5, "--threshold", 0.05, "--threshold", 0.2, "--draws", 3)
 SMALL = ("--pool", 5, *GRID)

@@ -7,11 +7,8 @@ import re
 import pytest
 
 from iconotext.papers.studies import next_pair, vote
-from tests.cli.coherent import coherent_model
-from tests.cli.test_evaluate import run
-from tests.cli.test_evaluate_retrieval import model, pairs
-
-__all__ = ["model", "pairs"]
+from tests.support.coherent import coherent_model
+from tests.support.program import printed as run
 
 
 @pytest.fixture

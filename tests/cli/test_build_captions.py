@@ -9,25 +9,16 @@ from pathlib import Path
 import pytest
 
 from iconotext import read_corpus
-from tests import program
 from tests.papers.datasets.test_mscoco import coco
+from tests.support import program
+from tests.support.captions import write_album, write_lines
 
 run = partial(program.run, "corpus")
 
 
-def write_lines(path, *values):
-    path.write_text("\n".join(map(json.dumps, values)))
-    return path
-
-
 @pytest.fixture
 def album(tmp_path, picture):
-    """Forty photographs of noise with three captions each."""
-    lines = []
-    for i in range(40):
-        picture(f"photos/{i}.png", seed=i, size=(16, 16))
-        lines.append({"image": f"photos/{i}.png", "captions": [f"Picture {i}.", f"Number {i}.", f"Image {i}."]})
-    return write_lines(tmp_path / "captions.jsonl", *lines)
+    return write_album(tmp_path, picture)
 
 
 def build(source, output, *options, status=0):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from tests import program
+from tests.support import program
 
 
 @pytest.fixture

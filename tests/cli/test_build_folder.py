@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from iconotext import read_corpus
-from tests import program
+from tests.support import program
 from tests.support.epub import book
 
 run = partial(program.run, "corpus", "build", "folder")

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from PIL import Image as Pillow
 
-from tests import program
+from tests.support import program
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iconotext.features import FeatureCache
-from tests import program
+from tests.support import program
 
 
 @pytest.fixture

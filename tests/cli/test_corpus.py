@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from iconotext import read_corpus
-from iconotext.cli.corpus_build import COMMANDS
+from iconotext.cli.commands import inside
 from iconotext.corpus.store import write_corpus
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features.feature_table import load_feature_table
-from tests import program
-from tests.scale.conftest import write_tar
+from tests.support import program
+from tests.support.shards import write_tar
 
 run = partial(program.run, "corpus")
 
@@ -38,12 +38,14 @@ def test_without_a_command_there_is_help(command, shown):
 def test_every_data_set_has_a_builder():
     papers = {"mscoco", "story-dii", "story-sis", "dii-stress", "rqa", "diy", "wiki", "cite", "clue"}
     assert papers | {"captions", "folder", "label-studio", "pairs", "mmc4", "obelics", "multi-retrieval"} == set(
-        COMMANDS
+        inside("corpus build")
     )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["check", "stats", "convert", "split", *(f"build {name}" for name in COMMANDS)])
+@pytest.mark.parametrize(
+    "command", ["check", "stats", "convert", "split", *(f"build {name}" for name in inside("corpus build"))]
+)
 def test_help_shows_examples(command):
     result = run(*command.split(), "--help")
     assert f"iconotext corpus {command}" in " ".join(result.output.split())

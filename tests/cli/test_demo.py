@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests import program
+from tests.support import program
 
 
 @pytest.mark.slow

@@ -12,45 +12,18 @@ import pytest
 from rich.console import Console
 
 from iconotext import read_corpus
+from iconotext.corpus.shards import documents_of, rows_of
 from iconotext.errors import CorpusError
-from iconotext.scale.results import documents_of, rows_of
 from iconotext.system import object_store as store
-from tests import program
-from tests.object_store import running
-from tests.scale.conftest import write_tar
-
-
-def run(*arguments: object, status: int = 0) -> str:
-    """Run a command; what it printed."""
-    result = program.run(*arguments, status=status)
-    return result.output if status else result.stdout
+from tests.support import program
+from tests.support.object_store import running
+from tests.support.program import printed as run
+from tests.support.shards import write_tar
 
 
 @pytest.fixture
 def server(monkeypatch):
     yield from running(monkeypatch)
-
-
-@pytest.fixture
-def corpus(tmp_path, picture) -> Path:
-    """Six documents with links in two splits, and two without an AUC."""
-    for number in range(4):
-        picture(f"img/{number}.png", seed=number)
-    rows = [
-        {
-            "id": f"d{number}",
-            "split": "test" if number % 2 else "validation",
-            "sentences": [f"Dog number {number}.", "A red tram.", "Taxes."],
-            "images": [f"img/{number % 4}.png", f"img/{(number + 1) % 4}.png"],
-            "links": [[number % 3, 0]],
-        }
-        for number in range(6)
-    ]
-    rows.append({"id": "unknown", "split": "test", "sentences": ["A."], "images": ["img/0.png"]})
-    rows.append({"id": "none", "sentences": ["A."], "images": ["img/0.png"], "links": []})
-    path = tmp_path / "corpus.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
 
 
 @pytest.mark.slow
@@ -144,7 +117,7 @@ def test_where_nothing_can_be_measured_it_says_why(corpus, tmp_path):
 
 
 def test_a_narrow_terminal_breaks_no_figures(corpus, monkeypatch):
-    monkeypatch.setattr("iconotext.cli.output.output_console", lambda: Console(width=60))
+    monkeypatch.setattr("iconotext.cli.output.output_console", lambda **_: Console(width=60))
     lines = run("evaluate", "random", corpus).splitlines()
     tables = [number for number, line in enumerate(lines) if line.startswith("Model ")]
     assert [name for number in tables for name in lines[number].split()[1:]] == ["AUC", "p@1", "p@5", "image@1"]

@@ -6,20 +6,8 @@ import re
 import pytest
 
 from iconotext.encoders.coherence import SETTINGS_FILE
-from tests.cli.coherent import coherent_model, labelled_pairs
-from tests.cli.test_evaluate import run
-
-
-@pytest.fixture
-def pairs(tmp_path, picture):
-    for n in range(12):
-        picture(f"img/{n}.png", seed=n)
-    return labelled_pairs(tmp_path)
-
-
-@pytest.fixture
-def model(tmp_path):
-    return coherent_model(tmp_path / "model")
+from tests.support.coherent import coherent_model
+from tests.support.program import printed as run
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from tests import program
+from tests.support import program
 
 ARTICLE = """# Trams
 

@@ -16,8 +16,8 @@ from iconotext.features import load_text_backbone
 from iconotext.features.feature_table import write_feature_table
 from iconotext.recipe import load_recipe
 from iconotext.train import train
-from tests import program
-from tests.cli.test_evaluate import run
+from tests.support import program
+from tests.support.program import printed as run
 from tests.train.synthetic import DIM, regional_recipe, small_recipe, write_regional, write_synthetic
 
 

@@ -4,49 +4,20 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image as Pillow
 
 from iconotext.encoders import relation_model
-from iconotext.relations import RELATIONS
-from tests import program
-from tests.cli.test_link import run
-from tests.scale.conftest import row, write_jsonl
-
-NAMES = tuple(relation.name for relation in RELATIONS)
-
-
-class Told:
-    """A relation model for which every text that begins with "Yesterday" tells a story."""
-
-    name = "told"
-    relations = NAMES
-
-    def text_logits(self, texts):
-        return np.array([[3.0 * text.startswith("Yesterday") - 1] * len(NAMES) for text in texts], np.float32)
-
-    def image_offsets(self, pooled):
-        assert pooled.shape[1] == 1280
-        return np.zeros((len(pooled), len(NAMES)), np.float32)
+from tests.support import program
+from tests.support.photos import NAMES, Told, write_photos
+from tests.support.program import printed as run
+from tests.support.shards import row, write_jsonl
 
 
 @pytest.fixture(autouse=True)
 def _relation_model(monkeypatch):
     monkeypatch.setattr(relation_model, "load_relation_model", lambda *_, **__: Told())
-
-
-def write_photos(folder: Path) -> Path:
-    (folder / "walk").mkdir(parents=True)
-    for seed, name in enumerate(("0.png", "1.png", "2.png", "walk/tram.png")):
-        pixels = np.random.default_rng(seed).integers(0, 256, (72, 80, 3), dtype=np.uint8)
-        Pillow.fromarray(pixels).save(folder / name)
-    (folder / "walk" / "walk.md").write_text(
-        "# A walk\n\nYesterday a red tram came by.\n\n![A red tram](tram.png)\n\nWe took it home.\n"
-    )
-    return folder
 
 
 @pytest.fixture

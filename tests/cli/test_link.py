@@ -11,13 +11,8 @@ import numpy as np
 import pytest
 
 from iconotext import __version__
-from tests import program
-
-
-def run(*arguments: object, status: int = 0) -> str:
-    """Run a command; what it printed."""
-    result = program.run(*arguments, status=status)
-    return result.output if status else result.stdout
+from tests.support import program
+from tests.support.program import printed as run
 
 
 @pytest.fixture

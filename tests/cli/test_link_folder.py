@@ -24,9 +24,9 @@ from iconotext.linker import Linker, LinkSettings
 from iconotext.read import Failure, given_or_failure
 from iconotext.report.page_folder import NAME as MANIFEST
 from iconotext.types import Document, Link, LinkedDocument
-from tests import program
-from tests.cli.test_link import run
+from tests.support import program
 from tests.support.epub import book
+from tests.support.program import printed as run
 
 
 class QuickLinker:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.program import run
+from tests.support.program import run
 
 COMMANDS = {
     "link": 1,

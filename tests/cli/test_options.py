@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from typer.testing import CliRunner
 
 from iconotext.cli.app import app
-from iconotext.cli.options import SettingsPanel, settings_options
+from iconotext.cli.commands import MORE, SHOWN
+from iconotext.cli.config import flag
+from iconotext.cli.options import Fields, settings_options
 
 Kind = Literal["cat", "dog", "hen"]
 
@@ -42,7 +44,7 @@ class PetSettings(BaseModel):
     """No option."""
 
 
-PETS = SettingsPanel("Pets")
+PETS = Fields()
 
 
 def run(*arguments, panel=PETS, kind=PetSettings):
@@ -106,8 +108,7 @@ def test_a_wrong_value_names_its_option(arguments, status, message):
 
 
 def test_the_panel_chooses_names_and_changes_options():
-    panel = SettingsPanel(
-        "Pets",
+    panel = Fields(
         without=("home",),
         names={"legs": "pet-legs"},
         defaults={"tame": True},
@@ -116,20 +117,17 @@ def test_the_panel_chooses_names_and_changes_options():
     pets, _ = run("--pet-legs", 3, panel=panel)
     assert (pets.legs, pets.tame) == (3, True)
     shown = run("--help", panel=panel)[1].output
-    assert "Pets" in shown
     assert "NAME" in shown
     assert "--home" not in shown
     assert "kinds there are" in shown
     assert "[default: cat,dog]" in shown
-    pets, _ = run(panel=SettingsPanel("Pets", only=("legs",)))
+    pets, _ = run(panel=Fields(only=("legs",)))
     assert pets == PetSettings()
 
 
 def test_mistakes_of_a_command_show_at_once():
-    with pytest.raises(TypeError, match="two options are called --seed"):
-        run(panel=SettingsPanel("Pets", names={"legs": "seed"}))
     with pytest.raises(TypeError, match="PetSettings has no horns"):
-        run(panel=SettingsPanel("Pets", without=("horns",)))
+        run(panel=Fields(without=("horns",)))
 
     class Odd(BaseModel):
         point: complex = 0j
@@ -145,9 +143,24 @@ def commands(command, *path):
     return [each for name, sub in inside.items() for each in commands(sub, *path, name)]
 
 
-@pytest.mark.parametrize(("path", "command"), commands(typer.main.get_command(app)), ids=str)
-def test_every_option_says_what_it_is(path, command):
-    assert [option.name for option in command.params if option.param_type_name == "option" and not option.help] == []
+COMMANDS = commands(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_options_have_names_of_their_own_and_help(path, command):
+    options = [each for each in command.params if each.param_type_name == "option"]
+    assert [option.name for option in options if not option.help] == []
+    names = [name for option in options for name in (*option.opts, *option.secondary_opts)]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_a_help_screen_shows_a_dozen_options_at_most_before_the_others(path, command):
+    options = [each for each in command.params if each.param_type_name == "option"]
+    first = [flag(each) for each in options if each.rich_help_panel is None]
+    assert len(first) < 12  # and --help
+    assert set(SHOWN.get(" ".join(path), "").split()) <= set(first)  # none is misspelt
+    assert {each.rich_help_panel for each in options} <= {None, MORE}
 
 
 @pytest.mark.parametrize(

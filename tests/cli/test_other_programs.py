@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.adapters.conftest import ARTICLE
-from tests.cli.test_excerpts import run
+from tests.support.program import run
 
 pytestmark = pytest.mark.slow
 

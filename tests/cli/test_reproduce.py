@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from iconotext.errors import SettingError
 from iconotext.papers.render import Bold, Grid
 from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.runner import Reproduction
-from tests import program
+from tests.support import program
 from tests.train.synthetic import write_synthetic
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=4", "training.epochs=1", "training.batch=12"]
@@ -183,12 +184,8 @@ def test_a_terminal_shows_a_line_for_each_running_model(monkeypatch, capsys):
         raise SettingError("seen")
 
     monkeypatch.setattr(module, "reproduce", show)
-    bars = command._Bars()
-    try:
-        with pytest.raises(SettingError, match="seen"):
-            show(watch=bars, report=bars.report, notify=bars.notify)
-    finally:
-        bars.close()
+    with closing(command.Bars()) as bars, pytest.raises(SettingError, match="seen"):
+        show(watch=bars, report=bars.report, notify=bars.notify)
     said = capsys.readouterr().err
     assert "dense: done; validation loss 0.3000, AUC 90.0" in said
     assert "top-k: failed: [no] memory; validation loss 0.4000" in said

@@ -9,11 +9,14 @@ import pytest
 
 from iconotext.cli import output
 from iconotext.encoders import relation_model
-from tests import program
-from tests.cli.test_library import NAMES, Told, _relation_model, write_photos
-from tests.cli.test_link import run
+from tests.support import program
+from tests.support.photos import NAMES, Told, write_photos
+from tests.support.program import printed as run
 
-__all__ = ["_relation_model"]
+
+@pytest.fixture(autouse=True)
+def _relation_model(monkeypatch):
+    monkeypatch.setattr(relation_model, "load_relation_model", lambda *_, **__: Told())
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from functools import partial
 
 import pytest
 
+from iconotext.cli.reproduce import Bars
+from iconotext.cli.train import _Watcher
 from iconotext.recipe import dump_recipe, load_recipe, shipped_recipes
 from iconotext.train import train as train_model
-from tests import program
+from tests.support import program
 from tests.train.synthetic import small_recipe, write_synthetic
 
 run = partial(program.run, "train")
@@ -110,11 +113,7 @@ def test_one_goes_on_from_another_model(tmp_path, recipe):
 
 def test_the_bar_of_a_terminal(tmp_path, capsys):
     corpus = write_synthetic(tmp_path / "corpus", 20)
-    from iconotext.cli.train import _Bar
-
-    bar = _Bar(1)
-    try:
-        train_model(small_recipe(training={"epochs": 1}), [corpus], tmp_path / "m", report=bar.report, watcher=bar)
-    finally:
-        bar.close()
+    with closing(Bars()) as bars:
+        recipe = small_recipe(training={"epochs": 1})
+        train_model(recipe, [corpus], tmp_path / "m", report=bars.report, watcher=_Watcher(bars))
     assert "epoch 1: training loss" in capsys.readouterr().err

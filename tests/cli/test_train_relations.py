@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests import program
+from tests.support import program
 
 
 @pytest.fixture

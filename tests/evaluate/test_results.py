@@ -20,7 +20,7 @@ from iconotext.evaluate import (
 )
 from iconotext.evaluate.results import COLUMNS
 from iconotext.evaluate.statistics import wilcoxon_p
-from tests.counted import calls
+from tests.support.counted import calls
 
 TWO = [
     Scored("a", np.array([[0.9, 0.1], [0.2, 0.8]], np.float32), ((0, 0), (1, 1))),

@@ -12,7 +12,7 @@ from iconotext.errors import SettingError
 from iconotext.evidence.kinds import EVIDENCE_KINDS, EvidenceKind, evidence_names
 from iconotext.system.plugins import plugins
 from iconotext.types import EVIDENCE
-from tests.program import run
+from tests.support.program import run
 
 CODE = """
 import numpy as np

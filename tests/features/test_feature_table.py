@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from iconotext.corpus.shards import reason_of
 from iconotext.errors import CorpusError, OutputError
 from iconotext.features.feature_table import check_copy, copy_feature_table, load_feature_table, write_feature_table
-from iconotext.scale.stage import reason_of
 
 
 def table(tmp_path, array=None, rows=None):

@@ -11,7 +11,7 @@ from iconotext.library import damage
 from iconotext.library.damage import HINT, SUMS, check_sums
 from iconotext.library.store import LEDGER, open_library
 from tests.library.library_fakes import paint, update
-from tests.program import run
+from tests.support.program import run
 
 DAMAGES = {
     "cut": lambda data: data[: len(data) // 2],

@@ -15,7 +15,7 @@ from iconotext.errors import LibraryError
 from iconotext.library.search import Query, search
 from iconotext.library.store import describe, open_library
 from tests.library.library_fakes import Colours, EveryLink, content, paint, update
-from tests.scale.conftest import png, row, write_jsonl, write_tar
+from tests.support.shards import png, row, write_jsonl, write_tar
 
 pytestmark = [
     pytest.mark.slow,

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from iconotext.corpus.shard_results import begin
+from iconotext.corpus.shards import ShardSettings, find_shards
 from iconotext.errors import ImageError, LibraryError, StoreError
 from iconotext.library.candidates import make_filters
 from iconotext.library.items import file_of, member_content
@@ -21,16 +23,13 @@ from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page
 from iconotext.library.store import LEDGER, open_library
 from iconotext.library.update import remove_from_library
-from iconotext.scale.manifest import begin
-from iconotext.scale.settings import ShardSettings
-from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
 from iconotext.serve import search_work
 from iconotext.system import object_store as store
 from iconotext.types import Member
 from tests.library.library_fakes import Colours, EveryLink, link_every, update
-from tests.object_store import running, send
-from tests.scale.conftest import row, write_jsonl, write_tar
+from tests.support.object_store import running, send
+from tests.support.shards import row, write_jsonl, write_tar
 
 
 def picture(colour: tuple[int, int, int]) -> bytes:

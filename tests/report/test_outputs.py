@@ -8,7 +8,7 @@ from iconotext import save
 from iconotext.errors import OutputError, SettingError
 from iconotext.report.outputs import OUTPUTS, output_named, outputs
 from iconotext.system.plugins import plugins
-from tests import program
+from tests.support import program
 
 
 @pytest.mark.parametrize("suffix", ["html", "json", "jsonl", "md", "parquet", "HTML"])

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from iconotext.corpus.shards import ShardSettings
 from iconotext.errors import CorpusError, OutputError
 from iconotext.scale.duplicates import DUPLICATES, find_duplicates, hash_of, write_duplicates
-from iconotext.scale.manifest import Manifest
+from iconotext.scale.engine import EngineSettings
 from iconotext.scale.run import link_shards
-from iconotext.scale.settings import EngineSettings, ShardSettings
-from tests.scale.conftest import LINKING, row, write_jsonl, write_tar
-from tests.scale.test_run import contents
+from tests.support.shards import LINKING, contents, manifest, row, write_jsonl, write_tar
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -37,12 +36,6 @@ def test_a_hash_hardly_depends_on_size_and_quality():
         for copy in (scene(seed, (1600, 1200)), scene(seed, (200, 150)), scene(seed, kind="JPEG", quality=40)):
             assert (hash_of(copy) ^ known).bit_count() <= 3
     assert min((a ^ b).bit_count() for i, a in enumerate(hashes) for b in hashes[:i]) > 10
-
-
-def manifest(name: str) -> Manifest:
-    return Manifest(
-        shard=name, inputs=[], setup="", output=f"{name}.parquet", size=0, sha256="", documents={}, images={}, links=0
-    )
 
 
 def test_the_table_names_what_comparing_all_with_all_finds(tmp_path):

@@ -20,8 +20,7 @@ import pytest
 from iconotext.errors import FeatureError, IconotextError, OutputError
 from iconotext.scale.engine import Lost, Processes, answer, worked
 from iconotext.scale.on_ray import OnRay
-from tests.scale.test_run import contents, descendants, make, name_of, start
-from tests.scale.work import Trouble
+from tests.support.shards import Trouble, contents, descendants, make, name_of, start
 
 pytestmark = pytest.mark.slow
 

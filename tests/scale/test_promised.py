@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from iconotext.corpus.shards import Counts, ShardSettings, find_shards, shard_documents
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.competition import POOL, DecoyPool
 from iconotext.decide.settings import LinkSettings
@@ -16,16 +17,11 @@ from iconotext.errors import OutputError, SettingError
 from iconotext.linker import Linker
 from iconotext.report.as_json import json_object
 from iconotext.report.as_parquet import write_parquet
+from iconotext.scale.engine import EngineSettings
 from iconotext.scale.promised import merge_pools, read_pool, write_pool
 from iconotext.scale.run import PROMISES, link_shards
-from iconotext.scale.settings import EngineSettings, ShardSettings
-from iconotext.scale.shards import find_shards
-from iconotext.scale.stage import Counts, Stage
 from iconotext.types import Document, Image, TextLine
-from tests.scale.conftest import png, write_jsonl, write_tar
-from tests.scale.test_duplicates import manifest
-from tests.scale.test_run import contents
-from tests.scale.work import Here
+from tests.support.shards import Here, contents, manifest, png, write_jsonl, write_tar
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -89,11 +85,10 @@ def together(shards, calibration=None, **linking):
     linker = Linker.load("default", LinkSettings(**{"max_false": 0.2, "promise": "document", **HABIT, **linking}))
     if calibration is not None:
         linker.calibrate(read_corpus(calibration))
-    stage = Stage("", "")
     documents = [
         document
         for shard in find_shards([str(shards)])
-        for document in stage.documents(shard, [shards / f"{shard.name}.jsonl", shards / f"{shard.name}.tar"], Counts())
+        for document in shard_documents(shard, [shards / f"{shard.name}.jsonl", shards / f"{shard.name}.tar"], Counts())
     ]
     return list(linker.link_all(documents))
 

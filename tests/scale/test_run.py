@@ -7,47 +7,36 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from filelock import FileLock
 
+from iconotext.corpus.shard_results import begin, is_done
+from iconotext.corpus.shards import ShardSettings, find_shards
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.linker import Linker, LinkSettings
-from iconotext.scale.manifest import begin, is_done
+from iconotext.scale.engine import EngineSettings
 from iconotext.scale.run import LOCK, link_shards
-from iconotext.scale.settings import EngineSettings, ShardSettings
-from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
-from tests.scale.conftest import LINKING, png, row, write_jsonl, write_tar
-from tests.scale.work import Here
-
-
-def make(folder: Path, shards: int = 3, documents: int = 4) -> Path:
-    for shard in range(shards):
-        numbers = range(shard * documents, (shard + 1) * documents)
-        write_jsonl(folder / f"{shard:03}.jsonl", [row(number, [f"{number % 5}.png"]) for number in numbers])
-        write_tar(folder / f"{shard:03}.tar", {f"{number}.png": png(number) for number in range(4)})
-    return folder
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Everything in a folder of results but its lock."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name != LOCK]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-
-def link(shards: Path | str, output: Path | str, workers: int = 1, engine: str = "local", **settings):
-    chosen = ShardSettings(**{"to": "jsonl", **settings})
-    work = EngineSettings(workers=workers, tries=1, engine=engine)
-    return link_shards([str(shards)], str(output), linking=LINKING, settings=chosen, engine=work)
+from tests.support.shards import (
+    LINKING,
+    Here,
+    contents,
+    descendants,
+    link,
+    make,
+    name_of,
+    png,
+    row,
+    start,
+    write_jsonl,
+    write_tar,
+)
 
 
 @pytest.mark.slow
@@ -201,40 +190,6 @@ def test_what_is_refused_before_any_work(tmp_path, linked_stage, monkeypatch):
     output.mkdir(exist_ok=True)
     with FileLock(output / LOCK), pytest.raises(OutputError, match="another run writes there"):
         link(shards, output)
-
-
-COMMAND = [sys.executable, "-m", "iconotext", "scale", "link", "--to", "jsonl", "--workers", "2", "--json"]
-
-
-def start(
-    folder: Path,
-    shards: str = "in",
-    output: str = "out",
-    engine: str = "local",
-    more: Sequence[str] = (),
-    **how: Any,
-) -> subprocess.Popen[bytes]:
-    with (folder / "said.json").open("wb") as said, (folder / "log").open("ab") as log:
-        command = [*COMMAND, "--engine", engine, *more, shards, "-o", output]
-        return subprocess.Popen(command, cwd=folder, stdout=said, stderr=log, **how)
-
-
-def descendants(process: int) -> list[int]:
-    """Its children, theirs, and so on."""
-    try:
-        text = " ".join(path.read_text() for path in Path(f"/proc/{process}/task").glob("*/children"))
-    except OSError:
-        return []
-    return [each for child in text.split() for each in (int(child), *descendants(int(child)))]
-
-
-def name_of(process: int) -> str:
-    """What it calls itself, or the program that it runs; nothing of one that is gone."""
-    try:
-        said = Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return ""
-    return said.decode(errors="replace") if b"spawn_main" in said else said.partition(b"\0")[0].decode().strip()
 
 
 def workers(process: int, engine: str) -> list[int]:

@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from iconotext.corpus.formats.webdataset import Tar, sample_records
-from iconotext.scale.manifest import differences
-from iconotext.scale.shards import ShardPictures
-from iconotext.scale.stage import reason_of, share_of
-from tests.scale.conftest import png, results, row, write_jsonl, write_tar
+from iconotext.corpus.shard_results import differences
+from iconotext.corpus.shards import ShardPictures, reason_of, share_of
+from tests.support.shards import png, results, row, write_jsonl, write_tar
 
 
 def test_everything_is_counted_by_what_became_of_it(run, tmp_path):

@@ -10,18 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from iconotext.corpus.shards import ShardSettings, find_shards
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import CorpusError, StoreError
 from iconotext.scale.duplicates import find_duplicates
 from iconotext.scale.run import link_shards
-from iconotext.scale.settings import ShardSettings
-from iconotext.scale.shards import find_shards
 from iconotext.scale.stage import Stage
 from iconotext.system import object_store as store
-from tests.object_store import running, send
-from tests.scale.conftest import LINKING, png, row, write_jsonl, write_tar
-from tests.scale.test_run import contents, link, start
-from tests.scale.work import Here
+from tests.support.object_store import running, send
+from tests.support.shards import LINKING, Here, contents, link, png, row, start, write_jsonl, write_tar
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from tests import program
+from tests.support import program
 from tests.support.server import WITHOUT_ALT, Running, described, drawn, dropped, say, wait_for, write_article
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 from aiopenapi3 import OpenAPI
 from aiopenapi3.errors import HTTPClientError
 
-from tests import program
+from tests.support import program
 from tests.support.server import multipart, wait_for
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from iconotext.errors import FullDiskError
 from iconotext.serve.guard import FULL
 from iconotext.serve.store import Store
-from tests.program import run
+from tests.support.program import run
 from tests.support.server import Running, verdict, wait_for
 from tests.support.studies import Study, addresses, make_study
 from tests.test_full_disk import largest

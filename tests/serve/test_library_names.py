@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.serve.search_work import LibraryNames
-from tests.counted import calls
+from tests.support.counted import calls
 
 ROOTS = ("/home/ada/photos", "/home/bob/photos", "/home/ada/report.docx", "/data")
 

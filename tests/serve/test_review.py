@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from tests import program
+from tests.support import program
 from tests.support.server import learned, verdict
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from iconotext.library.files import digest_of
-from tests import program
+from tests.support import program
 from tests.support.server import Running, png
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import program
+from tests.support import program
 from tests.support.server import Running
 from tests.support.studies import Study, addresses, make_study
 

@@ -21,7 +21,7 @@ from iconotext.train.parallel import _original
 from iconotext.train.prepared import open_prepared
 from iconotext.train.run import CORPUS, finished, interrupted
 from iconotext.train.validate import Validation, evaluate_split, scored_documents, validate
-from tests.counted import calls
+from tests.support.counted import calls
 from tests.train.synthetic import small_recipe, write_synthetic
 
 CPU = torch.device("cpu")

@@ -12,19 +12,20 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from iconotext.corpus.shard_results import Manifest, begin
+from iconotext.corpus.shards import ShardSettings, find_shards
 from iconotext.errors import CorpusError, SettingError
 from iconotext.recipe import Recipe
-from iconotext.scale.manifest import Manifest, begin
-from iconotext.scale.settings import EngineSettings, ShardSettings
-from iconotext.scale.shards import find_shards
+from iconotext.scale.engine import EngineSettings
+from iconotext.scale.features import Features, _setup, write_features
 from iconotext.train import feature_shards as module
 from iconotext.train.batches import Batch, BatchLoader
-from iconotext.train.feature_shards import HELD_OUT, Features, _setup, is_feature_folder, prepare_shards, write_features
+from iconotext.train.feature_shards import HELD_OUT, is_feature_folder, prepare_shards
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import open_prepared
 from iconotext.train.run import _compare_links, train
-from tests.object_store import running, send
-from tests.scale.conftest import png, row, write_jsonl
+from tests.support.object_store import running, send
+from tests.support.shards import png, row, write_jsonl
 from tests.train.synthetic import regional_recipe, small_recipe, write_regional, write_synthetic
 from tests.train.test_run import Stop, StopAt, ends_the_same_when_killed, log_of, metrics_of, weights_of
 

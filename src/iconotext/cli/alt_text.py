@@ -18,11 +18,11 @@ from iconotext.cli.link import RunSettings, linked_documents
 from iconotext.cli.options import (
     READING,
     Download,
+    Fields,
     Json,
     Model,
     Quiet,
     Reading,
-    SettingsPanel,
     argument,
     option,
     settings_options,
@@ -50,11 +50,11 @@ def check(
     ],
     checking: Annotated[
         AltTextSettings,
-        SettingsPanel("Checking", more={"rules": {"metavar": "RULE,..."}, "skip": {"metavar": "RULE,..."}}),
+        Fields(more={"rules": {"metavar": "RULE,..."}, "skip": {"metavar": "RULE,..."}}),
     ],
     reading: Annotated[
         ReadSettings,
-        SettingsPanel("Reading", only=("root", "include", "exclude", "max_bytes"), more=READING.more),
+        Fields(only=("root", "include", "exclude", "max_bytes"), more=READING.more),
     ],
     json: Json = False,
     sarif: Annotated[
@@ -240,12 +240,3 @@ def _table(found: list[Draft]) -> Table:
         said.append(f"\nfrom: {readable(each.sentences[0].text)}", style="dim")
         table.add_row(Text(readable(each.id)), Text(shortened(readable(each.source), 40)), said, bar(each.confidence))
     return table
-
-
-alt_text = typer.Typer(
-    help="Check the alternative texts of documents, and draft those that are missing.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)
-alt_text.command(help=check.__doc__)(check)
-alt_text.command(help=draft.__doc__)(draft)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.lazy_group import LazyCommand, lazy_group
-from iconotext.cli.options import Download, Force, Json, SettingsPanel, Split, argument, option, settings_options
+from iconotext.cli.options import Download, Force, Json, Split, argument, option, settings_options
 from iconotext.cli.output import complain, say, say_json, show
 from iconotext.errors import OutputError, SettingError
 from iconotext.papers.analyses.settings import (
@@ -57,7 +56,7 @@ def correlation(
 def difficulty(
     results: Annotated[Path, argument(help="File of `evaluate --results`.")],
     corpus: Annotated[Path, argument(help="The corpus it was made from.")],
-    settings: Annotated[DifficultySettings, SettingsPanel("What documents are seen through")],
+    settings: DifficultySettings,
     as_json: Json = False,
     download: Download = False,
 ) -> None:
@@ -91,7 +90,7 @@ def difficulty(
 @settings_options
 def bias(
     corpus: Annotated[Path, argument(help="Corpus file with gold links.")],
-    settings: Annotated[BiasSettings, SettingsPanel("What is compared")],
+    settings: BiasSettings,
     split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
     output: Annotated[
         Path | None,
@@ -163,7 +162,7 @@ PartOfCorpus = Annotated[Split | None, option(help="Part of the corpus (default:
 def top(
     models: Annotated[list[str], argument(metavar="MODEL...", help="As for `evaluate --pool`.")],
     corpus: Corpus,
-    settings: Annotated[TopSettings, SettingsPanel("What is shown")],
+    settings: TopSettings,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("top.html"),
     split: PartOfCorpus = None,
     relation: Annotated[
@@ -224,7 +223,7 @@ def study(
         ),
     ],
     corpus: Corpus,
-    settings: Annotated[StudySettings, SettingsPanel("How it is drawn")],
+    settings: StudySettings,
     output: Annotated[Path, typer.Option("--output", "-o", help="The study to make.")] = Path("study.sqlite"),
     split: PartOfCorpus = None,
     relation: Annotated[
@@ -314,7 +313,7 @@ def _relations(search: Search, wanted: Sequence[str]) -> list[str]:
 @settings_options
 def votes(
     file: Annotated[Path, argument(metavar="STUDY", help="The study's file.")],
-    settings: Annotated[VotesSettings, SettingsPanel("Sensitivity analysis")],
+    settings: VotesSettings,
     csv: Annotated[Path | None, option(metavar="FILE", help="Also write the raw votes to it.")] = None,
     as_json: Json = False,
     force: Force = False,
@@ -340,26 +339,3 @@ def votes(
             say_json(found.as_dict())
         else:
             show(study_grids(found))
-
-
-COMMANDS = {
-    "attention": LazyCommand("analyze_models:attention", "Show how much each word of a sentence counts for a model."),
-    "bias": LazyCommand("analyze:bias", "Are negatives easier in training than in evaluation?"),
-    "refinement": LazyCommand("analyze_models:refinement", "Choose how much relations refine the ranking of pictures."),
-    "study": LazyCommand("analyze:study", "Make a study: the best pictures of two models, for people to judge."),
-    "top": LazyCommand("analyze:top", "Write a page with the best pictures of several models, side by side."),
-    "votes": LazyCommand("analyze:votes", "Count the votes of a study."),
-    "correlation": LazyCommand("analyze:correlation", "Do models have trouble with the same documents?"),
-    "difficulty": LazyCommand("analyze:difficulty", "What makes a document hard?"),
-    "examples": LazyCommand("analyze_models:examples", "Write a page with what a model links in some documents."),
-    "sampling": LazyCommand("analyze_models:sampling", "How many of the links that training chooses are gold links?"),
-    "spread": LazyCommand("analyze_models:spread", "Write a page with links in documents of high and low spread."),
-    "curves": LazyCommand("analyze_models:curves", "Draw how objective and AUC rise during training."),
-}
-
-analyze = typer.Typer(
-    cls=lazy_group(COMMANDS),
-    help="Look closer at models: examples, hard documents, training curves, and what people prefer.",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-)

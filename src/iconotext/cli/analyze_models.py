@@ -12,9 +12,9 @@ from iconotext.cli.common import known_errors
 from iconotext.cli.evaluate import EvaluateSettings, check_names, evaluate_model, looking_beside
 from iconotext.cli.options import (
     Download,
+    Fields,
     Force,
     Json,
-    SettingsPanel,
     Split,
     argument,
     option,
@@ -35,8 +35,7 @@ def examples(
     corpus: Annotated[Path, argument(help="Corpus file with gold links.")],
     linking: Annotated[
         LinkSettings,
-        SettingsPanel(
-            "Linking",
+        Fields(
             only=("evidence", "text", "image", "concepts", "cache"),
             defaults={"evidence": ("picture",)},
             more={"evidence": {"metavar": "KIND,..."}},
@@ -184,8 +183,7 @@ def refinement(
     corpus: Annotated[Path, argument(help="Corpus file of texts and their pictures.")],
     settings: Annotated[
         RefinementSettings,
-        SettingsPanel(
-            "What is tried",
+        Fields(
             names={"strengths": "strength", "thresholds": "threshold"},
             more={"strengths": {"metavar": "λ"}, "thresholds": {"metavar": "T"}, "pool": {"metavar": "N"}},
         ),
@@ -260,9 +258,7 @@ def spread(
     corpus: Annotated[Path, argument(help="Corpus file; nobody need know its links.")],
     seen: Annotated[
         DifficultySettings,
-        SettingsPanel(
-            "What spread and object detection see", only=("text", "image", "word_vectors", "word_dim", "cache")
-        ),
+        Fields(only=("text", "image", "word_vectors", "word_dim", "cache")),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("spread.html"),
     split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,

@@ -10,18 +10,17 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Json
-from iconotext.cli.output import output_console, say, say_json
+from iconotext.cli.output import say, say_json
+from iconotext.cli.output import show as show_report
 from iconotext.errors import SettingError
+from iconotext.papers.render import Grid
 
 if TYPE_CHECKING:
     from iconotext.features.cache import Usage
 
 _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 
-cache = typer.Typer(name="cache")
 
-
-@cache.callback(invoke_without_command=True)
 def show(context: typer.Context, json: Json = False) -> None:
     """Say where the cache is, how large, and what is in it.
 
@@ -41,13 +40,11 @@ def show(context: typer.Context, json: Json = False) -> None:
 
         usage = cache_usage()
         if json:
-            values = asdict(usage)
-            say_json(values | {"path": str(usage.path)})
+            say_json(asdict(usage) | {"path": str(usage.path)})
         else:
             _show(usage)
 
 
-@cache.command()
 def prune(
     older_than: Annotated[
         str | None,
@@ -82,42 +79,26 @@ def prune(
             to_bytes=None if to_size is None else size_in_bytes(to_size, "--to-size"),
         )
         if json:
-            say_json(
-                {
-                    "removed": done.entries,
-                    "bytes_before": done.bytes_before,
-                    "bytes": done.bytes_after,
-                }
-            )
+            say_json({"removed": done.entries, "bytes_before": done.bytes_before, "bytes": done.bytes_after})
         else:
-            say(f"{done.entries:,} entries removed: {_size(done.bytes_before)} before, {_size(done.bytes_after)} now")
+            before, after = _size(done.bytes_before), _size(done.bytes_after)
+            say(f"{done.entries:,} entries removed: {before} before, {after} now")
 
 
 def _show(usage: Usage) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from iconotext.plain_text import readable
-
     say(f"{usage.path}: {_size(usage.bytes)} of {_size(usage.limit)}")
-    if usage.kinds:
-        table = Table(box=None, pad_edge=False)
-        table.add_column("what")
-        table.add_column("encoder", overflow="fold")
-        table.add_column("entries", justify="right")
-        table.add_column("size", justify="right")
-        for kind in usage.kinds:
-            texts = (readable(kind.kind), readable(kind.backbone), f"{kind.entries:,}", _size(kind.bytes))
-            table.add_row(*map(Text, texts))
-        output_console().print(table)
-
-
-def _size(number: int) -> str:
-    return f"{number / 10**9:,.2f} GB" if number >= 10**9 else f"{number / 10**6:,.1f} MB"
+    rows = [[each.kind, each.backbone, f"{each.entries:,}", _size(each.bytes)] for each in usage.kinds]
+    if rows:
+        show_report([Grid("", ["features", "encoder", "entries", "size"], rows)])
 
 
 def _seconds(text: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([hdw])", text.strip().lower())
-    if found is None:
+    age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([hdw])", text.strip().lower())
+    if age is None:
         raise SettingError(f"--older-than {text}: give an age such as 12h, 30d or 8w")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(age[1]) * _SECONDS[age[2]]
+
+
+def _size(number: int) -> str:
+    """Return a size in decimal units, as ``ICONOTEXT_CACHE_SIZE`` is given."""
+    return f"{number / 10**9:,.2f} GB" if number >= 10**9 else f"{number / 10**6:,.1f} MB"

@@ -1,7 +1,6 @@
-"""Options from the environment and from files, so that they need not be typed every time (``configured``).
+"""Options from variables and files, so that they need not be typed every time: Click's variables and default map.
 
-The command line takes precedence over the environment, the environment over the project's file, and that over the
-user's own:
+The command line takes precedence over variables, these over the project's file, and that over the user's own:
 
 - ``ICONOTEXT_LINK_MODEL=my-model`` is ``iconotext link --model my-model``;
 - ``iconotext.toml`` in the working folder, else ``[tool.iconotext]`` in its ``pyproject.toml``;
@@ -17,12 +16,13 @@ from __future__ import annotations
 import os
 import reprlib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from iconotext.cli.common import known_errors
 from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean
 from iconotext.system.strict_json import parse_toml
@@ -41,38 +41,103 @@ MAX_CHARACTERS = 16 * 2**10
 key.
 """
 
-Options = Mapping[str, Any]
-"""Options of the command line by their dotted names, such as ``library.add.model``."""
+
+class Configured:
+    """Mixed into a command or a group of Typer: its options may also come from variables and from files."""
+
+    path: tuple[str, ...] = ()
+    """The words that call the command; none for the program itself."""
+
+    params: list[Any]
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Make Click's context of a call; what is wrong outside the command line ends it with one line."""
+        options = {flag(each): each for each in self.params if each.param_type_name == "option" and not each.is_eager}
+        with known_errors():
+            values = self._from_files(options)
+            self._check_variables(options)
+            extra["default_map"] = {options[name].name: value for name, (value, _) in values.items()}
+            try:
+                return super().make_context(info_name, args, parent, **extra)  # type: ignore[misc]
+            except typer.BadParameter as error:
+                self._say_where(error, values)
+                raise
+
+    def _from_files(self, options: dict[str, Any]) -> dict[str, tuple[Any, str]]:
+        """Return option to its value, and to the file that says so."""
+        values: dict[str, tuple[Any, str]] = {}
+        for file, table, is_project in _files():
+            for word in self.path:
+                table = table.get(word, table.get(word.replace("-", "_"), {}))
+                if not isinstance(table, dict):
+                    table = {}
+            for key, value in table.items():
+                name = key.replace("_", "-")
+                where = f"{file}: {'.'.join((*self.path, name))}"
+                if name not in options:
+                    self._check_command(key, value, options, str(file))
+                elif is_project and ".".join((*self.path, name)) not in OF_A_PROJECT:
+                    raise SettingError(
+                        f"{where}: the file of a folder may not set this, since it may come from anywhere; say it on "
+                        f"the command line, in the environment or in {user_file()}"
+                    )
+                elif isinstance(value, dict):
+                    raise SettingError(f"{where}: a value is needed, not a table")
+                else:
+                    several = options[name].multiple and not isinstance(value, list)
+                    values[name] = ([value] if several else value), where
+        return values
+
+    def _check_command(self, key: str, value: Any, options: dict[str, Any], file: str) -> None:
+        """Raise ``SettingError`` unless a key of a file, which is no option, is a command with a table."""
+        commands = getattr(self, "commands", {})
+        if isinstance(value, dict) and key in commands:
+            return
+        where = f"{file}: {reprlib.repr('.'.join((*self.path, key)))}"
+        if isinstance(value, dict) and commands:
+            near = did_you_mean(key, list(commands)).replace("mean ", "mean [").replace("?", "]?")
+            raise SettingError(f"{where}: no such command{near or '; `iconotext --help` names them'}")
+        names = [".".join((*self.path, name)) for name in options]
+        near = did_you_mean(".".join((*self.path, key)), names)
+        raise SettingError(f"{where}: no such option{near or '; `iconotext COMMAND --help` names them'}")
+
+    def _check_variables(self, options: dict[str, Any]) -> None:
+        if hasattr(self, "commands"):
+            return  # a group's prefix is also that of its commands, and of variables such as ICONOTEXT_CACHE_SIZE
+        names = {variable(" ".join(self.path), name) for name in options}
+        for name in sorted(os.environ):
+            if name.startswith(variable(" ".join(self.path), "")) and name not in names:
+                near = did_you_mean(name, names) or "; `iconotext COMMAND --help` names them"
+                raise SettingError(f"{name}: no such option{near}")
+
+    def _say_where(self, error: typer.BadParameter, values: dict[str, tuple[Any, str]]) -> None:
+        """Raise ``SettingError`` for a wrong value that is not from the command line, with its place."""
+        option, context = error.param, error.ctx
+        source = context.get_parameter_source(option.name) if context and option and option.name else None
+        if option is None or source is None or source.name not in ("ENVIRONMENT", "DEFAULT_MAP"):
+            return
+        name = option.envvar if source.name == "ENVIRONMENT" else flag(option)
+        value, where = (os.environ[name], name) if source.name == "ENVIRONMENT" else values[name]
+        message = " ".join(error.message.split()).replace("Value error, ", "")
+        raise SettingError(f"{where} = {reprlib.repr(value)}: {message}") from error
 
 
-def configured(context: typer.Context) -> dict[str, Any]:
-    """The options of environment and files for the command that is about to run, for ``Context.default_map``.
+def flag(option: Any) -> str:
+    """The name of an option without dashes in front."""
+    return max(option.opts, key=len).lstrip("-")
 
-    Raises:
-        SettingError: A file cannot be read; an option has an unknown name, a wrong value, or may not be set there.
-    """
-    group: Any = context.command
-    command = str(context.invoked_subcommand)
-    prefix, commands = f"ICONOTEXT_{command.upper().replace('-', '_')}_", group.list_commands(context)
-    files = [(path, _of_command(table, command, commands, path), own) for path, table, own in _files()]
-    if not any(table for _, table, _ in files) and not any(name.startswith(prefix) for name in os.environ):
-        return {}  # a group's commands, which may be many, need not be imported
-    options = dict(_options(group.get_command(context, command), f"{command}."))
-    found = []
-    for path, table, own in files:
-        for name, value in _flat(table, options, str(path)):
-            if not own:
-                _check_project(name, str(path))
-            found.append((name, value, f"{path}: {name}"))
-    for variable, name in _variables(options, prefix):
-        found.append((name, _words(variable) if options[name].multiple else os.environ[variable], variable))
-    result: dict[str, Any] = {}
-    for name, value, where in found:
-        table = result
-        for part in name.split(".")[:-1]:
-            table = table.setdefault(part, {})
-        table[options[name].name] = _checked(context, options[name], value, where)
-    return result
+
+def variable(path: str, option: str) -> str:
+    """The variable of an option."""
+    return f"ICONOTEXT_{path}_{option}".upper().replace(" ", "_").replace("-", "_")
+
+
+def words(name: str) -> list[str] | None:
+    """Return the values of a variable for an option that may be given several times, written as on a command line."""
+    try:
+        return shlex.split(os.environ.get(name, "")) or None
+    except ValueError as error:
+        raise SettingError(f"{name}: {error}: write it as on a command line") from error
 
 
 def user_file() -> Path:
@@ -83,23 +148,15 @@ def user_file() -> Path:
     return Path(named or Path(typer.get_app_dir("iconotext")) / "iconotext.toml")
 
 
-def _options(command: Any, above: str) -> Iterator[tuple[str, Any]]:
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from _options(inner, f"{above}{name}.")
-    for option in command.params:
-        if option.param_type_name == "option" and not option.is_eager:
-            yield above + max(option.opts, key=len).lstrip("-"), option
-
-
 def _files() -> Iterator[tuple[Path, dict[str, Any], bool]]:
-    """Path and contents of each file, in ascending precedence, and whether it is the user's own."""
+    """Yield path and contents of each file, in ascending precedence, and whether it is the project's."""
     own, project, pyproject = user_file(), Path("iconotext.toml"), Path("pyproject.toml")
-    yield own, _parsed(own, _text(own)), True
+    yield own, _parsed(own, _text(own)), False
     if project.is_file():
-        yield project, _parsed(project, _text(project)), False
+        yield project, _parsed(project, _text(project)), True
     else:
-        found = _parsed(pyproject, _our_tables(_text(pyproject)))
-        yield pyproject, found.get("tool", {}).get("iconotext", {}), False
+        tool = _parsed(pyproject, _our_tables(_text(pyproject))).get("tool", {})
+        yield pyproject, tool.get("iconotext", {}), True
 
 
 def _text(path: Path) -> str:
@@ -113,7 +170,7 @@ def _text(path: Path) -> str:
 
 
 def _our_tables(pyproject: str) -> str:
-    """Our tables in a ``pyproject.toml``, without the others, which may be invalid."""
+    """Return our tables in a ``pyproject.toml``, without the others, which may be invalid."""
     lines, ours = [], False
     for line in pyproject.splitlines():
         if line.startswith("["):
@@ -130,69 +187,3 @@ def _parsed(path: Path, text: str) -> dict[str, Any]:
         return parse_toml(text)
     except ValueError as error:
         raise SettingError(f"{path}: {error}") from error
-
-
-def _of_command(table: Mapping[str, Any], command: str, commands: list[str], path: Path) -> dict[str, Any]:
-    """The options in a file for one command; ``SettingError`` if the file names an unknown command."""
-    for name, value in table.items():
-        where = f"{path}: {reprlib.repr(name)}"
-        if not isinstance(value, dict):
-            raise SettingError(f"{where}: no such option; `iconotext COMMAND --help` names them")
-        if name not in commands:
-            near = did_you_mean(name, commands).replace("mean ", "mean [").replace("?", "]?")
-            raise SettingError(f"{where}: no such command{near or '; `iconotext --help` names them'}")
-    return {command: table[command]} if command in table else {}
-
-
-def _flat(table: Mapping[str, Any], options: Options, where: str, above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in table.items():
-        name = above + key.replace("_", "-")
-        if name in options:
-            yield name, value
-        elif isinstance(value, dict) and any(option.startswith(f"{name}.") for option in options):
-            yield from _flat(value, options, where, f"{name}.")
-        else:
-            raise SettingError(f"{where}: {reprlib.repr(above + key)}: no such option{_near(name, options)}")
-
-
-def _variables(options: Options, prefix: str) -> Iterator[tuple[str, str]]:
-    names = {f"ICONOTEXT_{name.upper().replace('.', '_').replace('-', '_')}": name for name in options}
-    for variable in sorted(os.environ):
-        if variable in names:
-            if os.environ[variable]:
-                yield variable, names[variable]
-        elif variable.startswith(prefix):
-            raise SettingError(f"{variable}: no such option{_near(variable, names)}")
-
-
-def _words(variable: str) -> list[str]:
-    try:
-        return shlex.split(os.environ[variable])
-    except ValueError as error:
-        raise SettingError(f"{variable}: {error}: write it as on a command line") from error
-
-
-def _near(name: str, names: Options) -> str:
-    return did_you_mean(name, names) or "; `iconotext COMMAND --help` names them"
-
-
-def _check_project(name: str, where: str) -> None:
-    """Raise ``SettingError`` for an option that the file of a project may not set."""
-    if name not in OF_A_PROJECT:
-        raise SettingError(
-            f"{where}: {name}: the file of a folder may not set this, since it may come from anywhere; say it on "
-            f"the command line, in the environment or in {user_file()}"
-        )
-
-
-def _checked(context: typer.Context, option: Any, value: Any, where: str) -> Any:
-    if option.multiple and not isinstance(value, list):
-        value = [value]
-    if isinstance(value, dict):
-        raise SettingError(f"{where}: a value is needed, not a table")
-    try:
-        result = option.process_value(context, value)
-    except typer.BadParameter as error:
-        said = " ".join(error.message.split()).replace("Value error, ", "")
-        raise SettingError(f"{where} = {reprlib.repr(value)}: {said}") from error
-    return result if isinstance(result, bool) else value

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from iconotext.cli.common import check_unused, known_errors, progress
-from iconotext.cli.lazy_group import LazyCommand, lazy_group
 from iconotext.cli.options import CorpusOutput, Download, Force, Json, Seed, Workers, argument, option
 from iconotext.cli.output import say, say_json
 from iconotext.plain_text import counted
@@ -26,31 +25,6 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Problems that ``check`` prints; ``--json`` gives all."""
-
-COMMANDS = {
-    "check": LazyCommand(
-        "corpus:check", "List everything that is wrong with a corpus: fields, ids, pictures, pictures in two splits."
-    ),
-    "convert": LazyCommand(
-        "corpus:convert",
-        "Write a corpus in another format; features of its images that lie beside it are copied along.",
-    ),
-    "split": LazyCommand("corpus:split", "Divide a corpus into train, validation and test, at random."),
-    "stats": LazyCommand(
-        "corpus_stats:stats", "Count documents, sentences, images and links: the columns of Table 1 of Hessel 2019."
-    ),
-    "build": LazyCommand(
-        "corpus_build:build",
-        "Make a corpus out of files, out of photographs with captions, or out of a published data set.",
-    ),
-}
-
-corpus = typer.Typer(
-    name="corpus",
-    cls=lazy_group(COMMANDS),
-    help="Check, count, convert, divide and build corpora.",
-    no_args_is_help=True,
-)
 
 ANY_FORMAT = (
     "of any format that can be read: .jsonl, .parquet, a folder with docs.json, a shard of mmc4 or OBELICS, a tar of "
@@ -98,8 +72,8 @@ def check(
     """
     with known_errors():
         from iconotext.corpus.check import Known, check_corpus, unreadable
+        from iconotext.corpus.shards import corpus_files
         from iconotext.errors import CorpusError
-        from iconotext.scale.results import corpus_files
         from iconotext.system.object_store import address_of, is_remote
 
         wrong = False
@@ -223,8 +197,8 @@ def convert(
 
 
 def _write_shards(source: Path, target: Path, size: int | None) -> None:
+    from iconotext.corpus.shards import corpus_files, documents_of
     from iconotext.corpus.to_shards import DOCUMENTS
-    from iconotext.scale.results import corpus_files, documents_of
 
     files = corpus_files(source)
     documents = (d for file in files for d in documents_of(file, inside=files != (source,)))
@@ -261,10 +235,10 @@ def split(
     - `iconotext corpus split shards/ --output divided/`
     """
     with known_errors():
+        from iconotext.corpus.shards import corpus_files, documents_of
         from iconotext.corpus.split import Shares, assign_splits
         from iconotext.corpus.store import write_corpus
         from iconotext.errors import OutputError
-        from iconotext.scale.results import corpus_files, documents_of
         from iconotext.system.files import check_overwrite
 
         files = corpus_files(path)

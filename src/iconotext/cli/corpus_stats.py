@@ -1,4 +1,4 @@
-"""``iconotext corpus stats``: statistics of corpora beside those of the papers, and histograms of document sizes."""
+"""``iconotext corpus stats``: statistics of corpora beside those of the papers."""
 
 from __future__ import annotations
 
@@ -12,20 +12,15 @@ import typer
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.corpus import total
 from iconotext.cli.options import Force, Json, argument, option
-from iconotext.cli.output import output_console, print_table, say, say_json
+from iconotext.cli.output import say, say_json, show
 from iconotext.corpus.stats import TABLE_1
+from iconotext.papers.render import Grid
 from iconotext.plain_text import counted, percent
 
 if TYPE_CHECKING:
-    from iconotext.corpus.stats import CorpusStats, Sizes
+    from iconotext.corpus.stats import CorpusStats
 
-HEADER = ("corpus", "\ntrain/val/test", "median\nn/m", "mean\nn/m", "max\nn/m", "\nimages", "\ndensity")
-
-ROWS = 10
-"""Maximum number of bars of a histogram on the terminal."""
-
-BAR = 24
-"""Length of the longest bar in characters."""
+HEADER = ("corpus", "train/val/test", "median n/m", "mean n/m", "max n/m", "images", "density")
 
 
 def stats(
@@ -43,7 +38,7 @@ def stats(
 
     n is the number of sentences of a document, m that of its images. Density is the number of gold links divided by
     the number of possible links, over the documents whose links are known. Where documents have coherence relations, a
-    second table has the share of each, as Tables 1 and 2 of Alikhani 2021. Below, a histogram of n and one of m.
+    second table has the share of each, as Tables 1 and 2 of Alikhani 2021.
 
     **Examples**
 
@@ -73,15 +68,11 @@ def stats(
                 values += [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
             say_json(values)
             return
-        _show_sizes(found, published=published)
-        _show_relations(found)
+        show([_sizes_grid(found), *([_published_grid()] if published else []), *_relations_grids(found)])
         for path, numbers in zip(paths, counts, strict=True):
             if numbers.unknown:
                 documents = counted(numbers.documents, "document")
                 say(f"{path}: the links of {numbers.unknown:,} of {documents} are not known")
-        for name, numbers in found.items():
-            if numbers.documents:
-                _show_histograms(numbers, name)
 
 
 def _names(paths: Sequence[Path]) -> list[str]:
@@ -93,25 +84,9 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _show_sizes(found: dict[str, CorpusStats], *, published: bool) -> None:
+def _sizes_grid(found: dict[str, CorpusStats]) -> Grid:
     """A row for each corpus, in the form of the paper's Table 1."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(HEADER[0], overflow="fold", vertical="bottom")
-    for header in HEADER[1:]:
-        table.add_column(header, justify="right", no_wrap=True)
-    for name, numbers in found.items():
-        table.add_row(Text(name), *_cells(numbers))
-    if published:
-        table.add_section()
-        for row in _published_rows():
-            table.add_row(*row, style="dim")
-    print_table(table)
-    if published:
-        say("below the line: as published, rounded (Hessel 2019, Table 1 and supplement)")
+    return Grid("", HEADER, [[name, *_cells(numbers)] for name, numbers in found.items()])
 
 
 def _cells(numbers: CorpusStats) -> tuple[str, ...]:
@@ -134,9 +109,9 @@ def _splits(numbers: CorpusStats) -> str:
     return f"{parts} + {rest:,}" if rest else parts
 
 
-def _published_rows() -> list[tuple[str, ...]]:
+def _published_grid() -> Grid:
     """The rows of Table 1, with mean and maximum if the supplement has them."""
-    return [
+    rows = [
         (
             name,
             "/".join(f"{documents // 1000}K" for documents in sizes.documents),
@@ -148,61 +123,23 @@ def _published_rows() -> list[tuple[str, ...]]:
         )
         for name, sizes in TABLE_1.items()
     ]
+    return Grid("Table 1 of Hessel 2019 and its supplement, as published, rounded", HEADER, rows)
 
 
-def _show_relations(found: dict[str, CorpusStats]) -> None:
+def _relations_grids(found: dict[str, CorpusStats]) -> list[Grid]:
     """Positive rates of coherence relations, a column for each corpus that has any, and the published ones."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     from iconotext.papers.published import published_rates
 
     having = {name: numbers.relations for name, numbers in found.items() if numbers.relations}
     if not having:
-        return
+        return []
     published = published_rates()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("relation", no_wrap=True, vertical="bottom")
-    for name in having:
-        table.add_column(Text(name), justify="right", overflow="fold", max_width=24)
-    table.add_column("published", justify="right", no_wrap=True, vertical="bottom")
+    rows = []
     for relation in dict.fromkeys(relation for relations in having.values() for relation in relations):
-        cells = []
+        row = [relation]
         for relations in having.values():
             answered = relations.get(relation)
-            rate = None if answered is None else answered.rate
-            cells.append("" if answered is None or rate is None else f"{percent(rate, 1)} of {answered.known:,}")
-        table.add_row(Text(relation), *cells, percent(published[relation] / 100, 1) if relation in published else "")
-    print_table(table)
-
-
-def _show_histograms(numbers: CorpusStats, name: str) -> None:
-    from itertools import zip_longest
-
-    from rich.table import Table
-    from rich.text import Text
-
-    chart = Table(box=None, pad_edge=False, title=Text(name, "bold"), title_justify="left")
-    for what in ("sentences", "images"):
-        chart.add_column(what, justify="right", no_wrap=True)
-        chart.add_column("documents", no_wrap=True)
-    room = output_console().width // 2 - 22
-    columns = [_bars(sizes, min(max(room, 4), BAR)) for sizes in (numbers.sentences, numbers.images)]
-    for left, right in zip_longest(*columns, fillvalue=("", "")):
-        chart.add_row(*left, *right)
-    print_table(chart)
-
-
-def _bars(sizes: Sizes, width: int) -> list[tuple[str, str]]:
-    """Label, and bar with its number, of each bin; the longest bar has ``width`` characters."""
-    from iconotext.corpus.stats import bins
-
-    plain = output_console().options.ascii_only
-    found = bins(sizes.histogram, ROWS)
-    largest = max(each.count for each in found)
-    rows = []
-    for each in found:
-        bar = ("#" if plain else "█") * -(-each.count * width // largest)  # rounded up, so one document is visible
-        rows.append((each.label.replace("–", "-") if plain else each.label, f"{bar} {each.count:,}".lstrip()))
-    return rows
+            unknown = answered is None or answered.rate is None
+            row.append("" if unknown else f"{percent(answered.rate, 1)} of {answered.known:,}")
+        rows.append([*row, percent(published[relation] / 100, 1) if relation in published else ""])
+    return [Grid("", ["relation", *having, "published"], rows)]

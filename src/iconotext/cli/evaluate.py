@@ -7,7 +7,7 @@ shuffled pictures (``evaluate_reorder``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import BaseModel, ConfigDict, Field
 
-from iconotext.cli import complete, output
+from iconotext.cli import output
 from iconotext.cli.common import check_unused, known_errors, progress
 from iconotext.cli.options import (
     LINKING,
     Download,
     Runtime,
-    SettingsPanel,
     Split,
     Threads,
     argument,
+    complete_models,
     option,
     settings_options,
 )
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from iconotext.evaluate.metrics import RelationPrecision
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.reorder import Reordering
-    from iconotext.evaluate.retrieval import Figure, Retrieval, RetrievalReport
+    from iconotext.evaluate.retrieval import Retrieval, RetrievalReport
     from iconotext.evaluate.scores import CorpusPart
     from iconotext.papers.analyses.object_detection import ObjectDetection
     from iconotext.types import Document
@@ -69,23 +69,12 @@ def show(report: Report, other: Report | None, comparison: dict[str, Comparison]
     say_left_out((document.id, document.undefined) for document in evaluation.undefined)
     if other is not None and comparison is not None:
         say(f"\n{report.name} minus {other.name}, in points:")
-        output.show([_comparison_grid(comparison)])
-
-
-def _comparison_grid(comparison: Mapping[str, Comparison]) -> Grid:
-    from iconotext.evaluate.metrics import LINK_METRICS
-
-    rows = [
-        [
-            LINK_METRICS[metric].label,
-            f"{100 * each.difference:+.1f}",
-            f"{100 * each.interval[0]:+.1f} to {100 * each.interval[1]:+.1f}",
-            _p(each.p),
-            _p(each.p_wilcoxon),
-        ]
-        for metric, each in comparison.items()
-    ]
-    return Grid("", ["", "Difference", "95 % interval", "p (permutation)", "p (Wilcoxon)"], rows)
+        rows = []
+        for metric, each in comparison.items():
+            low, high = (f"{100 * value:+.1f}" for value in each.interval)
+            tests = ["< 0.001" if p < 0.001 else f"{p:.3f}" for p in (each.p, each.p_wilcoxon)]
+            rows.append([LINK_METRICS[metric].label, f"{100 * each.difference:+.1f}", f"{low} to {high}", *tests])
+        output.show([Grid("", ["", "Difference", "95 % interval", "p (permutation)", "p (Wilcoxon)"], rows)])
 
 
 def _named(report: Report) -> list[tuple[str, Evaluation]]:
@@ -102,10 +91,6 @@ def _figure(mean: float | None, interval: tuple[float, float] | None) -> str:
     if mean is None or interval is None:
         return "–"
     return f"{100 * mean:.1f} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def evaluate_reorder(
@@ -278,16 +263,11 @@ def _cells(found: Retrieval | None) -> list[str]:
     if found is None:
         return ["0", "–", "–", "–", "–"]
     queries = f"{found.queries:,.0f}" if float(found.queries).is_integer() else f"{found.queries:,.1f}"
-    return [
-        queries,
-        _retrieval_figure(found.median_rank, 1),
-        *(_retrieval_figure(found.recall[k], 100) for k in (1, 5, 10)),
-    ]
-
-
-def _retrieval_figure(figure: Figure, times: float) -> str:
-    shown = f"{times * figure.mean:.1f}"
-    return shown if figure.deviation is None else f"{shown} ± {times * figure.deviation:.1f}"
+    figures = []
+    for figure, times in [(found.median_rank, 1), *((found.recall[k], 100) for k in (1, 5, 10))]:
+        spread = "" if figure.deviation is None else f" ± {times * figure.deviation:.1f}"
+        figures.append(f"{times * figure.mean:.1f}{spread}")
+    return [queries, *figures]
 
 
 def _precision(each: RelationPrecision) -> tuple[str, str]:
@@ -341,7 +321,7 @@ def evaluate(
         argument(
             help="default, no-training (the concept bridge), a model folder, the name of a dual encoder such as CLIP, "
             "or a baseline: random, object-detection.",
-            autocompletion=complete.models,
+            autocompletion=complete_models,
         ),
     ],
     corpus: Annotated[Path, argument(help="Corpus with gold links, or a folder of shards.")],
@@ -354,7 +334,7 @@ def evaluate(
             defaults={"evidence": ("picture",)},
         ),
     ] = LinkSettings(),
-    settings: Annotated[EvaluateSettings, SettingsPanel("Measuring")] = EvaluateSettings(),
+    settings: EvaluateSettings = EvaluateSettings(),
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
     results: Annotated[Path | None, option(help="Parquet file to write the scores of every document to.")] = None,
     compare: Annotated[

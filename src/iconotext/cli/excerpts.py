@@ -10,7 +10,7 @@ import typer
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.link import Paths, RunSettings, linked_documents, print_pieces
-from iconotext.cli.options import Download, Force, Json, Model, Quiet, Reading, SettingsPanel, settings_options
+from iconotext.cli.options import Download, Fields, Force, Json, Model, Quiet, Reading, settings_options
 from iconotext.cli.output import print_table, say
 from iconotext.excerpts import CHUNK_WORDS, CONTEXT_WORDS, Chunk, ChunkImage, Context
 from iconotext.extras import require
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Linking = Annotated[
     LinkSettings,
-    SettingsPanel("Linking", only=("evidence", "habit", "k", "relations"), more={"evidence": {"metavar": "KIND,..."}}),
+    Fields(only=("evidence", "habit", "k", "relations"), more={"evidence": {"metavar": "KIND,..."}}),
 ]
 Output = Annotated[
     Path | None,

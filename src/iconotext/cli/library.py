@@ -9,11 +9,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.options import LINKING, Download, Json, Reading, Runtime, Threads, argument, option, settings_options
+from iconotext.cli.options import (
+    LINKING,
+    Download,
+    Json,
+    Reading,
+    Runtime,
+    Threads,
+    argument,
+    complete_models,
+    option,
+    settings_options,
+)
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, data_size, percent
@@ -27,14 +35,9 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Number of left-out pictures, or folders, that are named on the terminal; ``--json`` names all."""
 
-library = typer.Typer(
-    name="library", help="Make a library of pictures to search, and look into it.", no_args_is_help=True
-)
-
 LibraryArgument = Annotated[Path, argument(metavar="LIB", help="Folder of the library.", file_okay=False)]
 
 
-@library.command()
 @settings_options
 def add(
     path: Annotated[Path, argument(metavar="LIB", help="Folder of the library; made if need be.", file_okay=False)],
@@ -54,7 +57,7 @@ def add(
             help="Model of a new library: default, photographs (better at everyday photographs; for research only), "
             "no-training, the folder of a trained one, or a dual encoder such as CLIP. A library keeps its model; if "
             "that was moved, say where it is now.",
-            autocompletion=complete.models,
+            autocompletion=complete_models,
         ),
     ] = None,
     threads: Threads = None,
@@ -100,7 +103,6 @@ def add(
             sys.exit(1)
 
 
-@library.command()
 def remove(
     path: LibraryArgument,
     paths: Annotated[list[Path], argument(metavar="PATH...", help="Files and folders that were added.")],
@@ -124,7 +126,6 @@ def remove(
             say(f"{path}: {counted(report.removed, 'picture')} removed")
 
 
-@library.command("list")
 def list_(path: LibraryArgument, json: Json = False) -> None:
     """Say what is in a library: pictures, documents, folders, model, size, index.
 

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from iconotext import __version__
-from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress, show_log
 from iconotext.cli.options import (
     CalibrationCorpus,
@@ -298,7 +297,7 @@ def link(
             metavar="|".join(output.name for output in OUTPUTS),
             help="What to write.",
             callback=_known_output,
-            autocompletion=complete.outputs,
+            autocompletion=lambda: [(each.name, each.summary) for each in outputs()],
         ),
     ] = HTML.name,
     output: Annotated[

@@ -5,7 +5,8 @@ A command takes its settings as one parameter, and ``settings_options`` puts an 
     @settings_options
     def link(
         paths: Annotated[list[str], typer.Argument()],
-        linking: Annotated[LinkSettings, SettingsPanel("Linking", without=("relations",))],
+        reading: ReadSettings,
+        linking: Annotated[LinkSettings, Fields(without=("relations",))],
     ) -> None: ...
 
 An option has the name of the field, with dashes. Type, choices, bounds and default are the field's; the help is the
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce, wraps
@@ -28,14 +29,28 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 from annotated_types import Ge, Le
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
-from iconotext.cli import complete
 from iconotext.cli.common import known_errors
 from iconotext.decide.settings import Choices
 from iconotext.linker import LinkSettings
 from iconotext.read import ReadSettings
 from iconotext.recipe.toml import make_settings
+
+
+def complete_models() -> list[tuple[str, str]]:
+    """The models that ship, each with a description, for the Tab key."""
+    return [
+        ("default", "the model that ships"),
+        ("photographs", "better at everyday photographs; for research only"),
+        ("no-training", "the concept bridge"),
+    ]
+
+
+def complete_recipes() -> list[str]:
+    """The names of the recipes that ship."""
+    from iconotext.recipe import shipped_recipes
+
+    return list(shipped_recipes())
 
 
 def option(*flags: str, help: str, **more: Any) -> Any:
@@ -67,7 +82,7 @@ Model = Annotated[
     str,
     typer.Option(
         help="Name or folder of a model: default, photographs, or a dual encoder such as CLIP.",
-        autocompletion=complete.models,
+        autocompletion=complete_models,
     ),
 ]
 RecipeKeys = Annotated[
@@ -126,8 +141,8 @@ SCALARS = (int, float, str, Path)
 
 
 @dataclass(frozen=True)
-class SettingsPanel:
-    """How a class of settings becomes options.
+class Fields:
+    """How the fields of a class of settings become options.
 
     Attributes:
         only: Fields that become options; () for all.
@@ -138,7 +153,6 @@ class SettingsPanel:
         more: Field to further arguments of ``typer.Option``, such as ``metavar`` and ``autocompletion``.
     """
 
-    title: str
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
@@ -146,46 +160,40 @@ class SettingsPanel:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def fields(self, kind: type[BaseModel]) -> dict[str, FieldInfo]:
+    def of(self, kind: type[BaseModel]) -> list[str]:
         """The fields that become options, without fields that pydantic excludes from output."""
         unknown = {*self.only, *self.without, *self.names, *self.defaults, *self.more} - set(kind.model_fields)
         if unknown:
             raise TypeError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")
-        chosen = self.only or kind.model_fields
-        return {
-            name: kind.model_fields[name]
-            for name in chosen
-            if name not in self.without and kind.model_fields[name].exclude is not True
-        }
+        fields = self.only or kind.model_fields
+        return [name for name in fields if name not in self.without and kind.model_fields[name].exclude is not True]
 
     def flag(self, name: str) -> str:
-        """The name of a field's option, without leading dashes."""
-        return self.names.get(name, name.replace("_", "-"))
+        """The name of a field's option."""
+        return f"--{self.names.get(name, name.replace('_', '-'))}"
 
 
 def settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace a command's settings parameters, which have a ``SettingsPanel`` in ``Annotated``, by options.
+    """Replace a command's parameters whose types are classes of settings by options.
 
     In the settings that the command gets, only those fields count as set (``model_fields_set``) that the user gave: on
     the command line, in the environment or in a file. A wrong value ends the program with a line that names the option.
 
     Raises:
-        TypeError: Two options have the same name, or a field has a type that options cannot have.
+        TypeError: A field has a type that options cannot have.
     """
     hints = get_type_hints(command, include_extras=True)
-    parameters = {"context_": inspect.Parameter("context_", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)}
-    made: dict[str, tuple[type[BaseModel], SettingsPanel, dict[str, str]]] = {}
+    parameters = [inspect.Parameter("context_", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    settings: dict[str, tuple[type[BaseModel], Fields, dict[str, str]]] = {}
     for parameter in inspect.signature(command).parameters.values():
-        kind, *others = get_args(hints[parameter.name]) or (None,)
-        panel = next((each for each in others if isinstance(each, SettingsPanel)), None)
-        if panel is None:
-            found = {parameter.name: parameter.replace(annotation=hints[parameter.name])}
-        else:
-            options = {f"{parameter.name}_{name}": name for name in panel.fields(kind)}
-            made[parameter.name] = kind, panel, options
-            found = {option: _option(option, kind, name, panel) for option, name in options.items()}
-        parameters |= {name: each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, each in found.items()}
-    _check_names(command, parameters.values())
+        hint = hints[parameter.name]
+        kind, chosen = get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, Fields())
+        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            parameters.append(parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        options = {f"{parameter.name}_{name}": name for name in chosen.of(kind)}
+        settings[parameter.name] = kind, chosen, options
+        parameters += [_option(option, kind, name, chosen) for option, name in options.items()]
 
     @wraps(command)
     def run(*, context_: typer.Context, **values: Any) -> None:
@@ -194,39 +202,37 @@ def settings_options(command: Callable[..., None]) -> Callable[..., None]:
             return source is not None and source.name != "DEFAULT"
 
         with known_errors(status=2):  # as Typer does for its own errors
-            for parameter, (kind, panel, options) in made.items():
-                found = {name: _plain(kind, name, values.pop(option)) for option, name in options.items()}
-                given = {name: found[name] for option, name in options.items() if is_given(option)}
-                called = {name: f"--{panel.flag(name)}" for name in options.values()}
-                made_of = make_settings(kind, {**panel.defaults, **given}, called)
-                values[parameter] = kind.model_construct(_fields_set=set(given), **dict(made_of))
+            for parameter, (kind, chosen, options) in settings.items():
+                plain = {option: _plain(kind, name, values.pop(option)) for option, name in options.items()}
+                given = {name: plain[option] for option, name in options.items() if is_given(option)}
+                flags = {name: chosen.flag(name) for name in options.values()}
+                checked = make_settings(kind, {**chosen.defaults, **given}, flags)
+                values[parameter] = kind.model_construct(_fields_set=set(given), **dict(checked))
         command(**values)
 
-    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]  # Typer reads it there
-    run.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # Typer reads it there
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
-def _option(option: str, kind: type[BaseModel], name: str, panel: SettingsPanel) -> inspect.Parameter:
+def _option(option: str, kind: type[BaseModel], name: str, chosen: Fields) -> inspect.Parameter:
     info = kind.model_fields[name]
     annotation, extra = _type(kind, name)
-    default = panel.defaults.get(name, info.get_default(call_default_factory=True))
+    default = chosen.defaults.get(name, info.get_default(call_default_factory=True))
     if isinstance(default, tuple):
         default = [",".join(map(str, default))] if _choices(info.annotation) else list(default)
-    flag = f"--{panel.flag(name)}"
+    flag = chosen.flag(name)
     settings: dict[str, Any] = {
         "help": " ".join((info.description or "").replace("``", "`").split()),
-        "rich_help_panel": panel.title,
         "show_default": default not in (None, False, []),
         "min": next((each.ge for each in info.metadata if isinstance(each, Ge)), None),
         "max": next((each.le for each in info.metadata if isinstance(each, Le)), None),
         **extra,
-        **panel.more.get(name, {}),
+        **chosen.more.get(name, {}),
     }
-    flags = [f"{flag}/--no-{flag[2:]}" if annotation is bool else flag]
-    flags += [panel.short[name]] if name in panel.short else []
+    flags = [f"{flag}/--no-{flag[2:]}" if annotation is bool else flag, *filter(None, [chosen.short.get(name)])]
     declared = typer.Option(*flags, **settings)
-    if info.is_required() and name not in panel.defaults:
+    if info.is_required() and name not in chosen.defaults:
         default = inspect.Parameter.empty
     elif default is None or default == []:
         default, annotation = None, annotation | None
@@ -284,24 +290,7 @@ def _plain(kind: type[BaseModel], name: str, value: Any) -> Any:
     return choices[value.value] if isinstance(value, StrEnum) else value
 
 
-def _check_names(command: Callable[..., None], parameters: Iterable[inspect.Parameter]) -> None:
-    names = [name for parameter in parameters for name in _flags(parameter)]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise TypeError(f"{command.__name__}: two options are called {', '.join(twice)}")
-
-
-def _flags(parameter: inspect.Parameter) -> list[str]:
-    declared = next((each for each in getattr(parameter.annotation, "__metadata__", ())), None)
-    if isinstance(declared, typer.models.ArgumentInfo) or parameter.annotation is typer.Context:
-        return []
-    found = [declared.default, *(declared.param_decls or ())] if isinstance(declared, typer.models.OptionInfo) else []
-    flags = [part for each in found if isinstance(each, str) for part in each.split("/")]
-    return flags or [f"--{parameter.name.replace('_', '-')}"]
-
-
-READING = SettingsPanel(
-    "Reading",
+READING = Fields(
     more={
         "root": {"exists": True, "file_okay": False},
         "include": {"metavar": "PATTERN"},
@@ -311,8 +300,7 @@ READING = SettingsPanel(
 Reading = Annotated[ReadSettings, READING]
 """How documents are read."""
 
-LINKING = SettingsPanel(
-    "Linking",
+LINKING = Fields(
     more={"evidence": {"metavar": "KIND,..."}, "select": {"metavar": "RULE"}, "max_false": {"metavar": "SHARE"}},
 )
 Linking = Annotated[LinkSettings, LINKING]

@@ -23,33 +23,12 @@ if TYPE_CHECKING:
 WIDE = 160
 """Width of tables that are not printed on a terminal."""
 
-FOLDED = 10
-"""Minimum width of a table's first column if there is little room."""
-
-OPTIONS = (
-    *(
-        "allow_outside",
-        "corpus",
-        "dataset",
-        "distractors",
-        "download",
-        "exclude",
-        "features",
-        "fetch",
-        "force",
-        "format",
-        "from",
-        "group",
-        "images",
-        "include",
-        "max_bytes",
-        "only",
-        "only_found",
-        "photographs",
-        "picture",
-        "pictures",
-    ),
-    *("pool", "refine", "relation", "root", "since", "source", "test", "test_on_validation", "until", "validation"),
+OPTIONS = tuple(
+    """
+    allow_outside corpus dataset distractors download exclude features fetch force format from group
+    images include max_bytes only only_found photographs picture pictures pool refine relation root
+    since source test test_on_validation until validation
+    """.split()
 )
 """Arguments in messages of the library that are options of commands."""
 
@@ -107,21 +86,8 @@ def output_console(*, err: bool = False) -> Console:
 
 
 def print_table(table: Table) -> None:
-    """Print a table on stdout. If it is too wide, its first column is folded, but no ``no_wrap`` column."""
-    from rich.measure import Measurement
-
-    console = output_console()
-    options = console.options.update(max_width=sys.maxsize)
-    first, *others = table.columns
-    for column in others:
-        if column.no_wrap:
-            cells = [column.header, *column.cells]
-            column.min_width = max(Measurement.get(console, options, cell).maximum for cell in cells)
-    first.max_width = FOLDED
-    least = Measurement.get(console, options, table).minimum
-    first.min_width, first.max_width = FOLDED, None
-    console.width = max(console.width, least)
-    console.print(table)
+    """Print a table on stdout."""
+    output_console().print(table)
 
 
 def as_typed(message: str) -> str:
@@ -145,9 +111,9 @@ GAP = 2
 """Columns between two columns of a table."""
 
 
-def show(sections: Iterable[Section]) -> None:
-    """Print a report on stdout, a line between its parts."""
-    console = output_console()
+def show(sections: Iterable[Section], *, err: bool = False) -> None:
+    """Print a report on stdout or stderr, with an empty line between its parts."""
+    console = output_console(err=err)
     for number, section in enumerate(sections):
         if number:
             console.print()

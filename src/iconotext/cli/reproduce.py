@@ -121,7 +121,7 @@ def reproduce(
         several = len(corpus) > 1 or _is_named(corpus[0])
         if several and dataset is not None:
             raise SettingError(f"dataset={dataset}: with several corpora their names say it")
-        show = _Bars() if sys.stderr.isatty() else _Lines()
+        show = Bars() if sys.stderr.isatty() else Lines()
         with closing(show):
             run = (
                 partial(corpora.reproduce_corpora, table, corpora.named_corpora(table, corpus))
@@ -166,35 +166,40 @@ def _tell(done: Reproduction, *, as_json: bool) -> None:
         sys.exit(1)
 
 
-class _Lines:
+class Lines:
     """Progress for log files: lines for the beginning, each epoch and the end of each model."""
 
     def report(self, what: str, done: int) -> None:
         """Ignore encoding."""
 
     def notify(self, message: str) -> None:
-        self._print(message)
+        """Print a message."""
+        self.line(message)
 
     def started(self, key: str) -> None:
-        self._print(f"{key}: started")
+        """Tell that the training of a model begins."""
+        self.line(f"{key}: started")
 
     def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
         """Ignore steps."""
 
     def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
-        self._print(f"{key}: epoch {row['epoch']:.0f}, {_figures(row)}, {row['seconds']:.1f} s")
+        """Tell the figures of an epoch."""
+        self.line(f"{key}: epoch {row['epoch']:.0f}, {_figures(row)}, {row['seconds']:.1f} s")
 
     def ended(self, key: str, problem: str | None) -> None:
-        self._print(f"{key}: {'done' if problem is None else f'failed: {problem}'}")
+        """Tell how the training of a model ended."""
+        self.line(f"{key}: {'done' if problem is None else f'failed: {problem}'}")
 
     def close(self) -> None:
         """Close nothing."""
 
-    def _print(self, line: str) -> None:
+    def line(self, line: str) -> None:
+        """Print a line, above the bars."""
         say(line, err=True)
 
 
-class _Bars(_Lines):
+class Bars(Lines):
     """Progress for a terminal: a line for each model that is being trained."""
 
     def __init__(self) -> None:
@@ -213,6 +218,7 @@ class _Bars(_Lines):
         self._progress.start()
 
     def report(self, what: str, done: int) -> None:
+        """Show how many documents are prepared."""
         self._update("preparing", total=None, state=f"{what}, {counted(done, 'document')}")
 
     def notify(self, message: str) -> None:
@@ -221,22 +227,26 @@ class _Bars(_Lines):
         self._update("preparing", total=None, state=message)
 
     def started(self, key: str) -> None:
+        """Tell that the training of a model begins."""
         self._remove("preparing")
         self._update(key, total=None, state="starting")
 
     def step(self, key: str, epoch: int, step: int, steps: int, loss: float) -> None:
+        """Show a step."""
         state = f"epoch {epoch}, loss {loss:.3f}{self._figures.get(key, '')}"
         self._update(key, total=steps, completed=step, state=state)
 
     def epoch(self, key: str, row: Mapping[str, float | None]) -> None:
+        """Tell the figures of an epoch."""
         self._figures[key] = f"; {_figures(row)}"
 
     def ended(self, key: str, problem: str | None) -> None:
         """Remove the line, and print the outcome above the others."""
         self._remove(key)
-        self._print(f"{key}: {'done' if problem is None else f'failed: {problem}'}{self._figures.get(key, '')}")
+        self.line(f"{key}: {'done' if problem is None else f'failed: {problem}'}{self._figures.get(key, '')}")
 
     def close(self) -> None:
+        """End the display."""
         self._progress.stop()
 
     def _update(self, key: str, *, total: int | None, state: str, completed: int = 0) -> None:
@@ -248,7 +258,8 @@ class _Bars(_Lines):
         if key in self._tasks:
             self._progress.remove_task(self._tasks.pop(key))
 
-    def _print(self, line: str) -> None:
+    def line(self, line: str) -> None:
+        """Print a line, above the bars."""
         self._progress.console.print(line, highlight=False, markup=False)
 
 

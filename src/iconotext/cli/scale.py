@@ -9,39 +9,32 @@ from typing import Annotated, Any
 
 import typer
 
-from iconotext.cli import complete
 from iconotext.cli.common import known_errors, progress
 from iconotext.cli.options import (
     LINKING,
     CalibrationCorpus,
     Download,
+    Fields,
     Json,
     Model,
     RecipeKeys,
     Runtime,
-    SettingsPanel,
     Threads,
     argument,
+    complete_recipes,
     option,
     settings_options,
 )
 from iconotext.cli.output import as_typed, complain, say, say_json
+from iconotext.corpus.shards import ShardSettings
 from iconotext.linker import LinkSettings
 from iconotext.plain_text import counted, readable
 from iconotext.report.problems import promise_lines
-from iconotext.scale.settings import EngineSettings, ShardSettings
+from iconotext.scale.engine import EngineSettings
 from iconotext.types import Promise
 
 SHOWN = 10
 """Number of reasons, and of lost or damaged shards, that are named on the terminal; ``--json`` names all."""
-
-scale = typer.Typer(name="scale", help="Work on many documents in shards, in many processes.", no_args_is_help=True)
-
-
-@scale.callback()
-def options() -> None:
-    """Work on many documents in shards, in many processes."""
-
 
 Shards = Annotated[
     list[str],
@@ -53,13 +46,12 @@ Shards = Annotated[
 ]
 
 
-@scale.command()
 @settings_options
 def link(
     shards: Shards,
     output: Annotated[str, option("--output", "-o", help="Folder of the results, here or in a store.")],
-    settings: Annotated[ShardSettings, SettingsPanel("Shards")] = ShardSettings(),
-    work: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
+    settings: ShardSettings = ShardSettings(),
+    work: EngineSettings = EngineSettings(),
     linking: Annotated[LinkSettings, replace(LINKING, without=("explain",))] = LinkSettings(),
     model: Model = "default",
     calibration: CalibrationCorpus = None,
@@ -99,17 +91,14 @@ def link(
         _say(output, done, json, without=settings.without is not None)
 
 
-@scale.command()
 @settings_options
 def duplicates(
     shards: Shards,
     output: Annotated[
         str, option("--output", "-o", help="Folder of the hashes, and of _duplicates.parquet, here or in a store.")
     ],
-    settings: Annotated[
-        ShardSettings, SettingsPanel("Shards", only=("images", "sample", "allow_outside"))
-    ] = ShardSettings(),
-    work: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
+    settings: Annotated[ShardSettings, Fields(only=("images", "sample", "allow_outside"))] = ShardSettings(),
+    work: EngineSettings = EngineSettings(),
     distance: Annotated[
         int, option("--distance", min=0, max=15, help="Bits of 64 in which the hashes of two may differ.")
     ] = 3,
@@ -132,20 +121,17 @@ def duplicates(
         _say(output, done, json)
 
 
-@scale.command()
 @settings_options
 def features(
     shards: Shards,
     output: Annotated[str, option("--output", "-o", help="Folder of the features, here or in a store.")],
     recipe: Annotated[
         str,
-        typer.Option(help="Recipe, shipped or a file, that will be trained.", autocompletion=complete.recipes),
+        typer.Option(help="Recipe, shipped or a file, that will be trained.", autocompletion=complete_recipes),
     ] = "default",
     set_: RecipeKeys = None,
-    settings: Annotated[
-        ShardSettings, SettingsPanel("Shards", only=("images", "sample", "without", "allow_outside"))
-    ] = ShardSettings(),
-    work: Annotated[EngineSettings, SettingsPanel("Work")] = EngineSettings(),
+    settings: Annotated[ShardSettings, Fields(only=("images", "sample", "without", "allow_outside"))] = ShardSettings(),
+    work: EngineSettings = EngineSettings(),
     threads: Threads = None,
     runtime: Runtime = None,
     download: Download = False,
@@ -164,7 +150,7 @@ def features(
     """
     with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.recipe import load_recipe
-        from iconotext.train.feature_shards import write_features
+        from iconotext.scale.features import write_features
 
         loaded = load_recipe(recipe, set_ or [])
         done = write_features(shards, output, loaded, settings=settings, engine=work, watch=_watch)
@@ -199,8 +185,8 @@ def _say(output: str, done: dict[str, Any], json: bool, *, what: str = "link", w
 
 
 def _show(output: str, done: dict[str, Any], what: str) -> None:
+    from iconotext.corpus.shard_results import MANIFESTS
     from iconotext.scale.duplicates import DUPLICATES
-    from iconotext.scale.manifest import MANIFESTS
     from iconotext.system.object_store import joined
 
     before, unread = done["shards"] - done["made"], len(done["unread"])

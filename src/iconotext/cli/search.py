@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli import complete
 from iconotext.cli.common import known_errors
 from iconotext.cli.options import Download, Force, Json, argument, option
 from iconotext.cli.output import output_console, say, say_json
+from iconotext.relations import RELATIONS
 
 if TYPE_CHECKING:
     from iconotext.library.search import Query, Result
@@ -29,7 +29,7 @@ def search(
         str | None,
         option(
             help="How picture and sentence should stand to each other: visible, story, reaction, action, result, ...",
-            autocompletion=complete.relations,
+            autocompletion=lambda: [(each.short, each.meaning) for each in RELATIONS],
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="How many pictures.", min=1, max=1000)] = 10,

@@ -6,23 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli import complete
 from iconotext.cli.common import known_errors
-from iconotext.cli.options import Runtime, SettingsPanel, Threads, option, settings_options
+from iconotext.cli.options import Runtime, Threads, complete_models, option, settings_options
 from iconotext.cli.output import say
 from iconotext.serve.settings import ServeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Serving = Annotated[ServeSettings, SettingsPanel("Serving")]
-
 
 @settings_options
 def serve(
-    serving: Serving,
+    serving: ServeSettings,
     model: Annotated[
-        str, typer.Option(help="Name or folder of the model that links.", autocompletion=complete.models)
+        str, typer.Option(help="Name or folder of the model that links.", autocompletion=complete_models)
     ] = "default",
     threads: Threads = None,
     runtime: Runtime = None,

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from iconotext.cli import complete
 from iconotext.cli.common import known_errors
-from iconotext.cli.options import Download, RecipeKeys, argument, option
-from iconotext.cli.output import complain, output_console, say
+from iconotext.cli.options import Download, RecipeKeys, argument, complete_models, complete_recipes, option
+from iconotext.cli.output import complain, say
+from iconotext.cli.reproduce import Bars, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from rich.progress import Progress, TaskID
 
 
 def train(
@@ -26,7 +25,7 @@ def train(
             metavar="RECIPE",
             help="A TOML file, or a recipe that ships: default, adapt, hessel2019/dense, ... (--list names them). "
             "With --init it may be left out, and is adapt.",
-            autocompletion=complete.recipes,
+            autocompletion=complete_recipes,
         ),
     ] = "",
     corpus: Annotated[
@@ -41,7 +40,7 @@ def train(
         Path | None, option("--output", "-o", help="Folder of the model (default: models/RECIPE).")
     ] = None,
     init: Annotated[
-        str | None, option(help="Model to start from: default, or a folder.", autocompletion=complete.models)
+        str | None, option(help="Model to start from: default, or a folder.", autocompletion=complete_models)
     ] = None,
     set_: RecipeKeys = None,
     download: Download = False,
@@ -87,12 +86,9 @@ def train(
             say(f"{folder} is trained already", err=True)
         elif interrupted(folder):
             say(f"going on with the training that was interrupted in {folder}", err=True)
-        watcher = _Bar(loaded.training.epochs) if sys.stderr.isatty() else _Lines()
-        try:
-            corpora = [each if is_remote(each) else Path(each) for each in corpus]
-            run(loaded, corpora, folder, report=watcher.report, watcher=watcher)
-        finally:
-            watcher.close()
+        corpora = [each if is_remote(each) else Path(each) for each in corpus]
+        with closing(Bars() if sys.stderr.isatty() else Lines()) as show:
+            run(loaded, corpora, folder, report=show.report, watcher=_Watcher(show))
         for line in model_summary(folder):
             say(line)
 
@@ -125,67 +121,22 @@ def train_relation_model(
 
 
 def _show_recipes(recipes: Mapping[str, Path]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(show_header=False, box=None, pad_edge=False)
-    table.add_column(no_wrap=True)
+    width = max(map(len, recipes))
     for name, path in recipes.items():
-        about = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        table.add_row(Text(name), Text(about))
-    output_console().print(table)
+        say(f"{name:{width}} {path.read_text(encoding='utf-8').partition(chr(10))[0].removeprefix('# ')}")
 
 
-class _Lines:
-    """Progress for log files: one line an epoch."""
+class _Watcher:
+    """Shows the progress of one training, and a line for each epoch."""
 
-    def report(self, what: str, done: int) -> None:
-        """Ignore encoding."""
+    def __init__(self, show: Lines) -> None:
+        self._show = show
 
     def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        """Ignore steps."""
+        self._show.step("training", epoch, step, steps, loss)
 
     def epoch(self, row: dict[str, float | None]) -> None:
-        say(_line(row), err=True)
-
-    def close(self) -> None:
-        """Close nothing."""
-
-
-class _Bar(_Lines):
-    def __init__(self, epochs: int) -> None:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        self._epochs = epochs
-        self._progress: Progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=output_console(err=True),
-            transient=True,
-        )
-        self._task: TaskID = self._progress.add_task("preparing", total=None, state="")
-        self._progress.start()
-
-    def report(self, what: str, done: int) -> None:
-        self._progress.update(self._task, description=what, state=f"{done} documents")
-
-    def step(self, epoch: int, step: int, steps: int, loss: float) -> None:
-        self._progress.update(
-            self._task,
-            description=f"epoch {epoch}/{self._epochs}",
-            total=self._epochs * steps,
-            completed=(epoch - 1) * steps + step,
-            state=f"loss {loss:.3f}",
-        )
-
-    def epoch(self, row: dict[str, float | None]) -> None:
-        self._progress.console.print(_line(row), highlight=False)
-
-    def close(self) -> None:
-        self._progress.stop()
+        self._show.line(_line(row))
 
 
 def _line(row: dict[str, float | None]) -> str:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from iconotext.corpus.shards import corpus_files, documents_of, rows_of
 from iconotext.errors import CorpusError
 from iconotext.plain_text import counted, percent
-from iconotext.scale.results import corpus_files, documents_of, rows_of
 
 if TYPE_CHECKING:
     from iconotext.decide.settings import LinkSettings

@@ -16,12 +16,12 @@ from typing import Literal
 
 from PIL import Image as Pillow
 
+from iconotext.corpus.shards import SUFFIXES as SHARDS
+from iconotext.corpus.shards import find_shards
 from iconotext.errors import CorpusError, OutputError
 from iconotext.images.file import IMAGE_FORMATS, RAW, READERS, pillow_silenced
 from iconotext.read import ReadSettings, find_documents, formats_by_suffix
 from iconotext.read.find import is_excluded
-from iconotext.scale.shards import SUFFIXES as SHARDS
-from iconotext.scale.shards import find_shards
 from iconotext.system.object_store import address_of, is_remote
 
 IMAGES = RAW | {suffix for row in IMAGE_FORMATS if row.decoder != "svg" for suffix in row.suffixes}

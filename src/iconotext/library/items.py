@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.corpus.formats.table import files_of_row
+from iconotext.corpus.shards import SUFFIXES
 from iconotext.errors import CorpusError
 from iconotext.evidence.words import stems
 from iconotext.library.files import digest_of
 from iconotext.plain_text import encodable
-from iconotext.scale.shards import SUFFIXES
 from iconotext.system.object_store import is_remote, located
 from iconotext.types import Member
 

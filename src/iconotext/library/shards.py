@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from iconotext.corpus.shard_results import Result, find_result, linked_again
+from iconotext.corpus.shards import EXAMPLES, Counts, Shard, find_shards, reason_of, shard_documents
 from iconotext.errors import CorpusError
 from iconotext.library.changes import Change, Report, arrivals_of
 from iconotext.library.files import Found
@@ -21,10 +23,6 @@ from iconotext.library.ledger import RESULT_OF, Entry, Ledger
 from iconotext.library.models import Models
 from iconotext.plain_text import counted, encodable
 from iconotext.read import Failure
-from iconotext.scale.manifest import EXAMPLES
-from iconotext.scale.results import Result, find_result, linked_again
-from iconotext.scale.shards import Shard, find_shards
-from iconotext.scale.stage import Counts, Stage, reason_of
 from iconotext.system.object_store import address_of, at_hand, entry, lasting
 from iconotext.types import LinkedDocument
 
@@ -135,7 +133,7 @@ def _linked(
         yield from linked_again(result, shard, counts)
         return
     with at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
-        documents: Iterator[Document] = Stage("", "").documents(shard, paths, counts)
+        documents: Iterator[Document] = shard_documents(shard, paths, counts)
         yield from models.link.link_all(documents, models.asked_of(file.path))
 
 

@@ -15,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iconotext.corpus.shard_results import has_no_links
 from iconotext.decide.settings import LinkSettings
 from iconotext.errors import LibraryError
 from iconotext.features import FeatureCache, check_backbones, find_model
@@ -45,7 +46,6 @@ from iconotext.plain_text import encodable
 from iconotext.read import ReadSettings
 from iconotext.read.find import is_excluded, no_documents
 from iconotext.read.web.page import is_address
-from iconotext.scale.results import has_no_links
 from iconotext.system.object_store import address_of, entry, is_remote, lasting
 from iconotext.system.threads import usable_cores
 from iconotext.types import Image

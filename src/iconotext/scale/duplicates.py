@@ -17,14 +17,15 @@ from PIL.Image import Resampling
 
 from iconotext import __version__
 from iconotext.corpus.formats.table import write_tuples
+from iconotext.corpus.shard_results import Manifest, added_up
+from iconotext.corpus.shards import Counts, ShardSettings, reason_of
 from iconotext.errors import ImageError, StoreError
 from iconotext.extras import require
 from iconotext.images import decode
 from iconotext.images.near_duplicates import BLOCK_SIZE, near_duplicates, perceptual_hash
-from iconotext.scale.manifest import Manifest, added_up
+from iconotext.scale.engine import EngineSettings
 from iconotext.scale.run import run_shards
-from iconotext.scale.settings import EngineSettings, ShardSettings
-from iconotext.scale.stage import Counts, Stage, reason_of
+from iconotext.scale.stage import Stage
 from iconotext.system.files import open_atomic
 from iconotext.system.object_store import joined, read_bytes, target
 from iconotext.system.processes import Watch, unwatched
@@ -49,7 +50,7 @@ class Hashes(Stage):
 
     def load(self) -> None:
         """Load nothing: no model is needed."""
-        _ = self._found
+        _ = self.pictures
 
     def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """See ``Stage``."""

@@ -16,11 +16,38 @@ from multiprocessing.connection import Connection
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from iconotext.errors import IconotextError
 from iconotext.system.files import reporting_full_disk
 from iconotext.system.processes import Child, GoneError, speaking
 from iconotext.system.threads import environment, thread_shares
 from iconotext.system.worker import limit_memory
+
+
+class EngineSettings(BaseModel):
+    """Which processes do the work. None of it shapes the result."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    engine: Literal["local", "ray"] = "local"
+    """``local``, processes of this machine; ``ray``, tasks of Ray, on a cluster or on this machine. The result is the
+    same."""
+
+    address: str | None = None
+    """Address of a cluster of Ray (default: RAY_ADDRESS, else one is started on this machine for the time of the run).
+    Shards and results must then be in a store, or in folders that all its machines have at the same paths."""
+
+    workers: int | None = Field(None, ge=1)
+    """Processes, each with a shard at a time (default: one a core, also of a cluster that grows); the result is the
+    same for any number."""
+
+    memory: float = Field(4.0, gt=0)
+    """Gigabytes of address space that a process may take besides its models; a shard that needs more is left out."""
+
+    tries: int = Field(3, ge=1)
+    """How often a shard is begun whose process dies, before it is left out."""
+
 
 Item = TypeVar("Item", bound=Hashable)
 Taken = TypeVar("Taken", contravariant=True)

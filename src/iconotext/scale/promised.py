@@ -20,6 +20,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from iconotext.corpus.formats.table import write_tuples
+from iconotext.corpus.shard_results import Manifest, forget, is_done, sha256_of, write_manifest
+from iconotext.corpus.shards import Counts, Shard
 from iconotext.decide.calibration import Calibration
 from iconotext.decide.competition import POOL, DecoyPool, digest_of
 from iconotext.decide.promise import Candidate, Promises, Rule, rule_of
@@ -27,9 +29,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.plain_text import json_text
 from iconotext.report.as_json import promise_object
 from iconotext.report.as_parquet import COLUMNS, ROWS_AT_ONCE
-from iconotext.scale.manifest import Manifest, forget, is_done, sha256_of, write_manifest
-from iconotext.scale.shards import Shard, result_address
-from iconotext.scale.stage import Counts, Stage
+from iconotext.scale.stage import Stage
 from iconotext.system.files import open_atomic, write_text
 from iconotext.system.object_store import at_hand, joined, target
 from iconotext.system.spool import Spool
@@ -49,7 +49,7 @@ class Pool(Stage):
 
     def load(self) -> None:
         """Find the folder of pictures; no model is needed."""
-        _ = self._found
+        _ = self.pictures
 
     def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
         """See ``Stage``."""
@@ -121,7 +121,7 @@ class Promised(Stage):
         forget(self.output, shard)
         with (
             at_hand(joined(folder, linked.output)) as (source,),
-            target(result_address(self.output, shard.name, self.settings.to)) as path,
+            target(joined(self.output, linked.output)) as path,
         ):
             keep = _keep_rows if self.settings.to == "parquet" else _keep_lines
             keep(source, path, promises, counts, drop=self.settings.unlinked == "drop")

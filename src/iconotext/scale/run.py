@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from iconotext import __version__
+from iconotext.corpus.shard_results import Manifest, added_up, begin, digest_of_setup, is_done, others, sha256_of
+from iconotext.corpus.shards import Shard, ShardSettings, find_shards
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.calibration import Calibration
 from iconotext.decide.settings import LinkSettings
@@ -22,12 +24,9 @@ from iconotext.extras import require
 from iconotext.features.model_folder import content_name
 from iconotext.linker import Linker
 from iconotext.plain_text import json_text
-from iconotext.scale.engine import Engine, Lost, Processes, worked
-from iconotext.scale.manifest import Manifest, added_up, begin, digest_of_setup, is_done, others, sha256_of
+from iconotext.scale.engine import Engine, EngineSettings, Lost, Processes, worked
 from iconotext.scale.on_ray import OnRay
 from iconotext.scale.promised import INNER, Candidates, Pool, Promised, merge_pools, rule_of_all
-from iconotext.scale.settings import EngineSettings, ShardSettings
-from iconotext.scale.shards import Shard, find_shards
 from iconotext.scale.stage import Stage
 from iconotext.system.files import locked, remove_leftovers
 from iconotext.system.object_store import address_of, at_hand, entry, is_remote, joined, lies_in, read_bytes, write

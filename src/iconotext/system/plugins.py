@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -29,12 +29,18 @@ def plugins(group: str, kind: type[T]) -> tuple[T, ...]:
         try:
             entry = point.load()
         except Exception as error:  # code of others, which may fail in any way
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            reason = f"{type(error).__name__}: {error}"
         else:
             if isinstance(entry, kind):
                 loaded.append(entry)
                 continue
             reason = f"its entry is of type {type(entry).__name__}, not {kind.__name__}"
-        package = point.dist.name if point.dist else "an unknown package"
-        print(f"iconotext: {point.name} of {package} ({group}) is left out: {reason}", file=sys.stderr)
+        say_broken(point, reason)
     return tuple(loaded)
+
+
+def say_broken(point: EntryPoint, reason: str) -> None:
+    """Print a line on stderr about an entry that cannot be used."""
+    package = point.dist.name if point.dist else "an unknown package"
+    reason = " ".join(reason.split())
+    print(f"iconotext: {point.name} of {package} ({point.group}) is left out: {reason}", file=sys.stderr)

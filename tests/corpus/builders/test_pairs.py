@@ -10,7 +10,7 @@ import pytest
 from iconotext.corpus.builders.pairs import build_pairs
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
-from tests import program
+from tests.support import program
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cli.test_evaluate import run
+from tests.support.program import printed as run
 
 LOG = "epoch,likely_gold,unlikely_gold,gold,seconds\n1,0.25,0.18,0.2,1\n2,0.7,0.04,0.2,2\n"
 

@@ -13,7 +13,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError, OutputError, SettingError
 from iconotext.features.feature_table import load_feature_table
 from iconotext.papers.datasets import multi_retrieval
-from tests import program
+from tests.support import program
 
 COMMAND = ["corpus", "build", "multi-retrieval"]
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.papers.datasets.wikitext import image_name, named_images, paragraphs
-from tests.counted import calls
+from tests.support.counted import calls
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,50 @@
-"""Manifests of shards: for each result its input files and counts; and the setup that all shards of a folder share.
+"""Results of shards: their manifests, the setup that all results of a folder share, and results as input.
 
 ``is_done`` finds the manifest of a finished shard, ``write_manifest`` marks a shard as done, ``begin`` checks the
-setup, and ``added_up`` sums many manifests.
+setup, and ``added_up`` sums many manifests. ``find_result`` recognises a result, ``linked_again`` reads it with its
+shard.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from iconotext.corpus.formats.json_lines import json_lines
+from iconotext.corpus.formats.table import table_rows
 from iconotext.corpus.image_files import content_key
-from iconotext.errors import OutputError
-from iconotext.scale.shards import Shard
-from iconotext.system.object_store import Entry, entries, entry, is_remote, joined, read_bytes, remove, write
+from iconotext.corpus.shards import MANIFESTS, Counts, Shard, ShardSettings, shard_documents
+from iconotext.errors import CorpusError, OutputError
+from iconotext.system.object_store import (
+    Entry,
+    address_of,
+    at_hand,
+    entries,
+    entry,
+    is_remote,
+    joined,
+    read_bytes,
+    remove,
+    write,
+)
 from iconotext.system.strict_json import parse_json
+from iconotext.types import Document, Link, LinkedDocument
 
-SETUP, MANIFESTS = "_run.json", "_manifests"
-"""In the output folder: the file with the setup of all shards, and the folder of manifests. Programs that read folders
-of tables skip names that begin with an underscore."""
+SETUP = "_run.json"
+"""In the output folder: the file with the setup of all shards. Programs that read folders of tables skip names that
+begin with an underscore, as those of ``MANIFESTS``."""
 
-EXAMPLES = 20
-"""Number of problems that a manifest lists; all of them are counted."""
+COLUMNS = ["document", "image", "problem", "sentence", "score", "confidence"]
 
 
 class InputFile(BaseModel):
@@ -140,22 +159,22 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
     """
     address = joined(output, SETUP)
     data = read_bytes(address)
-    said = _said(setup)
+    text = _as_text(setup)
     if data is None:
         found = entries(output) if is_remote(output) or Path(output).is_dir() else []
         if found:
             raise OutputError(
                 f"{output}: has files but no {SETUP}, so it is none of our folders ({found[0].address}): name another"
             )
-        write(address, f"{said}\n".encode())
+        write(address, f"{text}\n".encode())
     else:
         try:
             there = parse_json(data)
         except ValueError as error:
             raise OutputError(f"{address}: damaged; name another folder") from error
-        different = list(differences(there, parse_json(said)))
+        different = list(differences(there, parse_json(text)))
         if different and (anew or not others(output, ())):  # of a run that wrote no result
-            write(address, f"{said}\n".encode())
+            write(address, f"{text}\n".encode())
         elif different:
             raise OutputError(
                 f"{output}: its shards were made otherwise, and no folder mixes both: {'; '.join(different)}. Name "
@@ -166,10 +185,10 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
 
 def digest_of_setup(setup: dict[str, Any]) -> str:
     """SHA-256 of a setup."""
-    return hashlib.sha256(_said(setup).encode()).hexdigest()
+    return hashlib.sha256(_as_text(setup).encode()).hexdigest()
 
 
-def _said(setup: dict[str, Any]) -> str:
+def _as_text(setup: dict[str, Any]) -> str:
     return json.dumps(setup, sort_keys=True, indent=1)
 
 
@@ -217,3 +236,132 @@ def sha256_of(path: Path) -> str | None:
     """SHA-256 of the contents of a file; None if it cannot be read."""
     key = content_key(path)
     return None if key is None else key.hex()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result of a shard, with its manifest and the settings and model of its run."""
+
+    file: Path
+    manifest: Manifest
+    settings: ShardSettings
+    model: str
+
+    def shard(self) -> Shard:
+        """The shard that was linked.
+
+        Raises:
+            CorpusError: The shard, or a tar beside it, is missing or has changed since it was linked.
+        """
+        files = []
+        for known in self.manifest.inputs:
+            there = entry(known.address)
+            if there is None or not known.is_still(there):
+                what = "is not there any more" if there is None else "has changed since it was linked: link it again"
+                raise CorpusError(f"{address_of(self.file)}: its shard {known.address} {what}")
+            files.append(there)
+        return Shard(files[0], self.manifest.shard, tuple(files[1:]))
+
+
+def has_no_links(folder: Path) -> bool:
+    """Whether a folder has results of shards without links: features, or hashes of pictures."""
+    try:
+        setup = parse_json(read_bytes(address_of(folder / SETUP)) or b"{}")
+    except (OSError, ValueError):
+        return False
+    return isinstance(setup, dict) and {"iconotext", "shards"} <= setup.keys() and "linking" not in setup
+
+
+def find_result(file: Path) -> Result | None:
+    """The result in a file, with its manifest; None if the file is not in a folder of results.
+
+    Raises:
+        CorpusError: The file is in a folder of results, but differs from its manifest, or has no links.
+    """
+    places = file.parents[: -2 if is_remote(address_of(file)) else None]  # the root of a store is not a folder
+    folder = next((each for each in places if entry(address_of(each / SETUP)) is not None), None)
+    if folder is None:
+        return None
+    name = file.relative_to(folder).as_posix()
+    try:
+        setup = parse_json(_held(folder / SETUP))
+        manifest = Manifest.model_validate_json(_held((folder / MANIFESTS / name).with_suffix(".json")))
+        there = entry(address_of(file))
+        if manifest.output != name or there is None or manifest.size != there.size:
+            raise ValueError("its manifest is of another file")
+        if "linking" not in setup:
+            raise ValueError("no links are in it")
+        settings = ShardSettings.model_validate(setup["shards"])
+        return Result(file, manifest, settings, str(setup["model"]["name"]))
+    except (OSError, ValueError, ValidationError, KeyError, TypeError) as error:
+        said = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())[:200]
+        raise CorpusError(f"{address_of(file)}: not a shard of results that can be read: {said}") from error
+
+
+def _held(file: Path) -> bytes:
+    held = read_bytes(address_of(file))
+    if held is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    return held
+
+
+def linked_again(result: Result, shard: Shard, counts: Counts) -> Iterator[LinkedDocument]:
+    """The documents of a result, with the same pictures as when they were linked.
+
+    Args:
+        counts: Counts the shard's broken rows.
+
+    Raises:
+        CorpusError: The result cannot be read, or has a document that the shard lacks.
+    """
+    settings = result.settings.model_copy(update={"sample": 1.0, "without": None})
+    address = address_of(result.file)
+    with at_hand(address) as (file,), at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
+        try:
+            yield from _joined(result, _documents(file), shard_documents(shard, paths, counts, settings))
+        except CorpusError as error:
+            raise CorpusError(str(error).replace(str(file), address)) from error
+
+
+def _joined(result: Result, known: Iterator[_Row], documents: Iterator[Document]) -> Iterator[LinkedDocument]:
+    wanted = next(known, None)
+    for document in documents:
+        if wanted is None:
+            return
+        if document.id != wanted.document:
+            continue  # the result lacks this document of the shard
+        images = tuple(replace(e, problem=wanted.problems.get(n) or e.problem) for n, e in enumerate(document.images))
+        nothing = np.zeros((len(document.sentences), len(images)), np.float32)
+        yield LinkedDocument(replace(document, images=images), wanted.links, nothing, result.model)
+        wanted = next(known, None)
+    if wanted is not None:
+        raise CorpusError(f"{address_of(result.file)}: the document {wanted.document!r} is not in its shard")
+
+
+class _Row(NamedTuple):
+    """One document of a result: its id, image number to problem, and its links."""
+
+    document: str
+    problems: dict[int, str]
+    links: tuple[Link, ...]
+
+
+def _documents(file: Path) -> Iterator[_Row]:
+    if file.suffix == ".jsonl":
+        for number, value, problem in json_lines(file):
+            if problem is not None:
+                raise CorpusError(f"{file}, line {number}: {problem.message}")
+            try:
+                problems = {n: image["problem"] for n, image in enumerate(value["images"]) if image["problem"]}
+                yield _Row(value["id"], problems, tuple(_link(link) for link in value["links"]))
+            except (KeyError, TypeError) as error:
+                raise CorpusError(f"{file}, line {number}: not a linked document: {error}") from error
+        return
+    for name, rows in groupby(table_rows(file, COLUMNS), key=lambda row: str(row["document"])):
+        some = list(rows)
+        problems = {row["image"]: row["problem"] for row in some if row["problem"] is not None}
+        yield _Row(name, problems, tuple(_link(row) for row in some if row["sentence"] is not None))
+
+
+def _link(said: dict[str, Any]) -> Link:
+    return Link(said["sentence"], said["image"], said["score"], said["confidence"], {})

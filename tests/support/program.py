@@ -20,3 +20,9 @@ def run(*arguments: object, status: int | None = 0, **more: Any) -> Result:
     expected = (1, 2) if status is None else (status,)
     assert result.exit_code in expected, f"it ended with {result.exit_code}: {result.output}"
     return result
+
+
+def printed(*arguments: object, status: int = 0) -> str:
+    """Run the program, and return its standard output; of a failing one also its errors."""
+    result = run(*arguments, status=status)
+    return result.output if status else result.stdout

@@ -1,0 +1,319 @@
+"""The table of all commands, and the groups that are made of it; a command's module is imported when it is needed.
+
+``COMMANDS`` is the table. Other packages add commands with entry points in the group ``iconotext.commands``: the name
+of an entry point is the command, and its object a function with Typer's annotations, or a ``typer.Typer``.
+"""
+
+from __future__ import annotations
+
+from collections import UserDict
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
+
+from iconotext.cli.config import Configured, flag, variable, words
+from iconotext.system.plugins import say_broken
+
+PLUGINS = "iconotext.commands"
+"""Group of the entry points of other packages."""
+
+HELP = ["-h", "--help"]
+"""The options that show help."""
+
+MORE = "More options"
+"""Heading of the options that a help screen shows below the others."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A row of the table: a command, or a group of commands.
+
+    Attributes:
+        path: The words that call it.
+        function: Its module in ``iconotext.cli`` and the function; of a builder its module in ``iconotext``; empty for
+            a group whose own call only shows help.
+        extra: The extra of this package that it needs.
+        panel: Its heading in the list of its group.
+    """
+
+    path: str
+    summary: str
+    function: str = ""
+    extra: str = ""
+    panel: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What is typed."""
+        return f"iconotext {self.path}"
+
+    @property
+    def group(self) -> str:
+        """The path of its group; empty for a command of the program itself."""
+        return self.path.rpartition(" ")[0]
+
+
+_OWN, _HESSEL = "Out of what you have", "Data sets of Hessel 2019 (Li 2021 uses the first three)"
+_ALIKHANI, _SHARDS = "Data sets of Alikhani 2021", "Shards as published"
+
+COMMANDS = (
+    Command("link", "Find which sentences each picture belongs to.", "link:link"),
+    Command("context", "Give for each picture the sentences that talk about it.", "excerpts:context"),
+    Command("chunks", "Cut documents into chunks for retrieval, with their pictures.", "excerpts:chunks"),
+    Command("alt-text", "Check the alternative texts of documents, and draft those that are missing."),
+    Command("alt-text check", "Find pictures without alternative text, or with a poor one.", "alt_text:check"),
+    Command("alt-text draft", "Draft alternative texts for pictures that have none.", "alt_text:draft"),
+    Command("demo", "Write an example article with photographs and link it.", "demo:demo", "demo"),
+    Command(
+        "search",
+        "Find pictures by what they show, by what is said of them, and by how they stand to a sentence.",
+        "search:search",
+        "library",
+    ),
+    Command("serve", "Read linked documents in the browser, and correct their links.", "serve:serve", "web"),
+    Command("train", "Train a model on documents, without a labelled link.", "train:train", "train"),
+    Command("evaluate", "Measure how well a model finds the gold links of a corpus.", "evaluate:evaluate"),
+    Command(
+        "reproduce",
+        "Train and evaluate every row of a results table of Hessel 2019, Li 2021 or Alikhani 2021.",
+        "reproduce:reproduce",
+        "papers",
+    ),
+    Command("library", "Make a library of pictures to search, and look into it.", "", "library"),
+    Command("library add", "Put pictures into a library, or bring it up to date.", "library:add", "library"),
+    Command("library remove", "Take out of a library what was added from a path.", "library:remove", "library"),
+    Command("library list", "Say what is in a library.", "library:list_", "library"),
+    Command("corpus", "Check, count, convert, divide and build corpora."),
+    Command("corpus check", "List everything that is wrong with a corpus.", "corpus:check"),
+    Command("corpus convert", "Write a corpus in another format, with features that lie beside it.", "corpus:convert"),
+    Command("corpus split", "Divide a corpus into train, validation and test, at random.", "corpus:split"),
+    Command("corpus stats", "Count documents, sentences, images and links.", "corpus_stats:stats"),
+    Command("corpus build", "Make a corpus out of files, photographs with captions, or a published data set."),
+    Command("corpus build folder", "Documents, or folders of them.", "corpus.builders.folder", "", _OWN),
+    Command("corpus build captions", "Photographs with captions.", "corpus.builders.captions", "", _OWN),
+    Command("corpus build label-studio", "Links given in Label Studio.", "corpus.builders.label_studio", "", _OWN),
+    Command("corpus build pairs", "Each picture and its author's words.", "corpus.builders.pairs", "", _OWN),
+    Command("corpus build mscoco", "Ten images, ten sentences, five links.", "papers.datasets.mscoco", "", _HESSEL),
+    Command("corpus build story-dii", "Albums, five captions each.", "papers.datasets.story_dii", "", _HESSEL),
+    Command("corpus build story-sis", "Albums, a story each.", "papers.datasets.story_sis", "", _HESSEL),
+    Command("corpus build dii-stress", "Story-DII with more captions.", "papers.datasets.dii_stress", "", _HESSEL),
+    Command("corpus build rqa", "Recipes whose steps have pictures.", "papers.datasets.rqa", "", _HESSEL),
+    Command("corpus build diy", "Albums with captions, of Reddit's r/DIY.", "papers.datasets.diy", "papers", _HESSEL),
+    Command("corpus build wiki", "English articles of Wikipedia.", "papers.datasets.wiki", "papers", _HESSEL),
+    Command("corpus build cite", "Steps of recipes with relations.", "papers.datasets.cite", "", _ALIKHANI),
+    Command("corpus build clue", "Captions with relations.", "papers.datasets.clue", "", _ALIKHANI),
+    Command("corpus build mmc4", "Web pages of Multimodal C4.", "corpus.builders.mmc4", "", _SHARDS),
+    Command("corpus build obelics", "Web pages of OBELICS.", "corpus.builders.obelics", "parquet", _SHARDS),
+    Command("corpus build multi-retrieval", "Data as released.", "papers.datasets.multi_retrieval", "", _SHARDS),
+    Command("scale", "Link many documents in shards, in many processes.", "", "parquet"),
+    Command("scale link", "Link the documents of shards.", "scale:link", "parquet"),
+    Command("scale duplicates", "Find pictures that look like an earlier one.", "scale:duplicates", "parquet"),
+    Command("scale features", "Write the features of shards, once, to train on them.", "scale:features", "train"),
+    Command("analyze", "Look closer at models: examples, hard documents, training curves, and what people prefer."),
+    Command("analyze attention", "How much each word counts for a model.", "analyze_models:attention", "papers"),
+    Command("analyze bias", "Are negatives easier in training than in evaluation?", "analyze:bias", "papers"),
+    Command("analyze refinement", "How much relations count in a ranking.", "analyze_models:refinement", "papers"),
+    Command("analyze study", "Make a study: pictures of two models, for people to judge.", "analyze:study", "papers"),
+    Command("analyze top", "Write a page with the best pictures of several models.", "analyze:top", "papers"),
+    Command("analyze votes", "Count the votes of a study.", "analyze:votes", "papers"),
+    Command("analyze correlation", "Do models have trouble with the same documents?", "analyze:correlation", "papers"),
+    Command("analyze difficulty", "What makes a document hard?", "analyze:difficulty", "papers"),
+    Command("analyze examples", "Write a page with what a model links.", "analyze_models:examples", "papers"),
+    Command("analyze sampling", "Does training choose gold links?", "analyze_models:sampling", "papers"),
+    Command("analyze spread", "Write a page with links by spread.", "analyze_models:spread", "papers"),
+    Command("analyze curves", "Draw objective and AUC during training.", "analyze_models:curves", "papers"),
+    Command("mcp", "Answer a language model's questions about the documents of a folder (MCP).", "mcp:mcp", "mcp"),
+    Command("cache", "Say where the cache is, how large, and what is in it.", "cache:show"),
+    Command("cache prune", "Make the cache smaller.", "cache:prune"),
+)
+
+SHOWN = {
+    "link": "to output model evidence explain relations max-false root include exclude fetch",
+    "context": "words output evidence relations root include exclude fetch json model quiet",
+    "chunks": "words output evidence relations root include exclude fetch json model quiet",
+    "alt-text check": "rules skip empty max-length root include exclude json sarif baseline write-baseline",
+    "alt-text draft": "write accept from yes json model root include exclude fetch quiet",
+    "serve": "root data library study write host port allow model browser",
+    "evaluate": "split evidence compare results json protocol pool refine force download",
+    "library add": "model evidence relations language root include exclude fetch min-side download json",
+    "corpus build folder": "source output links validation test language root include exclude fetch force",
+    "corpus build captions": "source output pairs versions format images validation test seed download force",
+    "corpus build mscoco": "source images output pairs versions photographs seed workers force",
+    "corpus build diy": "source images output fetch interval validation test seed workers force",
+    "corpus build mmc4": "source images output fetch only-found min-sentences min-images min-similarity workers force",
+    "scale link": "output to unlinked sample images without engine workers model max-false promise",
+    "scale features": "output recipe set images sample without engine address workers download json",
+}
+"""The options of commands with many that stand at the top of their help; the others stand under ``MORE``."""
+
+READS = frozenset({"link", "context", "chunks", "alt-text", "demo"})
+"""Commands that read documents, so that the process that reads them can start early."""
+
+MANAGES = frozenset({"serve", "train", "reproduce", "scale", "mcp"})
+"""Commands that answer clients or manage other processes, and need time to end these."""
+
+TYPES = {"bool": "", "dir": "FOLDER", "file": "FILE", "float": "NUMBER", "int": "N"}
+TYPES |= {"list[Path]": "PATH", "list[str]": "TEXT", "path": "PATH", "str": "TEXT"}
+"""Typer's name of a type to its name in the help."""
+
+
+def inside(group: str) -> dict[str, Command]:
+    """The commands of a group by their last words, in order; of the program itself for an empty path."""
+    return {row.path.split()[-1]: row for row in COMMANDS if row.group == group}
+
+
+class ConfiguredCommand(Configured, TyperCommand):
+    """A command whose options may come from variables and files."""
+
+
+class Group(Configured, TyperGroup):
+    """A group whose commands are imported when they are used, not when they are listed."""
+
+    _listing = False
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands(self)
+
+    @property
+    def rows(self) -> dict[str, Command]:
+        """Its commands by their names."""
+        return inside(" ".join(self.path))
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return its commands, and behind those of the program the ones that other packages add."""
+        return [*self.rows, *([] if self.path else sorted(added() - self.rows.keys()))]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, or while commands are listed a stand-in with its summary; None if there is none."""
+        if not self._listing:
+            return self.commands.get(cmd_name)
+        row = self.rows.get(cmd_name)
+        summary = row.summary if row else _package_summary(added()[cmd_name])
+        panel = row.panel if row else "Commands of other packages"
+        return TyperCommand(cmd_name, help=summary, rich_help_panel=panel, rich_markup_mode="markdown")
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, in which types have plain names."""
+        self._listing = True
+        name_types(self)
+        super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete the names of commands."""
+        self._listing = True
+        completed = super().shell_complete(ctx, incomplete)
+        self._listing = False
+        return completed
+
+
+class _Commands(UserDict[str, Any]):
+    """The commands of a group by name; each is imported when it is accessed."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        super().__init__()
+
+    def __iter__(self) -> Any:
+        return iter(self._group.rows)
+
+    def __len__(self) -> int:
+        return len(self._group.rows)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._group.rows or (not self._group.path and name in added())
+
+    def __missing__(self, name: str) -> Any:
+        row = self._group.rows.get(name)
+        command = _loaded(row) if row else _loaded_plugin(name)
+        if command is not None:
+            self.data[name] = command
+        return command
+
+
+@cache
+def added() -> dict[str, EntryPoint]:
+    """The commands of other packages, none of which is imported."""
+    return {point.name: point for point in entry_points(group=PLUGINS)}
+
+
+def _package_summary(point: EntryPoint) -> str:
+    if point.dist is None:
+        return ""
+    return f"{point.dist.metadata.get('Summary') or ''} ({point.dist.name})".strip()
+
+
+def _loaded(row: Command) -> Any:
+    module, _, attribute = row.function.partition(":")
+    if row.group == "corpus build":
+        from iconotext.cli.corpus_build import builder_command
+
+        function = builder_command(row.path.split()[-1], import_module(f"iconotext.{module}"))
+    else:
+        function = getattr(import_module(f"iconotext.cli.{module}"), attribute) if module else None
+    around = typer.Typer(rich_markup_mode="markdown")
+    name = row.path.split()[-1]
+    if inside(row.path):
+        # A group with a function of its own runs it where no command follows.
+        alone = {"invoke_without_command": True} if function else {"no_args_is_help": True, "help": row.summary}
+        group = typer.Typer(cls=Group, rich_markup_mode="markdown")
+        group.callback(**alone)(function or _no_options)  # type: ignore[arg-type]
+        around.add_typer(group, name=name)
+    else:
+        around.command(name, cls=ConfiguredCommand)(function)
+    command = get_group(around).commands[name]
+    command.path = tuple(row.path.split())
+    _arrange(command, row.path)
+    return command
+
+
+def _no_options() -> None: ...
+
+
+def _loaded_plugin(name: str) -> Any:
+    """Return the command of another package; None, with a line on stderr, if it cannot be imported."""
+    point = added()[name]
+    around = typer.Typer(rich_markup_mode="markdown")
+    try:
+        plugin = point.load()
+        if isinstance(plugin, typer.Typer):
+            around.add_typer(plugin, name=name)
+        else:
+            around.command(name)(plugin)
+        return get_group(around).commands[name]
+    except Exception as error:  # code of others, which may fail in any way
+        say_broken(point, f"{type(error).__name__}: {error}")
+        return None
+
+
+def _arrange(command: Any, path: str) -> None:
+    """Give options their variables, their place in the help, and plain names of types."""
+    shown = SHOWN.get(path, "").split()
+    for option in command.params:
+        if option.param_type_name != "option" or option.is_eager:
+            continue
+        option.envvar = variable(path, flag(option))
+        option.show_envvar = False
+        option.rich_help_panel = MORE if shown and flag(option) not in shown else None
+        if option.multiple:  # Click would split at every space
+            option.value_from_envvar = lambda ctx, name=option.envvar: words(name)
+    order = {name: number for number, name in enumerate(shown)}
+    command.params.sort(key=lambda each: order.get(flag(each), len(order)))
+    name_types(command)
+
+
+def name_types(command: Any) -> None:
+    """Use plain names of types in a command's help."""
+    context = typer.Context(command, help_option_names=HELP)
+    for param in [*command.params, command.get_help_option(context)]:
+        if hasattr(param, "display_type_rich"):  # which older versions of Typer have not, nor such names
+            typed = param.display_type_rich(context).strip("<>").removesuffix(" range")
+            # An argument has no type in the help, since its name suffices.
+            name = "" if param.param_type_name == "argument" else TYPES.get(typed, typed)
+            param.display_type_rich = lambda ctx, name=name: name

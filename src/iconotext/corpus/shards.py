@@ -1,0 +1,440 @@
+"""Shards: find them with the tars beside them, and read their documents with pictures.
+
+``find_shards`` lists shards, ``shard_documents`` reads one, and ``Counts`` counts its rows and pictures;
+``corpus_files``, ``rows_of`` and ``documents_of`` read a folder of shards as one corpus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from iconotext.corpus.builders.find_images import FoundImages
+from iconotext.corpus.formats.mmc4 import images_folder
+from iconotext.corpus.formats.released import DOCUMENTS_FILE
+from iconotext.corpus.formats.webdataset import LARGEST, Tar, sample_records
+from iconotext.corpus.image_files import REFUSED, ImageFiles, leads_out, named_by_address
+from iconotext.corpus.row import Record, Row, document_of
+from iconotext.corpus.store import FORMATS, format_of, read_corpus, read_records, read_rows, with_repeated_ids
+from iconotext.errors import CorpusError, OutputError
+from iconotext.system.object_store import (
+    Entry,
+    address_of,
+    at_hand,
+    entries,
+    entry,
+    is_folder,
+    is_remote,
+    joined,
+    located,
+    read_bytes,
+    split_address,
+)
+from iconotext.system.threads import in_threads
+from iconotext.types import Document, Member
+
+SUFFIXES = (".parquet", ".pq", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.zip", ".tar")
+"""File name suffixes of shards."""
+
+MANIFESTS = "_manifests"
+"""Folder of the manifests of results, see ``corpus.shard_results``."""
+
+EXAMPLES = 20
+"""Number of problems that ``Counts`` lists; all of them are counted."""
+
+FETCHING = 8
+"""Documents of a shard in a store whose pictures are fetched at the same time."""
+
+LEFT_OUT = "left out: looks like an earlier picture of another place"
+"""The problem of pictures that the table ``without`` names."""
+
+NOT_FOUND = "not found: {}"
+
+_INDEX = re.compile(r"\.\d+")
+_NUMBER = re.compile(r"\d[\d,.]*")
+
+
+class ShardSettings(BaseModel):
+    """How documents of shards are read and written. All of it shapes the result: a folder has shards of one setting."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    to: Literal["parquet", "jsonl"] = "parquet"
+    """What shards are written as: ``parquet``, a row for each link; ``jsonl``, a line for each document with all that
+    is known of it."""
+
+    unlinked: Literal["keep", "drop"] = "keep"
+    """What becomes of documents without a link that is sure enough (see --min-confidence)."""
+
+    sample: float = Field(1.0, gt=0, le=1)
+    """Take this share of the documents, by a digest of their ids: always the same ones, and a smaller share takes some
+    of those of a larger one."""
+
+    images: Path | None = None
+    """Folder of pictures that lie neither in the shards nor beside them, by name or by a digest of their address."""
+
+    without: Path | None = None
+    """Leave pictures out that a table of ``iconotext scale duplicates`` names."""
+
+    allow_outside: bool = False
+    """Let documents name pictures anywhere on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """An input shard.
+
+    Attributes:
+        name: Name of its result, without suffix; relative to the folder that the user named.
+        beside: Tars of the same name, with its pictures.
+    """
+
+    file: Entry
+    name: str
+    beside: tuple[Entry, ...] = ()
+
+
+def find_shards(addresses: Iterable[str]) -> list[Shard]:
+    """The named shards and those in named folders, sorted by name.
+
+    A tar with the same name as another shard holds the pictures of that shard: ``00000.tar`` beside ``00000.parquet``.
+
+    Raises:
+        CorpusError: There is no shard at an address.
+        OutputError: Two shards would have the same result.
+        StoreError: A store does not answer.
+    """
+    found: list[tuple[Entry, str]] = []
+    for address in addresses:
+        known = entry(address)
+        if known is not None:
+            found.append((known, _stem(split_address(address)[1])))
+            continue
+        start = len(joined(address, ""))
+        inside = [
+            each
+            for each in entries(address)
+            if each.address.endswith(SUFFIXES) and not _is_ours(each.address[start:].replace("\\", "/"))
+        ]
+        if not inside:
+            raise CorpusError(
+                f"{address}: no shard is there; their names end in {', '.join(SUFFIXES)}. `iconotext "
+                "corpus build` makes a corpus of documents, and `iconotext corpus convert` shards of that"
+            )
+        found += [(each, _stem(each.address[start:].replace("\\", "/"))) for each in inside]
+    texts = {_stem(file.address) for file, _ in found if not file.address.endswith(".tar")}
+    shards: dict[str, Shard] = {}
+    for file, name in found:
+        if file.address.endswith(".tar") and _stem(file.address) in texts:
+            continue
+        beside = () if file.address.endswith(".tar") else tuple(filter(None, [entry(_stem(file.address) + ".tar")]))
+        other = shards.setdefault(name, Shard(file, name, beside))
+        if other.file.address != file.address:
+            raise OutputError(
+                f"{other.file.address} and {file.address}: both results would be called {name}; link them into "
+                "folders of their own"
+            )
+    return [shards[name] for name in sorted(shards)]
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file was written by a program beside its tables, and is not a shard."""
+    return any(part.startswith("_") for part in name.split("/"))
+
+
+def _stem(name: str) -> str:
+    suffix = next((each for each in sorted(SUFFIXES, key=len, reverse=True) if name.endswith(each)), None)
+    return name.removesuffix(suffix if suffix is not None else PurePosixPath(name).suffix)
+
+
+class Counts:
+    """Counts of the rows, documents and images of a shard.
+
+    Attributes:
+        problem: Why the shard could not be read to its end.
+        broken: The first broken tar or row, which was skipped.
+    """
+
+    def __init__(self) -> None:
+        self.documents = Counter[str]()
+        self.images = Counter[str]()
+        self.reasons = Counter[str]()
+        self.examples: list[str] = []
+        self.links = 0
+        self.problem: str | None = None
+        self.broken: str | None = None
+
+    def note(self, reason: str, example: str, number: int = 1) -> None:
+        """Count a problem, and store it as an example if there are few examples."""
+        self.reasons[reason] += number
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(example)
+
+    def read(self, records: Iterable[Record], chosen: Callable[[str], bool]) -> Iterator[tuple[Record, Row]]:
+        """Yield the rows that can be used and are in the sample; count the others."""
+        for record in records:
+            self.documents["read"] += 1
+            if record.problems or record.row is None:
+                problem = record.problems[0]
+                self.documents["broken row"] += 1
+                field = "" if problem.field is None else f", field {_INDEX.sub('', problem.field)}"
+                self.broken = self.broken or str(problem)
+                self.note(f"row{field}: {reason_of(problem.message)}", str(problem))
+            elif not chosen(record.row.id):
+                self.documents["not in the sample"] += 1
+            else:
+                yield record, record.row
+
+    def as_dict(self) -> dict[str, object]:
+        """The counts as fields of a manifest."""
+        return {
+            "documents": dict(sorted(self.documents.items())),
+            "images": dict(sorted(self.images.items())),
+            "links": self.links,
+            "reasons": dict(sorted(self.reasons.items())),
+            "examples": self.examples,
+            "problem": self.problem,
+        }
+
+
+def reason_of(problem: str) -> str:
+    """A problem without names and numbers, so that similar problems are counted together."""
+    return _NUMBER.sub("N", problem.partition(":")[0])[:100]
+
+
+def shard_documents(
+    shard: Shard,
+    paths: Sequence[Path],
+    counts: Counts,
+    settings: ShardSettings | None = None,
+    found: FoundImages | None = None,
+) -> Iterator[Document]:
+    """Yield the documents of a shard; if reading fails, those before the failure.
+
+    Args:
+        paths: Its file and the tars beside it, on this machine.
+        counts: Counts rows and pictures, and takes the problem that ends the reading.
+        settings: Which documents and pictures are used.
+        found: The folder of pictures that the settings name.
+    """
+    settings = settings or ShardSettings()
+    file, remote, folder = paths[0], is_remote(shard.file.address), split_address(shard.file.address)[0]
+    try:
+        tars = []
+        for path, beside in zip(paths[1:], shard.beside, strict=True):
+            try:
+                tars.append(Tar(path, beside.address))
+            except CorpusError as error:
+                counts.broken = str(error).replace(str(path), beside.address)
+                counts.note("tar of pictures: cannot be read", counts.broken)
+        if file.suffix.lower() == ".tar":
+            own = Tar(file, shard.file.address)
+            tars, records, files = [own], with_repeated_ids(sample_records(own)), True
+        else:
+            kind = format_of(file)
+            if remote and kind == "mmc4" and is_folder(joined(folder, images_folder(file).name)):
+                images_folder(file).mkdir()  # each picture is fetched when needed
+            records, files = read_records(file), FORMATS[kind].files
+        for tar in tars:
+            for reason, number in tar.refused.items():
+                counts.note(f"member of a tar: {reason}", tar.path.name, number)
+        pictures = ShardPictures(
+            file.parent,
+            tars,
+            remote=folder if remote else None,
+            found=found,
+            outside=settings.allow_outside,
+            files=files,
+        )
+        rows = counts.read(records, lambda name: settings.sample >= 1 or share_of(name) < settings.sample)
+        documents = _with_pictures(rows, pictures, shard.file.address, threads=FETCHING if remote else None)
+        if settings.without is not None:
+            documents = _without(documents, _left_out(settings.without, shard.name))
+        yield from documents
+        problems = [tar.problem for tar in tars if tar.problem is not None]
+        counts.problem = problems[0] if problems else None
+    except CorpusError as error:
+        counts.problem = str(error).replace(str(file), shard.file.address)
+
+
+def share_of(name: str) -> float:
+    """Pseudo-random number from 0 to 1 from a document's id; a sample takes documents below its share."""
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+def _with_pictures(
+    records: Iterable[tuple[Record, Row]], pictures: ShardPictures, address: str, *, threads: int | None
+) -> Iterator[Document]:
+    def document(known: tuple[Record, Row]) -> Document:
+        record, row = known
+        made = document_of(row, pictures, record.files)
+        images = list(made.images)
+        for n, each in enumerate(images):
+            if record.files and record.files[n] is not None:
+                images[n] = replace(each, member=Member(address, record.number, n))
+            elif isinstance(each.file, bytes):
+                images[n] = replace(each, member=pictures.member(each.source))
+        return replace(made, images=tuple(images))
+
+    if threads is None:
+        yield from map(document, records)
+        return
+    with closing(in_threads(document, records, threads=threads, ahead=threads)) as documents:
+        yield from documents
+
+
+def _left_out(table: Path, shard: str) -> dict[str, set[int]]:
+    """The pictures of one shard that a table of duplicates names: document id to numbers of pictures.
+
+    Raises:
+        OutputError: The table cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:  # the table is sorted, so only this shard's part is read
+        store, path = located(address_of(table))
+        rows = pq.read_table(path, columns=["document", "image"], filters=[("shard", "==", shard)], filesystem=store)
+    except (pa.ArrowException, OSError) as error:
+        raise OutputError(f"{address_of(table)}: no table of duplicates: {' '.join(str(error).split())}") from error
+    found: dict[str, set[int]] = {}
+    for row in rows.to_pylist():
+        found.setdefault(row["document"], set()).add(row["image"])
+    return found
+
+
+def _without(documents: Iterable[Document], pictures: Mapping[str, set[int]]) -> Iterator[Document]:
+    """Set a problem on the pictures to leave out; they stay in their documents, so that numbers do not change."""
+    for document in documents:
+        numbers = pictures.get(document.id, ())
+        images = (
+            replace(image, problem=image.problem or LEFT_OUT) if n in numbers else image
+            for n, image in enumerate(document.images)
+        )
+        yield replace(document, images=tuple(images))
+
+
+class ShardPictures:
+    """Finds the pictures of a shard.
+
+    Args:
+        tars: The tars beside the shard.
+        remote: Address of the shard's folder, if it is in a store.
+        found: A folder of pictures, searched last.
+        outside: Whether names may lead out of the folder.
+        files: Whether documents of this format refer to pictures as files.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        tars: Sequence[Tar],
+        *,
+        remote: str | None = None,
+        found: FoundImages | None = None,
+        outside: bool = False,
+        files: bool = True,
+    ) -> None:
+        self._tars, self._remote, self._found, self._outside = tars, remote, found, outside
+        self._beside = ImageFiles(folder, files=files, reach="anywhere" if outside else "folder")
+
+    def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
+        """(picture, None), or (None, reason); ``StoreError`` if the store does not answer."""
+        for tar in self._tars:
+            if name := tar.find(source):
+                try:
+                    return tar.read(name), None
+                except CorpusError:  # changed since it was opened
+                    return None, NOT_FOUND.format(source)
+        if not self._outside and not named_by_address(source) and leads_out(source):
+            return None, REFUSED
+        file: Path | bytes | None
+        if self._remote is None:
+            file, problem = self._beside.find(source)
+            if problem is not None and not named_by_address(source):
+                # Without the folder's name, since results must not depend on the place of the shard.
+                problem = NOT_FOUND.format(source)
+        else:
+            file, problem = self._fetched(source, self._remote)
+        if file is None and problem and self._found is not None:
+            file = self._found.find(source)
+            return file, None if file is not None else problem
+        return file, problem
+
+    def member(self, source: str) -> Member | None:
+        """The place of a picture in a tar; None if it is not in a tar."""
+        return next((tar.member(name) for tar in self._tars if (name := tar.find(source))), None)
+
+    def _fetched(self, source: str, folder: str) -> tuple[bytes | None, str | None]:
+        if named_by_address(source):
+            return None, f"not at hand: {source} is an address"
+        if leads_out(source):  # a store has no parent folder
+            return None, REFUSED
+        address = joined(folder, source)
+        data = read_bytes(address, LARGEST + 1)
+        if data is not None and len(data) > LARGEST:
+            return None, f"larger than {LARGEST // 2**20} MiB"
+        return data, None if data is not None else NOT_FOUND.format(source)
+
+
+def corpus_files(path: Path) -> tuple[Path, ...]:
+    """The shards in a folder, here or in a store; ``(path,)`` for anything else.
+
+    Raises:
+        CorpusError: The folder has no shards.
+        OutputError: Two shards have the same name.
+        StoreError: The store does not answer.
+    """
+    folder = path.is_dir() and not (path / DOCUMENTS_FILE).is_file() and not (path / MANIFESTS).is_dir()
+    if not folder and not is_remote(address_of(path)):
+        return (path,)
+    return tuple(Path(shard.file.address) for shard in find_shards([address_of(path)]))
+
+
+def rows_of(file: Path) -> Iterator[Row]:
+    """Rows of a corpus, or of a shard of a store, as ``read_rows`` reads them."""
+    address = address_of(file)
+    with at_hand(address) as (path,):
+        try:
+            yield from read_rows(path)
+        except CorpusError as error:
+            raise CorpusError(str(error).replace(str(path), address)) from error
+
+
+def documents_of(file: Path, *, split: str | None = None, inside: bool = False) -> Iterator[Document]:
+    """Documents of a corpus, or of a shard of a store, as ``read_corpus`` reads them.
+
+    Args:
+        split: Only the documents of this split.
+        inside: Whether pictures outside its folder count as missing; always so for a store.
+
+    Raises:
+        CorpusError: The corpus breaks the format, or cannot be read.
+        StoreError: The store does not answer.
+    """
+    address = address_of(file)
+    if not is_remote(address):
+        yield from read_corpus(file, split=split, inside=inside)
+        return
+    ((shard,), counts) = find_shards([address]), Counts()
+    with at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
+        for document in shard_documents(shard, paths, counts):
+            _refuse(address, counts)
+            if split is None or document.split == split:
+                yield document
+    _refuse(address, counts)
+
+
+def _refuse(address: str, counts: Counts) -> None:
+    """Raise errors that a run over shards would only record: broken rows, or a shard that ends too early."""
+    if counts.problem is not None or counts.broken is not None:
+        raise CorpusError(f"{address}: {counts.problem or counts.broken}")

@@ -1,0 +1,84 @@
+"""The table of commands, and commands of other packages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from iconotext.cli import commands
+from iconotext.cli.app import app
+from iconotext.cli.commands import COMMANDS, MANAGES, READS, SHOWN, inside
+from iconotext.extras import EXTRAS
+
+CODE = """
+def count(folder: str, twice: bool = False) -> None:
+    "Count the files of a folder."
+    import os
+    print(len(os.listdir(folder)) * (1 + twice))
+"""
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Install a package with commands; returns a function that runs the program beside it."""
+    (tmp_path / "counting.py").write_text(CODE)
+    (tmp_path / "broken.py").write_text("import nothing_like_it")
+    info = tmp_path / "counting-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\nSummary: Counts files.\n")
+    (info / "entry_points.txt").write_text(f"[{commands.PLUGINS}]\ncount = counting:count\nbroken = broken:work\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    commands.added.cache_clear()
+    yield lambda *words: CliRunner().invoke(app, [*map(str, words)])
+    commands.added.cache_clear()
+
+
+def test_the_tables_name_commands_that_there_are():
+    paths = {row.path for row in COMMANDS}
+    assert len(paths) == len(COMMANDS)
+    assert set(SHOWN) | READS | MANAGES <= paths
+    assert {row.group for row in COMMANDS} <= paths | {""}
+    assert {row.extra for row in COMMANDS} <= set(EXTRAS) | {""}
+    assert all(row.function or inside(row.path) for row in COMMANDS)
+    assert all(row.summary.endswith((".", "?", ")")) for row in COMMANDS)
+
+
+def test_a_command_of_another_package_runs_and_is_listed_without_being_imported(package, tmp_path):
+    shown = package("--help").output
+    assert "Counts files. (counting)" in shown
+    assert "counting" not in sys.modules
+    assert package("count", tmp_path, "--twice").output == "6\n"
+    assert "Count the files of a folder." in package("count", "--help").output
+
+
+def test_a_broken_command_of_another_package_costs_one_line(package):
+    result = package("broken")
+    assert result.exit_code == 2
+    assert result.stderr.count("iconotext: broken of counting (iconotext.commands) is left out: ModuleNotFound") == 1
+    assert "No such command 'broken'" in result.stderr
+    assert package("cache", "--help").exit_code == 0
+
+
+def test_a_group_of_another_package(package, tmp_path, monkeypatch):
+    (tmp_path / "counting.py").write_text(
+        f"{CODE}\nimport typer\ngroup = typer.Typer()\ngroup.command()(count)\n"
+        "@group.callback()\ndef options() -> None: 'Count things.'\n"
+    )
+    entries = tmp_path / "counting-1.0.dist-info" / "entry_points.txt"
+    entries.write_text(f"[{commands.PLUGINS}]\ncount = counting:group\nlink = counting:count\n")
+    monkeypatch.delitem(sys.modules, "counting", raising=False)
+    monkeypatch.delitem(typer.main.get_command(app).commands.data, "count", raising=False)
+    assert package("count", "count", tmp_path).output == "3\n"
+    assert "Find which sentences" in package("link", "--help").output  # our own commands stay ours
+
+
+def test_help_imports_no_command():
+    code = "import sys; from iconotext.cli.app import app; app(['--help'], standalone_mode=False); print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    names = {Path(row.function.partition(":")[0]).name for row in COMMANDS if row.function}
+    assert {f"iconotext.cli.{name}" for name in names} & set(modules) == set()
