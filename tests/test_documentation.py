@@ -55,6 +55,13 @@ def test_the_picture_of_the_architecture_has_every_folder():
     assert missing == [], "python scripts/draw_architecture.py"
 
 
+def test_the_code_of_the_guide_to_extensions_is_that_of_the_package_which_tests_install():
+    package = "".join(text_of(path) for path in sorted((ROOT / "tests/other_package").glob("*.*")))
+    blocks = re.findall(r"^```(?:python|toml)\n(.*?)^```$", text_of(ROOT / "docs/extend.md"), re.MULTILINE | re.DOTALL)
+    assert [block for block in blocks if block not in package] == []
+    assert len(blocks) >= 4
+
+
 SOURCE = ROOT / "src/iconotext"
 NOT_OURS = {"conf.py"}
 """Files of others that the guides name: of Sphinx."""

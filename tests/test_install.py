@@ -160,3 +160,16 @@ def test_an_extra_brings_what_its_command_needs(extra, core, wheel, place):
         pip_install(python, f"{wheel}[{extra}]")
         for command in RUNS[extra]:
             run(python, *(command.split() if isinstance(command, str) else command), folder=place)
+
+
+def test_a_package_of_somebody_else_adds_to_the_open_tables(core, wheel, place):
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        python = environment(Path(name) / "venv")
+        (site_packages(python) / "core.pth").write_text(f"{site_packages(core)}\n")
+        pip_install(python, "--no-deps", Path(__file__).parent / "other_package")
+        (place / "day.journal").write_text("Our cat sits still.\n@ demo/pictures/cat.jpg Our cat\nIt rained.\n")
+        lines = run(python, "-m", "iconotext", "link", "day.journal", "--to", "csv", folder=place).splitlines()
+        assert lines[0].startswith("demo/pictures/cat.jpg,Our cat sits still.,")
+        assert run(python, "-m", "iconotext", "unlinked", "day.journal", folder=place) == ""
+        assert "unlinked" in run(python, "-m", "iconotext", "--help", folder=place)
+        assert "csv" in run(python, "-m", "iconotext", "link", "--help", folder=place)
