@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from iconotext.report.outputs import Output
 
 from iconotext import LinkedDocument, Linker, ReadSettings, read
 from iconotext.read.blocks import Block, Flow, FlowImage
 from iconotext.read.format import DocumentFormat
-from iconotext.report.outputs import Output
 
 
 def read_journal(path: Path, settings: ReadSettings) -> Iterable[Flow]:
