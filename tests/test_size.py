@@ -1,0 +1,77 @@
+"""What keeps the program small enough to hold in one head: numbers that may only be lowered.
+
+Raising one needs a reason in ``docs/decisions``.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import iconotext
+from iconotext.evidence.gather import DocumentEvidence, EncodedText
+from iconotext.types import Document
+
+SOURCE = Path(iconotext.__file__).parent
+TESTS = Path(__file__).parent
+LIMITS = {
+    "lines of src": 75_300,
+    "modules of src": 376,
+    "lines of tests": 57_000,
+    "modules that a document enters while it is linked": 11,
+}
+
+
+def lines(folder):
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in folder.rglob("*.py"))
+
+
+def test_lines_and_modules():
+    counted = {
+        "lines of src": lines(SOURCE),
+        "modules of src": len(list(SOURCE.rglob("*.py"))),
+        "lines of tests": lines(TESTS),
+    }
+    assert {name: number for name, number in counted.items() if number > LIMITS[name]} == {}
+
+
+def entered(work, kinds):
+    """The modules of ours whose functions get an object of these kinds, alone or in a list, while ``work`` runs."""
+    modules = set()
+
+    def carries(value):
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+            return any(isinstance(item, kinds) for item in value)
+        return isinstance(value, kinds)
+
+    def profile(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(SOURCE)) and not code.co_name.startswith("<"):
+            arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            if any(carries(frame.f_locals.get(name)) for name in arguments):
+                modules.add(Path(code.co_filename).relative_to(SOURCE).as_posix())
+
+    threading.setprofile(profile)  # for threads that start meanwhile
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return modules
+
+
+@pytest.mark.slow
+def test_the_modules_that_a_document_enters(tmp_path, picture):
+    picture("tram.png")
+    (tmp_path / "a.md").write_text("# Trams\n\nA red tram waits, as Figure 1 shows.\n\n![Figure 1: A red tram](tram.png)\n")
+    document, linker = iconotext.read(tmp_path / "a.md"), iconotext.Linker.load()
+    linker.link(document)  # loads models
+    modules = entered(lambda: linker.link(document), (Document, EncodedText, DocumentEvidence))
+    run = modules - {"linker.py", "read/given.py", "types.py"}  # before the run, and what is asked of the document itself
+    assert "run.py" in run
+    assert len(run) <= LIMITS["modules that a document enters while it is linked"], sorted(run)
