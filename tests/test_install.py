@@ -171,5 +171,17 @@ def test_a_package_of_somebody_else_adds_to_the_open_tables(core, wheel, place):
         lines = run(python, "-m", "iconotext", "link", "day.journal", "--to", "csv", folder=place).splitlines()
         assert lines[0].startswith("demo/pictures/cat.jpg,Our cat sits still.,")
         assert run(python, "-m", "iconotext", "unlinked", "day.journal", folder=place) == ""
+        named = run(
+            python,
+            "-m",
+            "iconotext",
+            "link",
+            "day.journal",
+            "--evidence",
+            "layout,file_name",
+            "--to",
+            "json",
+            folder=place,
+        )
+        assert json.loads(named)[0]["links"][0]["evidence"]["file_name"] > 0
         assert "unlinked" in run(python, "-m", "iconotext", "--help", folder=place)
-        assert "csv" in run(python, "-m", "iconotext", "link", "--help", folder=place)

@@ -68,10 +68,16 @@ def entered(work, kinds):
 @pytest.mark.slow
 def test_the_modules_that_a_document_enters(tmp_path, picture):
     picture("tram.png")
-    (tmp_path / "a.md").write_text("# Trams\n\nA red tram waits, as Figure 1 shows.\n\n![Figure 1: A red tram](tram.png)\n")
+    (tmp_path / "a.md").write_text(
+        "# Trams\n\nA red tram waits, as Figure 1 shows.\n\n![Figure 1: A red tram](tram.png)\n"
+    )
     document, linker = iconotext.read(tmp_path / "a.md"), iconotext.Linker.load()
     linker.link(document)  # loads models
     modules = entered(lambda: linker.link(document), (Document, EncodedText, DocumentEvidence))
-    run = modules - {"linker.py", "read/given.py", "types.py"}  # before the run, and what is asked of the document itself
+    run = modules - {
+        "linker.py",
+        "read/given.py",
+        "types.py",
+    }  # before the run, and what is asked of the document itself
     assert "run.py" in run
     assert len(run) <= LIMITS["modules that a document enters while it is linked"], sorted(run)

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
-from iconotext.report.outputs import Output
 
-from iconotext import LinkedDocument, Linker, ReadSettings, read
+from iconotext import Document, LinkedDocument, Linker, ReadSettings, read
+from iconotext.evidence.kinds import EvidenceKind
 from iconotext.read.blocks import Block, Flow, FlowImage
 from iconotext.read.format import DocumentFormat
+from iconotext.report.outputs import Output
 
 
 def read_journal(path: Path, settings: ReadSettings) -> Iterable[Flow]:
@@ -34,6 +36,20 @@ JOURNAL = DocumentFormat(
     suffixes=(".journal",),
     reader="iconotext_journal:read_journal",
     summary="A paragraph a line, and lines that begin with @ for pictures.",
+)
+
+
+def file_names(document: Document) -> np.ndarray:
+    """Return 1 for each sentence and image, shape (S, V), where the sentence holds the name of the image's file."""
+    names = [Path(image.source).stem.lower() for image in document.images]
+    return np.array([[name in sentence.text.lower() for name in names] for sentence in document.sentences], float)
+
+
+FILE_NAME = EvidenceKind(
+    name="file_name",
+    summary="The name of its file.",
+    function="iconotext_journal:file_names",
+    weight=2.0,
 )
 
 
