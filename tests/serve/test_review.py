@@ -135,7 +135,7 @@ def test_reviewers_agree_or_not(server, opened):
         server.ask("POST", f"{home}/verdicts", verdict(document, 1, second, reviewer=reviewer))
     found = server.ask("GET", f"{home}/review").json
     assert found["reviewers"] == ["Ada", "Bob"]
-    assert found["alpha"] == pytest.approx(0.4)  # by hand in test_agreement
+    assert found["alpha"] == pytest.approx(0.4)  # by hand in test_verdicts
     assert found["undecided"] == 1
 
 

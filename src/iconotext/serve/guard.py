@@ -47,13 +47,13 @@ class Access:
         self._tokens: list[bytes] = []
         self._lock = threading.Lock()
         self._key = digest(read_key(folder / "key"))
-        self.cookie = f"iconotext-{port}"
+        self.cookie = f"iconotext-{port}"  # with the port: cookies do not tell ports apart
         self.seconds = DAYS * 24 * 3600
         self.on_use: Callable[[], None] = lambda: None
         """Called when an address was used, so that a new one can be printed."""
 
     def new_token(self) -> str:
-        """A new token, with which an address can be opened once."""
+        """A new token, with which an address can be opened once: browsers and terminals keep addresses."""
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._tokens = [*self._tokens, digest(token)][-MAX_TOKENS:]
@@ -267,7 +267,10 @@ def too_large(settings: ServeSettings) -> str:
 
 
 def _from_here(headers: dict[str, str], host: str) -> bool:
-    """Whether no other site's page sent the request. Another port on this machine counts as another site."""
+    """Whether no other site's page sent the request.
+
+    Another port of this machine counts as another site (``same-site``), since cookies do not tell ports apart.
+    """
     site = headers.get("sec-fetch-site")
     if site is not None and site not in ("same-origin", "none"):
         return False

@@ -59,7 +59,7 @@ class Jobs:
         for folder in (self.asked_folder, self.exports):
             shutil.rmtree(folder, ignore_errors=True)  # left by a server that was killed
         self.saving = asyncio.Semaphore(2)
-        """Limits uploads that are unpacked at a time, since a zip's contents are in memory."""
+        """Limits uploads that are unpacked at a time, since the contents of a zip are in memory."""
         self._changed = threading.Condition()
         self._at_work: dict[str, set[int]] = {}
         self._after = ""  # the collection that had the last turn

@@ -142,7 +142,7 @@ _searchers: dict[str, Searcher] = {}
 
 
 def prepare(library: str) -> None:
-    """Set the library to search; it is opened when first needed."""
+    """Set the library to search; it is opened when first needed, and again when it has changed."""
     _searchers["served"] = Searcher(Path(library))
 
 

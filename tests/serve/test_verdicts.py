@@ -1,4 +1,4 @@
-"""In which order pictures are reviewed."""
+"""The agreed answers of reviewers, and the order in which pictures are reviewed, against sums by hand."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 import pytest
 
 from iconotext.evidence.habit import STRENGTH
-from iconotext.serve.store import Picture
-from iconotext.serve.verdicts import doubts, entropy, worths
+from iconotext.serve.store import Picture, Verdict
+from iconotext.serve.verdicts import agreed, agreement, doubts, entropy, worths
 from iconotext.types import Document, Image, Link, Sentence
 
 
@@ -39,3 +39,25 @@ def test_a_verdict_is_worth_its_own_doubt_and_a_share_of_that_of_others():
     assert found[2, 0] == pytest.approx(0.8 + 2.0 * 0.4 / (STRENGTH + 3))
     assert worths(pictures, {(2, 0)})[1, 0] == pytest.approx(1.0)  # nothing is left to learn of its place
     assert (2, 0) not in worths(pictures, {(2, 0)})
+
+
+def by(picture, reviewer, *sentences):
+    return Verdict(0, 1, picture, reviewer, sentences, "")
+
+
+def test_the_answer_with_the_most_voices_counts_and_a_tie_does_not():
+    verdicts = [
+        by(0, "a", 1),
+        by(0, "b", 1),
+        by(0, "c", 2),
+        by(1, "a", 1),
+        by(1, "b"),
+        by(2, "a"),
+    ]
+    assert agreed(verdicts) == {(1, 0): ((1,), ("a", "b")), (1, 2): ((), ("a",))}
+
+
+def test_the_same_number_in_two_documents_is_not_the_same_answer():
+    verdicts = [by(0, "a", 1), by(0, "b", 1), by(1, "a", 1), by(1, "b", 2)]
+    # Units: {x, x}, {y, z}. Observed (0 + 2) / 4; expected of x x y z: (16 - 6) / (4 * 3). 1 - 0.5 / (10 / 12) = 0.4.
+    assert agreement(verdicts) == pytest.approx(0.4)
