@@ -75,8 +75,8 @@ def told(linked):
 
 
 @pytest.mark.parametrize("size", [1, 40, 2048])
-def test_documents_are_linked_as_one_by_one_whatever_the_window(size, monkeypatch):
-    monkeypatch.setattr(run, "WINDOW", size)
+def test_documents_are_linked_as_one_by_one_whatever_the_batch(size, monkeypatch):
+    monkeypatch.setattr(run, "FIRST_BATCH", size)
     documents = collection()
     linker = Counting().linker()
     habits = linker.habits(documents)
@@ -95,7 +95,7 @@ def test_each_kind_of_evidence_alone(evidence):
     ]
 
 
-def test_all_of_a_window_is_encoded_at_once_and_each_text_once():
+def test_all_of_a_batch_is_encoded_at_once_and_each_text_once():
     documents, counting = collection(), Counting()
     assert len(list(counting.linker().link_all(documents))) == 12
     (texts,) = counting.texts[:1]
@@ -154,21 +154,21 @@ def test_a_document_that_fails_stops_nothing(tmp_path):
         Linker(encoder, linker.settings).link(bad)
 
 
-def test_windows_grow_and_end_where_their_pictures_are_large(monkeypatch):
-    monkeypatch.setattr(run, "WINDOW", 10)
-    monkeypatch.setattr(run, "LARGEST", 40)
-    monkeypatch.setattr(run, "HELD", 1000)
+def test_batches_grow_and_end_where_their_pictures_are_large(monkeypatch):
+    monkeypatch.setattr(run, "FIRST_BATCH", 10)
+    monkeypatch.setattr(run, "MAX_BATCH", 40)
+    monkeypatch.setattr(run, "MAX_BATCH_BYTES", 1000)
     small = Document("d", tuple(Sentence("A", i) for i in range(9)))  # ten with itself
     large = replace(small, images=(Image("a.png", b"." * 600), Image("gone.png", None)))
-    grow = [len(window) for window in run._windows([small] * 13)]
+    grow = [len(batch) for batch in run._batches([small] * 13)]
     assert grow == [1, 2, 4, 4, 2]
-    monkeypatch.setattr(run, "WINDOW", 1000)
-    assert [len(window) for window in run._windows([large] * 3)] == [2, 1]
+    monkeypatch.setattr(run, "FIRST_BATCH", 1000)
+    assert [len(batch) for batch in run._batches([large] * 3)] == [2, 1]
 
 
 def test_who_stops_in_the_middle_leaves_no_thread(monkeypatch):
-    monkeypatch.setattr(run, "WINDOW", 1)
-    monkeypatch.setattr(run, "LARGEST", 1)
+    monkeypatch.setattr(run, "FIRST_BATCH", 1)
+    monkeypatch.setattr(run, "MAX_BATCH", 1)
     before = threading.active_count()
     taken = []
 
@@ -181,7 +181,7 @@ def test_who_stops_in_the_middle_leaves_no_thread(monkeypatch):
     next(found)
     found.close()
     assert threading.active_count() == before
-    assert len(taken) < 12  # no more than a few windows ahead
+    assert len(taken) < 12  # no more than a few batches ahead
 
 
 def test_what_is_no_document_ends_it():

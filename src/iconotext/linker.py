@@ -1,22 +1,22 @@
 """The linker: it links the images of documents to their sentences, with one model and one group of settings.
 
-``Linker.load`` loads a model, ``Linker.link`` links one document, and ``Linker.link_all`` links many. A document
-becomes
-features, unit vectors, similarities and then links; ``run`` does this work for many documents at a time. With
-``max_false`` in the settings the linker first makes promises about all documents (``decide.promise``).
+``Linker.load`` loads a model, ``Linker.link`` links one document, and ``Linker.link_all`` links many; ``run`` does the
+work. With ``max_false`` in the settings the linker first controls the false discoveries among all documents
+(``decide.promise``). ``PreparedLinker`` links documents one by one with what all documents of a run show together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cache, cached_property
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from iconotext.decide.settings import LinkSettings
-from iconotext.errors import SettingError
+from iconotext.errors import IconotextError, SettingError
 from iconotext.evidence.kinds import chosen_evidence
 from iconotext.extras import require
 from iconotext.read import Failure, given_document, given_or_failure
@@ -35,8 +35,12 @@ if TYPE_CHECKING:
     from iconotext.evidence.gather import DocumentEvidence, EncodedText
     from iconotext.evidence.habit import Habit, Judged
     from iconotext.features.ocr import LineReader
+    from iconotext.read import ReadSettings
+    from iconotext.run import LinkingRun
 
 __all__ = ["LinkSettings", "Linker"]
+
+R = TypeVar("R")
 
 HABIT_DOCUMENTS = 500
 """At most this many documents of a collection are used to infer its habits; a few hundred images are enough."""
@@ -72,17 +76,18 @@ class Linker:
 
         Raises:
             FeatureError: There is no such model, it cannot be loaded, or it was trained on other backbones.
-            MissingPackageError: Words in images are evidence, and the package that reads them is not installed.
+            MissingPackageError: A chosen kind of evidence needs a package that is not installed.
         """
         from iconotext.encoders.encoder import load_encoder
         from iconotext.encoders.relation_model import relations_folder
 
         chosen = settings or LinkSettings()
+        # What is missing is found now, not after the first document.
         if chosen.relations != "none":
-            relations_folder(chosen.relations)  # find a mistyped name now, not after the first document
+            relations_folder(chosen.relations)
         for kind in chosen_evidence(chosen.evidence):
             if kind.extra:
-                require(kind.extra, purpose=f"the evidence {kind.name}")  # now, not after the first document
+                require(kind.extra, purpose=f"the evidence {kind.name}")
         own = chosen.model_dump(include={"text", "image", "concepts", "cache"})
 
         def read_layers(texts: Sequence[str], layers: NDArray[np.float16]) -> None:
@@ -114,10 +119,8 @@ class Linker:
         document = given_document(document)
         if self.settings.max_false is not None:
             return self.promises([document]).keep(self.plain.link(document, habits))
-        (linked,) = self._linked(self._read([document]), habits or {})
-        if isinstance(linked, Failure):
-            raise linked.error
-        return linked
+        (linked,) = self._run.link(self._encoded([document]), habits or {})
+        return _or_raise(linked)
 
     def gather(self, document: Document | Path | str) -> DocumentEvidence:
         """Compute all evidence about a document but the habit of its author, for ``link_evidence``.
@@ -125,13 +128,8 @@ class Linker:
         Raises:
             DocumentError, FeatureError, TypeError: As for ``link``.
         """
-        from iconotext.run import gather
-
-        read = self._read([given_document(document)])
-        ((evidence,),) = gather(read, self.encoder, self.settings, line_reader=lambda: self.line_reader)
-        if isinstance(evidence, Failure):
-            raise evidence.error
-        return evidence
+        ((evidence,),) = self._run.gather(self._encoded([given_document(document)]))
+        return _or_raise(evidence)
 
     def link_evidence(self, evidence: DocumentEvidence, habits: Mapping[str, Habit] | None = None) -> LinkedDocument:
         """Link a document from computed evidence: fast, for other settings or habits. Makes no promises.
@@ -140,13 +138,8 @@ class Linker:
             evidence: From ``gather`` of a linker with the same encoder and at least the same evidence.
             habits: As for ``link``.
         """
-        from iconotext.run import link_evidence
-
-        relations = {"relation_model": lambda: self.relation_model}
-        (linked,) = link_evidence([evidence], self.encoder, self.settings, habits or {}, **relations)
-        if isinstance(linked, Failure):
-            raise linked.error
-        return linked
+        (linked,) = self._run.link_evidence([evidence], habits or {})
+        return _or_raise(linked)
 
     def habits(
         self,
@@ -167,43 +160,30 @@ class Linker:
         """
         from iconotext.run import habits_of
 
-        return habits_of(self._placed(self._read(documents)), judged) if self._learns_habits else {}
+        return habits_of(self._first(self._encoded(documents)), judged) if self._infers_habits else {}
 
     def encode_ahead(self, documents: Iterable[Document | Path | str | Failure]) -> None:
         """Encode documents in batches into the cache, to link them one by one afterwards."""
-        from iconotext.run import encode_images
-
-        for _ in encode_images(self._read(documents), self.encoder):
+        for _ in self._run.encode_images(self._encoded(documents)):
             pass
 
     @property
-    def _learns_habits(self) -> bool:
+    def _run(self) -> LinkingRun:
+        from iconotext.run import LinkingRun  # not before it is needed: it imports Pillow
+
+        return LinkingRun(self.encoder, self.settings, lambda: self.line_reader, lambda: self.relation_model)
+
+    @property
+    def _infers_habits(self) -> bool:
         evidence = self.settings.evidence
         return self.settings.habit is None and "layout" in evidence and bool({"caption", "reference"} & set(evidence))
 
-    def _read(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[EncodedText | Failure]:
-        from iconotext.run import encode_texts
+    def _encoded(self, documents: Iterable[Document | Path | str | Failure]) -> Iterator[EncodedText | Failure]:
+        return self._run.encode_texts(map(given_or_failure, documents))
 
-        return encode_texts(map(given_or_failure, documents), self.encoder, self.settings.evidence)
-
-    def _placed(self, documents: Iterator[EncodedText | Failure]) -> Iterator[EncodedText | Failure]:
-        from iconotext.run import add_places
-
-        return add_places(islice(documents, HABIT_DOCUMENTS), self.encoder, self.settings.evidence)
-
-    def _linked(
-        self, documents: Iterable[EncodedText | Failure], habits: Mapping[str, Habit]
-    ) -> Iterator[LinkedDocument | Failure]:
-        from iconotext.run import link_windows
-
-        return link_windows(
-            documents,
-            self.encoder,
-            self.settings,
-            habits,
-            line_reader=lambda: self.line_reader,
-            relation_model=lambda: self.relation_model,
-        )
+    def _first(self, documents: Iterator[EncodedText | Failure]) -> Iterator[EncodedText | Failure]:
+        """Return the documents from which habits are inferred, with the evidence for that."""
+        return self._run.add_places(islice(documents, HABIT_DOCUMENTS))
 
     def explain(self, linked: LinkedDocument) -> LinkedDocument:
         """Find for every link which words and which parts of the picture carry its picture evidence.
@@ -246,17 +226,15 @@ class Linker:
             raise TypeError(f"link_all takes a list of documents; link takes one, such as {documents!r:.60}")
         if self.settings.max_false is not None:
             with Spool(map(given_or_failure, documents)) as spool:
-                promises = self._promises(spool)
-                for linked in self.plain.link_all(spool, habits):
-                    yield linked if isinstance(linked, Failure) else promises.keep(linked)
+                yield from self._promises(spool).keep_all(self.plain.link_all(spool, habits))
             return
-        walk = self._read(documents)
-        if habits is not None or not self._learns_habits:
-            yield from self._linked(walk, habits or {})
+        encoded = self._encoded(documents)
+        if habits is not None or not self._infers_habits:
+            yield from self._run.link(encoded, habits or {})
             return
-        with Spool(self._placed(walk), size_of) as first:
+        with Spool(self._first(encoded), size_of) as first:
             habits = habits_of(first) if len(first) > 1 else {}
-            yield from self._linked(chain(first, walk), habits)
+            yield from self._run.link(chain(first, encoded), habits)
 
     @cached_property
     def line_reader(self) -> LineReader:
@@ -278,8 +256,9 @@ class Linker:
         """Use these documents, with right and complete gold links, for promises instead of the package's figures."""
         from iconotext.decide.calibration import calibration_of
 
-        linked = ((OWN, each) for each in self._bare().link_all(documents) if isinstance(each, LinkedDocument))
-        self.calibration = calibration_of(linked, self.settings.evidence)
+        linked = self._best_links(documents, self.settings.evidence)
+        own = ((OWN, each) for each in linked if isinstance(each, LinkedDocument))
+        self.calibration = calibration_of(own, self.settings.evidence)
 
     def promises(self, documents: Iterable[Document | Path | str | Failure]) -> Promises:
         """Make the promises for documents that are linked together; only numbers about each are kept in memory.
@@ -299,22 +278,19 @@ class Linker:
         """Yield the image data for promises; it iterates ``documents`` twice and draws decoys from ``pool``."""
         from iconotext.decide.promise import candidates
 
-        return candidates(documents, pool, self._best_of_all, self.settings.evidence)
+        return candidates(documents, pool, self._best_links, self.settings.evidence)
 
     def _promises(self, spool: Spool[Document | Failure]) -> Promises:
         from iconotext.decide.promise import collection_promises
 
-        return collection_promises(spool, self._best_of_all, self.settings, self.calibration)
+        return collection_promises(spool, self._best_links, self.settings, self.calibration)
 
-    def _best_of_all(
+    def _best_links(
         self, documents: Iterable[Document | Failure], evidence: tuple[Evidence, ...]
     ) -> Iterator[LinkedDocument | Failure]:
-        return self._bare(evidence=evidence).link_all(documents)
-
-    def _bare(self, **chosen: object) -> Linker:
-        """Return a linker that only finds the best link of each image, without promises."""
-        update = {"max_false": None, "relations": "none", "explain": False, **BEST, **chosen}
-        return Linker(self.encoder, self.settings.model_copy(update=update))
+        """Find the best link of each image, by some kinds of evidence, without promises."""
+        update = {"max_false": None, "relations": "none", "explain": False, **BEST, "evidence": evidence}
+        return Linker(self.encoder, self.settings.model_copy(update=update)).link_all(documents)
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -331,3 +307,96 @@ class Linker:
 
         cache = FeatureCache() if self.settings.cache else None
         return load_relation_model(relations_folder(self.settings.relations), cache=cache)
+
+
+def _or_raise(result: R | Failure) -> R:
+    if isinstance(result, Failure):
+        raise result.error
+    return result
+
+
+class PreparedLinker:
+    """A linker with what all documents of a run show together, so that each document can be linked alone.
+
+    Args:
+        load: Loads the linker; called only when it is needed, since a run in which nothing has changed needs none.
+        documents: The documents of the run, iterated for the habits, and once more for promises.
+        several: Whether there are several, which have common habits.
+
+    Attributes:
+        habits: Where the authors of each collection put images; empty for a document alone.
+        promises: Made for all documents together; None if none are asked for.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], Linker],
+        settings: LinkSettings,
+        documents: Iterable[Document | Failure],
+        *,
+        several: bool,
+    ) -> None:
+        self._load = cache(load)
+        self.habits = self._load().habits(documents) if several else {}
+        self.promises = None if settings.max_false is None else self._load().promises(documents)
+
+    @property
+    def digest(self) -> str:
+        """A text that changes with what the documents show together, on which the links of each depend."""
+        habits = "".join(f"{name} {habit.digest}" for name, habit in sorted(self.habits.items()))
+        return habits + (self.promises.digest if self.promises else "")
+
+    def link_all(self, documents: Iterable[Document]) -> Iterator[LinkedDocument | Failure]:
+        """Link some of the documents."""
+        if self.promises is None:
+            return self._load().link_all(documents, self.habits)
+        return self.promises.keep_all(self._load().plain.link_all(documents, self.habits))
+
+
+class RunFiles(AbstractContextManager["RunFiles"]):
+    """The files of a run, each read once: documents that habits or promises needed are stored until they are linked.
+
+    Args:
+        files: Each file with its name in the run, and the named folder that contains it or None.
+        adapt: Applied to each document when it has been read.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, tuple[Path, Path | None]],
+        reading: ReadSettings,
+        adapt: Callable[[Document], Document] = lambda document: document,
+    ) -> None:
+        self._files, self._reading, self._adapt = files, reading, adapt
+        self._stored: Spool[list[Document] | IconotextError] = Spool()
+        self._number: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[Document | Failure]:
+        """Read the documents of all files, and store them in a temporary file."""
+        for name, (path, _) in self._files.items():
+            if name in self._number:
+                documents = self._stored[self._number[name]]
+            else:
+                documents, self._number[name] = self._read(name), len(self._stored)
+                self._stored.append(documents)
+            yield from [Failure(path, documents)] if isinstance(documents, IconotextError) else documents
+
+    def read(self, name: str) -> list[Document]:
+        """Return the documents of a file; raises an ``IconotextError`` if it cannot be read."""
+        number = self._number.get(name)
+        documents = self._read(name) if number is None else self._stored[number]
+        if isinstance(documents, IconotextError):
+            raise documents
+        return documents
+
+    def _read(self, name: str) -> list[Document] | IconotextError:
+        from iconotext.read import read_documents
+
+        path, within = self._files[name]
+        try:
+            return list(map(self._adapt, read_documents(path, self._reading, within=within, identifier=name)))
+        except IconotextError as error:
+            return error
+
+    def __exit__(self, *_: object) -> None:
+        self._stored.close()

@@ -65,7 +65,7 @@ def test_what_does_not_fit_counts_as_not_kept(known, tmp_path):
 
 
 def test_of_a_very_large_document_only_the_places_are_kept(known, tmp_path, monkeypatch):
-    monkeypatch.setattr(results, "KEPT", 10)
+    monkeypatch.setattr(results, "MAX_STORED", 10)
     store_evidence(known, "model", "digest", tmp_path)
     found = stored_evidence(tmp_path, "model", "digest")
     assert found is not None

@@ -12,10 +12,9 @@ import json
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -37,17 +36,15 @@ from iconotext.cli.options import (
     settings_options,
 )
 from iconotext.cli.output import as_typed, complain, output_console, say
-from iconotext.errors import IconotextError, OutputError, SettingError
-from iconotext.linker import Linker, LinkSettings
+from iconotext.errors import OutputError, SettingError
+from iconotext.linker import Linker, LinkSettings, PreparedLinker, RunFiles
 from iconotext.plain_text import counted
 from iconotext.read import Failure, ReadSettings
 from iconotext.read.format import EXAMPLES
 from iconotext.report.outputs import HTML, OUTPUTS, Output, output_named, outputs
-from iconotext.system.spool import Spool
 from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
-    from iconotext.evidence.habit import Habit
     from iconotext.report.as_table import Counts
     from iconotext.report.problems import Problem
     from iconotext.types import Promise
@@ -406,32 +403,21 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
             f"{folder}: pages go into a folder, or one page into an .html file; --to says what else to write"
         )
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
-    with closing(ReadFiles(run, settings.reading)) as files:
-        load: Callable[[], Linker] = cache(settings.linker)
-        setup, promises = settings.digest(), None
-        habits: dict[str, Habit] = {}
-        chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.found)
-        if len(run.found) > 1 or chapters:  # the links of one page depend on the habits that all documents show
-            habits = load().habits(files)
-            run.habits |= {told for habit in habits.values() if (told := habit.summary)}
-            setup += "".join(f"{name} {habit.digest}" for name, habit in sorted(habits.items()))
-        if settings.linking.max_false is not None:  # so do the promises
-            promises = load().promises(files)
-            run.promises, setup = promises.made, setup + promises.digest
-
-        def link_all(documents: Iterable[Document]) -> Iterable[LinkedDocument | Failure]:
-            if promises is None:
-                return load().link_all(documents, habits)
-            found = load().plain.link_all(documents, habits)
-            return (each if isinstance(each, Failure) else promises.keep(each) for each in found)
-
+    chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.found)
+    named = dict(zip(run.names, run.found, strict=True))
+    with RunFiles(named, settings.reading, as_said_here) as files:
+        # The links of one page depend on the habits that all documents show, and on the promises about them.
+        linker = PreparedLinker(settings.linker, settings.linking, files, several=len(named) > 1 or chapters)
+        run.habits |= {told for habit in linker.habits.values() if (told := habit.summary)}
+        run.promises = linker.promises.made if linker.promises else ()
+        setup = settings.digest() + linker.digest
         pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.found])
         sources = (
-            Source(path, name, partial(files.read, path, within, name), settings.all_pages or within is None)
-            for (path, within), name in zip(run.found, run.names, strict=True)
+            Source(path, name, partial(files.read, name), settings.all_pages or within is None)
+            for name, (path, within) in named.items()
         )
         last = INDEX
-        for made in run.watched(pages.update(sources, link_all)):
+        for made in run.watched(pages.update(sources, linker.link_all)):
             if isinstance(made, Failure):
                 run.failed(made)
             elif isinstance(made, WithoutPictures):
@@ -509,57 +495,6 @@ def print_pieces(pieces: Iterable[str]) -> None:
             if error.errno == errno.EPIPE:  # the reader has what it wanted
                 raise
             raise write_error("to standard output", error) from error
-
-
-class ReadFiles:
-    """The files of a run, each read once: documents that were read for habits and promises are stored for linking."""
-
-    def __init__(self, run: Run, reading: ReadSettings) -> None:
-        self._run, self._reading = run, reading
-        self._documents: Spool[list[Document] | IconotextError] = Spool()
-        self._number: dict[str, int] = {}
-
-    def __iter__(self) -> Iterator[Document | Failure]:
-        """Read the documents of all files, and store them in a temporary file."""
-        from iconotext.read import Failure
-
-        for (path, within), name in zip(self._run.found, self._run.names, strict=True):
-            try:
-                documents = self.read(path, within, name, keep=True)
-            except IconotextError as error:
-                yield Failure(path, error)
-            else:
-                yield from documents
-
-    def read(self, path: Path, within: Path | None, name: str, *, keep: bool = False) -> list[Document]:
-        """The documents of a file.
-
-        Args:
-            name: The name of the file in this run, see ``Run.names``.
-            keep: Whether the documents will be needed again.
-
-        Raises:
-            IconotextError: The file cannot be read.
-        """
-        from iconotext.read import read_documents
-
-        if (number := self._number.get(name)) is not None:
-            found: list[Document] | IconotextError = self._documents[number]
-        else:
-            try:
-                found = list(map(as_said_here, read_documents(path, self._reading, within=within, identifier=name)))
-            except IconotextError as error:
-                found = error
-            if keep:
-                self._number[name] = len(self._documents)
-                self._documents.append(found)
-        if isinstance(found, IconotextError):
-            raise found
-        return found
-
-    def close(self) -> None:
-        """Delete the temporary file."""
-        self._documents.close()
 
 
 def as_said_here(document: Document) -> Document:

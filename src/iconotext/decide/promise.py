@@ -85,6 +85,10 @@ class Promises:
             links = tuple(link for link in links if link.image in here[self.required])
         return replace(linked, links=links, promises=tuple(replace(p, images=here[p.claim]) for p in self.made))
 
+    def keep_all(self, linked: Iterable[LinkedDocument | Failure]) -> Iterator[LinkedDocument | Failure]:
+        """Apply ``keep`` to each linked document; failures pass through."""
+        return (self.keep(each) if isinstance(each, LinkedDocument) else each for each in linked)
+
     @property
     def digest(self) -> str:
         """A hash of the promises, which is equal for equal promises.

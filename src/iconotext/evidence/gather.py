@@ -47,6 +47,7 @@ class EncodedText:
         captions: Caption features, name to (S, U); empty if captions are no evidence.
         reference: (S, V) reference evidence; None if references are no evidence.
         places: Where this evidence puts the images; None if not computed yet or without layout.
+        encoded: The document with its encoded images; None if pictures are no evidence, or are not encoded yet.
     """
 
     document: Document
@@ -56,6 +57,7 @@ class EncodedText:
     captions: Features = field(default_factory=dict)
     reference: FloatMatrix | None = None
     places: PlaceEvidence | None = None
+    encoded: EncodedDocument | None = None
 
     @property
     def size(self) -> int:

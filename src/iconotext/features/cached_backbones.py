@@ -73,7 +73,7 @@ def keep_texts(
     cache.put(rows, backbone=backbone, kinds=[kind])
 
 
-def knowing(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
+def encoded_once(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
     """Make a text backbone that has the vectors of these texts in memory, each encoded once, all in one batch."""
     rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     if not rows:

@@ -23,7 +23,7 @@ from iconotext.decide.combine import places_by_evidence
 from iconotext.evidence.gather import DocumentEvidence, only_images
 from iconotext.evidence.habit import PlaceEvidence
 from iconotext.plain_text import json_text
-from iconotext.run import KEPT
+from iconotext.run import MAX_STORED
 from iconotext.system.files import open_atomic, write_bytes, write_text
 from iconotext.types import Document, Evidence, Image, Sentence
 
@@ -182,7 +182,7 @@ def store_evidence(evidence: DocumentEvidence, model: str, digest: str, folder: 
     for name in ("reference", "similarity", "numbers"):
         if (matrix := getattr(evidence, name)) is not None:
             arrays[name] = matrix
-    if sum(matrix.size for matrix in arrays.values()) > KEPT:
+    if sum(matrix.size for matrix in arrays.values()) > MAX_STORED:
         arrays = {}
     (places,) = places_by_evidence([evidence], evidence=TEACHERS)
     if places is not None:
