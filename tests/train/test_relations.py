@@ -11,8 +11,8 @@ from iconotext.features.backbone import ImageFeatures
 from iconotext.recipe import dump_recipe, load_recipe
 from iconotext.recipe.relations import RelationSettings, is_relation_recipe, load_relation_recipe
 from iconotext.train.relations import train as training
-from iconotext.train.relations.data import folds_of, from_labels, from_texts, groups_of, read_relation_data
-from iconotext.train.relations.fit import calibration, calibration_error, cross_calibrated
+from iconotext.train.relations.data import folds_of, groups_of, read_relation_data
+from iconotext.train.relations.fit import calibration, calibration_error, cross_calibrated, from_labels, from_texts
 from iconotext.train.relations.train import is_trained, train_relations
 from iconotext.types import Image
 

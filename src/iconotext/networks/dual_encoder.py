@@ -34,9 +34,6 @@ def load_tower(name: str, folder: Path, side: Literal["text", "image"]) -> tuple
 
     Returns:
         The side, and the length of its vectors.
-
-    Raises:
-        FeatureError: The model cannot be loaded, or does not have both sides.
     """
     with loading(name):
         model = dual_model(name, folder).to("cpu")
@@ -58,34 +55,6 @@ def pixel_preparation(name: str) -> Callable[[Pillow.Image], NDArray[Any]]:
     """The image processor of a model: a function from an RGB picture to (3, h, w) float32 pixels."""
     with loading(name):
         return partial(prepared, pretrained("AutoImageProcessor", folder_of_model(name)))
-
-
-def save_towers(
-    target: Path, name: str, folder: Path, towers: Mapping[str, torch.Tensor], objective: Mapping[str, torch.Tensor]
-) -> None:
-    """Write a dual encoder in the format of transformers, with its tokenizer and image processor.
-
-    Args:
-        target: The folder to write.
-        name: Folder or hub name of the dual encoder from which training started.
-        folder: The local folder of this dual encoder.
-        towers: Trained weights, by their names in the dual encoder.
-        objective: Weights that include ``log_scale`` and ``bias`` of the objective; they become the dual encoder's
-            scale and bias where it has such parameters.
-    """
-    with loading(name):
-        model = dual_model(name, folder)
-        learned = {"logit_scale": objective["log_scale"], "logit_bias": objective["bias"]}
-        state = model.state_dict()
-        state.update(towers)
-        state.update({key: value.reshape(state[key].shape) for key, value in learned.items() if key in state})
-        with torch.inference_mode():
-            model.load_state_dict(state)
-        model.save_pretrained(target)
-    for pattern in ("*.json", "*.txt", "*.model", "*.jinja"):
-        for file in folder.glob(pattern):
-            if not (target / file.name).exists():
-                shutil.copyfile(file, target / file.name)
 
 
 AT_ONCE = 32
@@ -149,18 +118,35 @@ class ImageTower(nn.Module):
 
 
 def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) -> None:
-    """Write a dual encoder with its trained towers; the folder appears only when it is complete.
+    """Write a dual encoder with its trained towers in the format of transformers, with tokenizer and image processor.
+
+    The folder appears only when it is complete.
 
     Args:
         target: The folder to write; existing contents are replaced.
         name: Folder or hub name of the dual encoder from which training started; a side that was not trained keeps its
             weights.
-        weights: ``JointModel.state_dict()``.
+        weights: ``JointModel.state_dict()``; its ``log_scale`` and ``bias`` become the dual encoder's scale and bias
+            where it has such parameters.
     """
     work = target.with_name(f".{target.name}.part")
     shutil.rmtree(work, ignore_errors=True)
-    sides = {side: _of(weights, f"{side}.tower.") for side in ("text", "image")}
-    save_towers(work, name, folder_of_model(name), {**sides["text"], **sides["image"]}, weights)
+    folder = folder_of_model(name)
+    with loading(name):
+        model = dual_model(name, folder)
+        state = model.state_dict()
+        for side in ("text", "image"):
+            start = f"{side}.tower."
+            state |= {key.removeprefix(start): value for key, value in weights.items() if key.startswith(start)}
+        learned = {"logit_scale": weights["log_scale"], "logit_bias": weights["bias"]}
+        state |= {key: value.reshape(state[key].shape) for key, value in learned.items() if key in state}
+        with torch.inference_mode():
+            model.load_state_dict(state)
+        model.save_pretrained(work)
+    for pattern in ("*.json", "*.txt", "*.model", "*.jinja"):
+        for file in folder.glob(pattern):
+            if not (work / file.name).exists():
+                shutil.copyfile(file, work / file.name)
     shutil.rmtree(target, ignore_errors=True)
     work.rename(target)
 
@@ -168,7 +154,3 @@ def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) ->
 def without_towers(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights that ``save_dual_encoder`` does not write."""
     return {name: each for name, each in weights.items() if not name.startswith(("text.tower.", "image.tower."))}
-
-
-def _of(weights: Mapping[str, Tensor], start: str) -> dict[str, Tensor]:
-    return {name.removeprefix(start): each for name, each in weights.items() if name.startswith(start)}

@@ -45,14 +45,6 @@ class ImageNetwork(nn.Module):
 
     The batch norms of EfficientNet-Lite0 are folded into the convolutions, so they keep the statistics of ImageNet: the
     images of one document are too similar to estimate statistics from them. The batch norms of a ResNet are trained.
-
-    Args:
-        dim: Dimensions of the joint space.
-        dropout: Share of the joint vector that is dropped in training.
-        network: ``efficientnet-lite0``, or the folder or hub name of a ResNet.
-
-    Raises:
-        FeatureError: There is no such model, or it is not a ResNet.
     """
 
     def __init__(self, *, dim: int, dropout: float, network: str = EMBEDDED) -> None:
@@ -94,13 +86,7 @@ class _FromPixels(nn.Module):
 
 
 def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
-    """Make a trained network usable as an image backbone, whose vectors lie in the joint space.
-
-    Args:
-        network: An ``ImageNetwork`` on the CPU.
-        name: A name that is unique to its weights.
-        dim: Dimensions of the joint space.
-    """
+    """Make a trained network usable as an image backbone, whose vectors lie in the joint space."""
 
     def forward(pixels: list[NDArray[np.uint8]], regions: bool) -> dict[str, NDArray[np.float32]]:
         with torch.inference_mode():

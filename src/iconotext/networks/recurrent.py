@@ -195,16 +195,7 @@ class _FinalStates(torch.autograd.Function):
 
 
 class WordEncoder(nn.Module):
-    """Turns the word ids of sentences into unit vectors with a GRU (Hessel 2019 §3.1).
-
-    Args:
-        words: Size of the vocabulary.
-        word_dim: Length of a word vector.
-        dim: Dimensions of the joint space, and hidden size of the GRU.
-        dropout: Share of the numbers that are dropped in training.
-        dropout_at: ``output`` or ``input``, see ``GRUSettings``.
-        sentence_gru: Whether a second GRU of the same size reads the last states of a document's sentences in order.
-    """
+    """Turns the word ids of sentences into unit vectors with a GRU (Hessel 2019 §3.1)."""
 
     def __init__(
         self,
@@ -271,9 +262,6 @@ class WordEncoder(nn.Module):
 
         Returns:
             (n, dim) unit vectors.
-
-        Raises:
-            ValueError: The model has no GRU over sentences.
         """
         if self.sentence_gru is None:
             raise ValueError("the encoder reads each sentence alone")
@@ -287,14 +275,6 @@ class WordLSTM(nn.Module):
 
     The paper leaves two points open. Here each direction of the LSTM has the size of a word vector, and the weight of a
     word is the softmax, over the words of the sentence, of vᵀ tanh(W h + b).
-
-    Args:
-        words: Size of the vocabulary.
-        word_dim: Length of a word vector, and size of the LSTM in each direction.
-        dim: Dimensions of the joint space.
-        attention: Whether a sentence is the weighted mean of the states at all words, or only the last state of each
-            direction.
-        dropout: Share of the input of the last layer that is dropped in training.
     """
 
     def __init__(self, words: int, *, word_dim: int, dim: int, attention: bool, dropout: float) -> None:
@@ -326,11 +306,7 @@ class WordLSTM(nn.Module):
         return functional.normalize(self.out(x).float(), dim=-1)
 
     def attention_weights(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Return the (T,) weight of each word (Fig. 7); the weights of a sentence have the sum 1.
-
-        Raises:
-            ValueError: The encoder has no attention.
-        """
+        """Return the (T,) weight of each word (Fig. 7); the weights of a sentence have the sum 1."""
         if self.attention is None:
             raise ValueError("the encoder has no attention")
         states, _, there = self._states(ids, lengths)

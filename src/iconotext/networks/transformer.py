@@ -22,12 +22,6 @@ class Transformer(nn.Module):
 
     Attention is computed together for sequences of equal length, everything else for all tokens at once. So padding
     costs no time, and the encoding of a sequence does not depend on the other sequences.
-
-    Args:
-        dim: Dimensions of a token.
-        layers: Number of layers.
-        heads: Number of heads of each layer; it divides ``dim``.
-        dropout: Share that is dropped in training, from the input and from the output of each part of a layer.
     """
 
     def __init__(self, dim: int, *, layers: int, heads: int, dropout: float) -> None:
@@ -87,11 +81,9 @@ class _Layer(nn.Module):
 
 
 def by_length(lengths: Tensor, tokens: int) -> tuple[Tensor, Tensor]:
-    """Return the order of sequences by length, and the matching order of their tokens.
+    """Return the order of (N,) sequences by length, and the matching order of their T ``tokens``.
 
-    Args:
-        lengths: (N,) number of tokens of each sequence.
-        tokens: T, the sum of the lengths, which would otherwise have to be fetched from a GPU.
+    T is an argument, since the sum of the lengths would have to be fetched from a GPU.
 
     Returns:
         (N,) and (T,): ``values[order]`` and ``tokens[places]`` are packed by ascending length.
@@ -113,17 +105,7 @@ def mean_of_sequences(tokens: Tensor, lengths: Tensor) -> Tensor:
 
 
 class WordTransformer(nn.Module):
-    """Turns the word ids of sentences into unit vectors with a Transformer (Li 2021, Eq. 6-7).
-
-    Args:
-        words: Size of the vocabulary.
-        word_dim: Length of a word vector.
-        max_tokens: Largest number of words in a sentence.
-        dim: Dimensions of the joint space.
-        layers: Number of layers, N_T in the paper.
-        heads: Number of heads of each layer.
-        dropout: Share that is dropped in training.
-    """
+    """Turns the word ids of sentences into unit vectors with a Transformer (Li 2021, Eq. 6-7)."""
 
     def __init__(
         self, words: int, *, word_dim: int, max_tokens: int, dim: int, layers: int, heads: int, dropout: float

@@ -87,9 +87,6 @@ def sample_negatives(
 
     Returns:
         image_negatives and sentence_negatives, (P, D) bool, no document its own negative.
-
-    Raises:
-        ShapeError: There are fewer documents than positives, or than b negatives and a positive need.
     """
     if not 0 <= positives <= documents:
         raise ShapeError(f"{positives} positives among {documents} documents: they must be some of them")
@@ -126,9 +123,6 @@ def draw_single_pairs(
     Returns:
         (D,) int64 row of each drawn sentence among the sentences of all documents, and (D,) int64 of each drawn image
         among all images, on the device of the generator.
-
-    Raises:
-        ShapeError: The two have different lengths, or a document has no sentence or no image.
     """
     sentences, images = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
     if len(sentences) != len(images):
@@ -167,9 +161,6 @@ def hinge(
 
     Returns:
         (P,) losses of the first P documents, 0 or more. Where several negatives are the hardest, one gets the gradient.
-
-    Raises:
-        ShapeError: The similarities and the masks do not fit each other, or a document is its own negative.
     """
     positives, both = directions(similarities, image_negatives, sentence_negatives, own)
     losses = torch.zeros_like(positives)
@@ -203,9 +194,6 @@ def softmax(
 
     Returns:
         (P,) losses of the first P documents, 0 or more.
-
-    Raises:
-        ShapeError: The similarities and the masks do not fit each other, or a document is its own negative.
     """
     positives, both = directions(similarities, image_negatives, sentence_negatives, own)
     losses = torch.zeros_like(positives)
@@ -238,9 +226,6 @@ def logistic(
 
     Returns:
         (P,) losses of the first P documents, 0 or more.
-
-    Raises:
-        ShapeError: The similarities and the masks do not fit each other, or a document is its own negative.
     """
     positives, both = directions(similarities, image_negatives, sentence_negatives, own)
     losses = softplus(-(positives * scale + bias))
@@ -259,10 +244,6 @@ def loss_without_information(
       mean.
     - ``softmax``: log(1 + n), n the number of negatives, whatever the scale.
     - ``logistic``: log(1 + n) + n * log(1 + 1 / n), where scale * similarity + bias = -log(n), the true log-odds.
-
-    Args:
-        image_negatives: (P, D) bool, as for the objectives.
-        sentence_negatives: (P, D) bool.
     """
     positives, documents = image_negatives.shape
     alike = torch.zeros((documents, documents), dtype=torch.float64, device=image_negatives.device)

@@ -27,9 +27,6 @@ def draw_members(counts: Counts, p_sub: float, generator: torch.Generator) -> tu
     Returns:
         (K,) int64, ascending: positions of the drawn members among the members of all sets, on the generator's device;
         and the number drawn from each set.
-
-    Raises:
-        ShapeError: A set is empty.
     """
     axis = axis_of(counts, "members")
     # A product such as 0.6 * 5 may be slightly below the intended integer.
@@ -52,9 +49,6 @@ def intra_document(likely: Tensor, unlikely: Tensor, *, margin: float) -> Tensor
 
     Returns:
         (P,) losses, 0 or more. A document with one sentence and one image has the loss ``margin``, and gradient 0.
-
-    Raises:
-        ShapeError: They are of different numbers of documents.
     """
     if likely.ndim != 1 or likely.shape != unlikely.shape:
         raise ShapeError(f"likely are {tuple(likely.shape)}, unlikely {tuple(unlikely.shape)}; one number a document")
@@ -77,9 +71,6 @@ def order(cosines: Tensor, sentence_counts: Counts, image_counts: Counts, *, sca
 
     Returns:
         (P,) losses, 0 or more; log 2, with gradient 0, for a document of one image or one sentence.
-
-    Raises:
-        ShapeError: A document has no sentence or no image.
     """
     sentences, images = axis_of(sentence_counts, "sentences"), axis_of(image_counts, "images")
     if not len(sentences):

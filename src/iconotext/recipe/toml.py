@@ -69,14 +69,7 @@ Tables = Sequence[type[Settings]]
 
 
 class ErrorLocation(NamedTuple):
-    """The place of an error in a recipe.
-
-    Attributes:
-        keys: The path to it from the top of the recipe.
-        holder: The table with the last key.
-        kind: The holder's ``kind``, if it is one of several tables.
-        tables: The tables that are possible there, one for each kind; empty for a plain value.
-    """
+    """The place of an error in a recipe."""
 
     keys: tuple[str, ...]
     holder: type[Settings]
@@ -161,11 +154,7 @@ def read_recipe(kind: type[Kind], path: Path | str, overrides: Sequence[str]) ->
 
 
 def make_recipe(values: Mapping[str, Any], *, source: str) -> Recipe:
-    """Make a recipe of nested values; ``SettingError`` if a key or value is wrong.
-
-    Args:
-        source: Name of their origin, for error messages.
-    """
+    """Make a recipe of nested values; ``SettingError`` if a key or value is wrong."""
     return _validated(Recipe, values, source, {})
 
 

@@ -290,16 +290,7 @@ costs about as much as the few surplus similarities."""
 
 
 def set_similarity(cosines: Tensor, *, kind: SimilarityKind, k: LinkBound = "min", links: Links = "at-most") -> Tensor:
-    """Similarity of one set of sentences with one set of images, a scalar; see ``set_similarities``.
-
-    Args:
-        cosines: (n, m) float, neither of them 0.
-        links: For assignment: at most k links or exactly k.
-
-    Raises:
-        ShapeError: ``cosines`` is no matrix, or it is empty.
-        SettingError: ``kind``, ``k`` or ``links`` has a wrong value.
-    """
+    """Similarity of one set of sentences with one set of images, a scalar; see ``set_similarities``."""
     if cosines.ndim != 2:
         raise ShapeError(f"cosines must be (sentences, images), got {tuple(cosines.shape)}")
     return set_similarities(cosines, [cosines.shape[0]], [cosines.shape[1]], kind=kind, k=k, links=links)[0, 0]

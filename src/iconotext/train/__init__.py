@@ -1,5 +1,52 @@
-"""Training: from documents through batches and the training loop to a model folder."""
+"""Training: recipes, the training of linking models and relation models, and features of large corpora."""
 
-from iconotext.train.run import train
+from __future__ import annotations
 
-__all__ = ["train"]
+from typing import TYPE_CHECKING
+
+from iconotext.system.lazy import lazy
+
+if TYPE_CHECKING:
+    from iconotext.recipe.recipe import Recipe
+    from iconotext.recipe.relations import RelationRecipe, load_relation_recipe
+    from iconotext.recipe.toml import dump_recipe, load_recipe, make_recipe, shipped_recipes
+    from iconotext.train.feature_shards import write_features
+    from iconotext.train.parallel import Watcher
+    from iconotext.train.relations.train import train_relations
+    from iconotext.train.run import train
+    from iconotext.train.summary import model_summary, relation_summary
+
+__all__ = [
+    "Recipe",
+    "RelationRecipe",
+    "Watcher",
+    "dump_recipe",
+    "load_recipe",
+    "load_relation_recipe",
+    "make_recipe",
+    "model_summary",
+    "relation_summary",
+    "shipped_recipes",
+    "train",
+    "train_relations",
+    "write_features",
+]
+
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "Recipe": "iconotext.recipe.recipe",
+        "RelationRecipe": "iconotext.recipe.relations",
+        "Watcher": "iconotext.train.parallel",
+        "dump_recipe": "iconotext.recipe.toml",
+        "load_recipe": "iconotext.recipe.toml",
+        "load_relation_recipe": "iconotext.recipe.relations",
+        "make_recipe": "iconotext.recipe.toml",
+        "model_summary": "iconotext.train.summary",
+        "relation_summary": "iconotext.train.summary",
+        "shipped_recipes": "iconotext.recipe.toml",
+        "train": "iconotext.train.run",
+        "train_relations": "iconotext.train.relations.train",
+        "write_features": "iconotext.train.feature_shards",
+    },
+)

@@ -1,17 +1,19 @@
-"""Fits the text side of a relation model: two logistic regressions, one of layers and one of words.
+"""Fits a relation model: the text by two logistic regressions, one of layers and one of words, and offsets of images.
 
-``fit_text`` fits them, ``unseen_logits`` gives log-odds of texts that they were not fitted to, and ``calibrated``
-calibrates them on these.
+``fit_text`` fits the regressions, ``unseen_logits`` gives log-odds of texts that they were not fitted to, and
+``calibrated`` calibrates them on these. ``from_labels`` and ``from_texts`` fit the offsets, which are added to the
+log-odds of a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from iconotext.encoders.relation_model import LIMIT, hashed_runs, text_logits
+from iconotext.evaluate.metrics import average_precision
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +77,7 @@ def standard(rows: FloatMatrix) -> tuple[NDArray[np.float32], NDArray[np.float32
 def _fitted(
     x: FloatMatrix | csr_array, y: FloatMatrix, strength: float, base: FloatMatrix | np.float32
 ) -> tuple[FloatMatrix, NDArray[np.float32]]:
-    """Fit ``fit_logistic`` for columns that every row answers."""
+    """Fit columns that every row answers."""
     from scipy.optimize import minimize
 
     shape = (x.shape[1] + 1, y.shape[1])
@@ -107,10 +109,6 @@ def fit_text(layers: FloatMatrix, texts: Sequence[str], answers: FloatMatrix, se
     """Fit the arrays of a relation model for texts, without calibration.
 
     One regression reads the layers, one the words; their log-odds are added.
-
-    Args:
-        layers: (N, D) of the texts.
-        answers: (N, R) 1, 0 or NaN.
     """
     of_layers, layer_bias = fit_standardised(layers, answers, settings.layer_strength)
     counts = hashed_texts(texts, settings.buckets)
@@ -127,13 +125,7 @@ def unseen_logits(
     settings: RelationSettings,
     report_done: Callable[[int], None],
 ) -> FloatMatrix:
-    """(N, R) log-odds of every pair by regressions fitted to the other parts; not calibrated.
-
-    Args:
-        layers: (N, D) of the texts.
-        data: N labelled pairs.
-        parts: (N,) part of each pair, from 0.
-    """
+    """(N, R) log-odds of every pair by regressions fitted to the other parts; not calibrated."""
     logits = np.zeros_like(data.answers)
     texts = np.array(data.texts, object)
     for part in range(int(parts.max()) + 1):
@@ -149,10 +141,6 @@ def calibration(logits: FloatMatrix, answers: FloatMatrix) -> tuple[NDArray[np.f
 
     If log-odds and answers are negatively correlated, the slope is 0, and the shift gives the share of yes among the
     answers as probability.
-
-    Args:
-        logits: (N, R) not calibrated.
-        answers: (N, R) 1, 0 or NaN.
     """
     found = [_platt(logits[:, [r]], answers[:, [r]]) for r in range(answers.shape[1])]
     slopes, shifts = np.array(found, np.float32).reshape(-1, 2).T
@@ -183,15 +171,7 @@ def calibrated(arrays: Arrays, logits: FloatMatrix, answers: FloatMatrix) -> Arr
 
 
 def calibration_error(logits: NDArray[np.float32], answers: NDArray[np.float32]) -> float | None:
-    """Expected calibration error, 0 to 1: mean distance of probability and share over bins of equally many pairs.
-
-    Args:
-        logits: (n,) log-odds.
-        answers: (n,) 1, 0 or NaN for pairs to leave out.
-
-    Returns:
-        None without answers.
-    """
+    """Expected calibration error, 0 to 1: mean distance of probability and share over bins of equally many pairs."""
     there = np.flatnonzero(~np.isnan(answers))
     if not len(there):
         return None
@@ -217,3 +197,125 @@ def weighted_rows(counts: csr_array, weights: np.ndarray[tuple[int], np.dtype[np
     rows = csr_array(counts @ diags_array(weights))
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1))).ravel()
     return csr_array(diags_array((1 / np.where(lengths > 0, lengths, 1)).astype(np.float32)) @ rows)
+
+
+STRENGTH = 1e-3
+"""Inverse regularisation of the weights of an image's features, which have standard deviation 1: C of the logistic
+regression on labels, 1 / penalty of the ridge regression on texts."""
+
+WEIGHT_OF_TEXTS = 0.5
+"""Factor of offsets learned from texts: the text beside an image contains part of the same evidence already."""
+
+LEAST_CORRELATION = 0.2
+"""Smallest correlation between offset and texts on held-out images; below it the offset is 0."""
+
+HELD_OUT = 5
+"""One image in this many is held out to measure the reported correlation."""
+
+
+class ImageOffsets(NamedTuple):
+    """The terms of images in the log-odds: a linear function of an image's pooled features.
+
+    Attributes:
+        weight: (P, R), for unscaled pooled features.
+        bias: (R,)
+        figures: Values for each of the R relations, by the name of the figure. ``kept``: whether the relation has an
+            offset. The others are measured on images not used for fitting: ``correlation``, or ``held_out`` with the
+            average precision of the text alone and with the image.
+    """
+
+    weight: FloatMatrix
+    bias: NDArray[np.float32]
+    figures: dict[str, list[Any]]
+
+
+def from_labels(
+    pooled: FloatMatrix,
+    answers: FloatMatrix,
+    text: FloatMatrix,
+    parts: NDArray[np.int64],
+    strength: float = STRENGTH,
+) -> ImageOffsets:
+    """Fit offsets that, added to the text's log-odds, predict the labels: one logistic regression for each relation.
+
+    Each part is also predicted with offsets learned from the other parts. A relation gets no offset if that lowers its
+    average precision, or if the latter is unknown.
+
+    Args:
+        pooled: (n, P) features of labelled images.
+        answers: (n, R) 1, 0 or NaN.
+        text: (n, R) calibrated log-odds of their texts, by a model that was not fitted to them.
+        parts: (n,) part of each image; images that share a text or are equal are in one part.
+        strength: Inverse regularisation, see ``fit_logistic``.
+    """
+    both = text.copy()
+    for own in (parts == part for part in np.unique(parts)):
+        if not own.all():
+            weight, bias = fit_standardised(pooled[~own], answers[~own], strength, known=text[~own])
+            both[own] += np.clip(pooled[own] @ weight + bias, -LIMIT, LIMIT)
+    held_out = [_held_out(answers[:, r], text[:, r], both[:, r]) for r in range(answers.shape[1])]
+    kept = [None not in each.values() and each["text_and_image"] >= each["text"] for each in held_out]
+    weight, bias = fit_standardised(pooled, answers, strength, known=text)
+    used = np.array(kept, np.float32)
+    return ImageOffsets(weight * used, bias * used, {"kept": kept, "held_out": held_out})
+
+
+def _held_out(answers: FloatMatrix, text: FloatMatrix, both: FloatMatrix) -> dict[str, Any]:
+    there = ~np.isnan(answers)
+    gold = answers[there] > 0.5
+    precisions = {"text": text, "text_and_image": both}
+    return {"pairs": len(gold), **{name: average_precision(x[there], gold) for name, x in precisions.items()}}
+
+
+def from_texts(
+    pooled: FloatMatrix,
+    texts: Sequence[FloatMatrix],
+    sources: NDArray[np.int64],
+    relations: Sequence[str],
+    settings: RelationSettings,
+    strength: float = STRENGTH,
+) -> ImageOffsets:
+    """Fit offsets that predict the text model's log-odds for the texts that people write about such an image.
+
+    The target of an image is the mean log-odds of its n texts, minus the mean over all images of its corpus (so that
+    differences between corpora are not learned), times n / (n + 1), since few texts say little about further ones.
+    Ridge regression on the image's features. A relation gets no offset if its correlation on held-out images is too
+    small, or if it is in ``picture_silent``.
+
+    Args:
+        pooled: (n, P) features.
+        texts: For each image the (texts, R) calibrated log-odds.
+        sources: (n,) number of each image's corpus.
+        relations: R names.
+    """
+    means = np.stack([each.mean(0) for each in texts])
+    for source in np.unique(sources):
+        means[sources == source] -= means[sources == source].mean(0)
+    targets = means * np.array([[len(each) / (len(each) + 1)] for each in texts], np.float32)
+    held = np.random.default_rng(settings.seed).permutation(len(pooled)) % HELD_OUT == 0
+    weight, bias = _ridge(pooled[~held], targets[~held], strength)
+    correlation = _correlation(pooled[held] @ weight + bias, means[held])
+    kept = [
+        found >= LEAST_CORRELATION and name not in settings.picture_silent
+        for found, name in zip(correlation, relations, strict=True)
+    ]
+    weight, bias = _ridge(pooled, targets, strength)
+    share = np.array(kept, np.float32) * np.float32(WEIGHT_OF_TEXTS)
+    return ImageOffsets(weight * share, bias * share, {"correlation": correlation, "kept": kept})
+
+
+def _ridge(pooled: FloatMatrix, y: FloatMatrix, strength: float) -> tuple[FloatMatrix, NDArray[np.float32]]:
+    """Return (P, R) weights and (R,) biases for unscaled features; the penalty is on standardised features."""
+    mean, scale = standard(pooled)
+    x = ((pooled - mean) / scale).astype(np.float64)
+    found = np.linalg.solve(x.T @ x + np.eye(x.shape[1]) / strength, x.T @ (y - y.mean(0)))
+    weight = (found / scale[:, None]).astype(np.float32)
+    return weight, y.mean(0) - mean @ weight
+
+
+def _correlation(x: FloatMatrix, y: FloatMatrix) -> list[float]:
+    """Return Pearson's correlation of each column of both; 0 for a constant one."""
+    x, y = x - x.mean(0), y - y.mean(0)
+    spread = np.sqrt(np.square(x).sum(0) * np.square(y).sum(0))
+    found: list[float] = np.where(spread > 0, (x * y).sum(0) / np.where(spread > 0, spread, 1), 0).tolist()
+    return found

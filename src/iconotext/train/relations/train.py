@@ -21,16 +21,17 @@ from iconotext.recipe.relations import RelationRecipe, RelationSettings, is_rela
 from iconotext.relations import RELATIONS
 from iconotext.system.files import locked, reporting_full_disk, write_text
 from iconotext.train.checkpoint import BUSY, LOCK, same_recipe
-from iconotext.train.relations.data import (
+from iconotext.train.relations.data import RelationData, folds_of, groups_of, read_relation_data
+from iconotext.train.relations.fit import (
     ImageOffsets,
-    RelationData,
-    folds_of,
+    calibrated,
+    calibration_error,
+    cross_calibrated,
+    fit_text,
     from_labels,
     from_texts,
-    groups_of,
-    read_relation_data,
+    unseen_logits,
 )
-from iconotext.train.relations.fit import calibrated, calibration_error, cross_calibrated, fit_text, unseen_logits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,31 +158,30 @@ def _offsets(
         too few.
     """
     there = np.array([i for i, image in enumerate(data.images) if image.file and not image.problem], np.int64)
-    pooled, good = _pooled(backbone, [data.images[i].file or b"" for i in there])
-    there = there[good]
+    pooled, readable = _pooled(backbone, [data.images[i].file or b"" for i in there])
+    there = there[readable]
     if len(there) >= settings.picture_labels:
-        found = from_labels(pooled, data.answers[there], judged[there], parts[there])
-        return "labels", len(there), found
-    pooled, good = _pooled(backbone, [each.image.file or b"" for each in data.described])
-    if len(good) < LEAST_IMAGES:
-        return None, len(good), None
-    described = [data.described[i] for i in good]
+        return "labels", len(there), from_labels(pooled, data.answers[there], judged[there], parts[there])
+    pooled, readable = _pooled(backbone, [each.image.file or b"" for each in data.described])
+    if len(readable) < LEAST_IMAGES:
+        return None, len(readable), None
+    described = [data.described[i] for i in readable]
     logits = text_alone.text_logits([text for each in described for text in each.texts])
     of_each = np.split(logits, np.cumsum([len(each.texts) for each in described])[:-1])
     sources = np.array([each.source for each in described])
-    return "texts", len(good), from_texts(pooled, of_each, sources, data.relations, settings)
+    return "texts", len(readable), from_texts(pooled, of_each, sources, data.relations, settings)
 
 
 def _pooled(backbone: ImageBackbone, files: Sequence[Any]) -> tuple[FloatMatrix, NDArray[np.int64]]:
     """Features of the images that can be read, and the numbers of these images."""
-    found = [np.zeros((0, backbone.dim), np.float32)]
+    pooled = [np.zeros((0, backbone.dim), np.float32)]
     readable: list[bool] = []
     for start in range(0, len(files), IMAGES):  # a backbone's features are larger than the pooled ones
         features = backbone.encode(files[start : start + IMAGES])
-        good = [problem is None for problem in features.problems]
-        found.append(features.pooled[good])
-        readable += good
-    return np.concatenate(found), np.flatnonzero(readable)
+        usable = [problem is None for problem in features.problems]
+        pooled.append(features.pooled[usable])
+        readable += usable
+    return np.concatenate(pooled), np.flatnonzero(readable)
 
 
 def _figures(data: RelationData, logits: FloatMatrix) -> dict[str, Any]:
@@ -199,11 +199,7 @@ def _figures(data: RelationData, logits: FloatMatrix) -> dict[str, Any]:
 
 
 def is_trained(folder: Path, recipe: RelationRecipe) -> bool:
-    """Whether the folder has the finished model of a recipe; False if it can be trained there.
-
-    Raises:
-        SettingError: The folder has the model of another recipe, or something else than a relation model.
-    """
+    """Whether the folder has the finished model of a recipe; False if it can be trained there."""
     here = [name for name in (RECIPE, WEIGHTS, METRICS) if (folder / name).is_file()]
     if not here:
         return False
