@@ -123,7 +123,12 @@ def test_modules_do_not_import_each_other_in_a_circle():
     assert imports == {}  # circles, and what leads into one
 
 
-ROOMS = {"iconotext": "index", "iconotext.alt_text": "alt_text", "iconotext.evaluate": "evaluate"}
+ROOMS = {
+    "iconotext": "index",
+    "iconotext.alt_text": "alt_text",
+    "iconotext.evaluate": "evaluate",
+    "iconotext.train": "train",
+}
 """Packages whose names users may import, and the pages of ``docs/api`` that list these names."""
 
 

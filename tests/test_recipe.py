@@ -1,12 +1,26 @@
 from __future__ import annotations
 
 import tomllib
+from pkgutil import resolve_name
+from typing import get_args
 
 import pytest
 
 from iconotext.errors import SettingError
-from iconotext.recipe import TrainingSettings, dump_recipe, load_recipe, make_recipe, shipped_recipes
+from iconotext.objectives import CONTRASTS, OBJECTIVES
+from iconotext.recipe import (
+    ObjectiveSettings,
+    Recipe,
+    SimilaritySettings,
+    TrainingSettings,
+    dump_recipe,
+    load_recipe,
+    make_recipe,
+    shipped_recipes,
+)
+from iconotext.recipe.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
 from iconotext.recipe.relations import is_relation_recipe
+from iconotext.similarity import SIMILARITIES
 
 
 def written(tmp_path, text=""):
@@ -209,3 +223,22 @@ def test_recipes_are_fixed_once_made():
         setattr(recipe, "seed", 3)  # noqa: B010 - written plainly, mypy would already refuse it
     with pytest.raises(SettingError, match="here: name: is missing"):
         make_recipe({}, source="here")
+
+
+def test_kinds_and_weights_are_the_rows_of_their_tables():
+    assert get_args(SimilaritySettings.model_fields["kind"].annotation) == tuple(SIMILARITIES)
+    assert get_args(ObjectiveSettings.model_fields["kind"].annotation) == tuple(CONTRASTS)
+    for side, table in (("text", TEXT_ENCODERS), ("image", IMAGE_ENCODERS)):
+        assert get_args(Recipe.model_fields[side].annotation) == tuple(row.settings for row in table.values())
+    used = {name for table in (OBJECTIVES, CONTRASTS) for row in table.values() for name in row.settings}
+    used |= {name for row in CONTRASTS.values() for name in row.arguments} | {*OBJECTIVES, "kind", "b"}
+    assert used == set(ObjectiveSettings.model_fields)
+    assert {name for row in SIMILARITIES.values() for name in row.settings} | {"kind"} == {
+        *SimilaritySettings.model_fields
+    }
+    for table in (OBJECTIVES, CONTRASTS, SIMILARITIES):
+        assert all(resolve_name(row.function) for row in table.values() if row.function)
+
+
+def test_recipes_of_older_models_are_read(tmp_path):
+    assert load_recipe(written(tmp_path, "[features]\nviews = 2")).features.augmentations == 2

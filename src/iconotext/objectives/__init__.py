@@ -59,7 +59,7 @@ OBJECTIVES = {
         Objective(
             "cross_document",
             "A document is more similar to itself than to the documents that it did not occur with.",
-            "Hessel 2019, Eq. 1",
+            "Hessel 2019, Eq. 1; Li 2021, Eq. 1",
             f"{_HERE}.contrastive",
         ),
         Objective(

@@ -41,7 +41,7 @@ SIMILARITIES = {
         Similarity(
             "top-k",
             "The same, but in each direction only the k highest count.",
-            f"{_HESSEL}, TK; Li 2021, Eq. 1",
+            f"{_HESSEL}, TK; Li 2021",
             ("k", "directions"),
             "iconotext.similarity.sets:top_k_cells",
         ),
@@ -60,7 +60,7 @@ SIMILARITIES = {
         Similarity(
             "labelled-pairs",
             "Supervised: every gold link is a pair of its own.",
-            "Li 2021, supervised",
+            "Li 2021, Fig. 5",
         ),
     )
 }
