@@ -19,7 +19,7 @@ from iconotext.errors import MissingPackageError
 from iconotext.extras import EXTRAS, require
 from tests.fuzz.seeds import seeds
 from tests.support.pdf import Sheet, jpeg, write_pdf
-from tests.train.synthetic import write_synthetic
+from tests.support.training import write_synthetic
 
 DISTRIBUTIONS = {
     "prometheus_client": "prometheus-client",

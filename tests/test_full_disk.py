@@ -26,7 +26,7 @@ from tests.support.captions import write_album
 from tests.support.encoders import text_backbone
 from tests.support.program import run
 from tests.support.shards import Here, contents, make
-from tests.train.synthetic import small_recipe, write_synthetic
+from tests.support.training import small_recipe, write_synthetic
 
 resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
 

@@ -15,7 +15,7 @@ import pytest
 from iconotext.extras import EXTRAS
 from iconotext.recipe import dump_recipe
 from tests.support.hub_models import write_clip
-from tests.train.synthetic import small_recipe, write_synthetic
+from tests.support.training import small_recipe, write_synthetic
 
 pytestmark = [pytest.mark.slow, pytest.mark.install]
 

@@ -358,7 +358,7 @@ def test_a_link_of_a_picture_that_nobody_saw_has_no_explanation(linker, photos):
 def test_a_model_that_reads_a_table_of_features_explains_the_words_alone(tmp_path):
     from iconotext.corpus.store import read_corpus
     from iconotext.train import train
-    from tests.train.synthetic import small_recipe, write_synthetic
+    from tests.support.training import small_recipe, write_synthetic
 
     corpus = write_synthetic(tmp_path / "corpus", 20)
     model = train(small_recipe(training={"epochs": 1}), [corpus], tmp_path / "model")

@@ -17,7 +17,7 @@ import pytest
 
 from iconotext.recipe import dump_recipe
 from tests.support.pdf import Sheet, jpeg, write_pdf
-from tests.train.synthetic import small_recipe, write_synthetic
+from tests.support.training import small_recipe, write_synthetic
 
 WATCH = """
 import os, socket, sys

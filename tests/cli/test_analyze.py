@@ -182,7 +182,7 @@ def test_bias(tmp_path, picture):
 
 
 def test_bias_from_a_table_of_features(tmp_path):
-    from tests.train.synthetic import write_synthetic
+    from tests.support.training import write_synthetic
 
     path = write_synthetic(tmp_path, 30)
     found = json.loads(run("analyze", "bias", path, "--json", "--image", tmp_path / "features.npy"))

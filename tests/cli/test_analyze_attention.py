@@ -9,7 +9,7 @@ from iconotext.papers.analyses.examples import attention_of
 from iconotext.recipe import load_recipe
 from iconotext.train.run import train
 from tests.support.program import printed as run
-from tests.train.coherent import write_pairs
+from tests.support.training import write_pairs
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=6", "training.epochs=1", "training.batch=24"]
 

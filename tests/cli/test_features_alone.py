@@ -18,7 +18,7 @@ from iconotext.recipe import load_recipe
 from iconotext.train import train
 from tests.support import program
 from tests.support.program import printed as run
-from tests.train.synthetic import DIM, regional_recipe, small_recipe, write_regional, write_synthetic
+from tests.support.training import DIM, regional_recipe, small_recipe, write_regional, write_synthetic
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from iconotext.papers.render import Bold, Grid
 from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.runner import Reproduction
 from tests.support import program
-from tests.train.synthetic import write_synthetic
+from tests.support.training import write_synthetic
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=4", "training.epochs=1", "training.batch=12"]
 

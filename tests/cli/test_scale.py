@@ -8,7 +8,7 @@ from iconotext.recipe import dump_recipe
 from iconotext.train import train as train_model
 from tests.support import program
 from tests.support.shards import png, row, write_jsonl, write_tar
-from tests.train.synthetic import small_recipe, write_synthetic
+from tests.support.training import small_recipe, write_synthetic
 
 MISSING = ("7-0", "7-2", "12-0", "12-1", "12-2")
 

@@ -11,7 +11,7 @@ from iconotext.cli.train import _Watcher
 from iconotext.recipe import dump_recipe, load_recipe, shipped_recipes
 from iconotext.train import train as train_model
 from tests.support import program
-from tests.train.synthetic import small_recipe, write_synthetic
+from tests.support.training import small_recipe, write_synthetic
 
 run = partial(program.run, "train")
 

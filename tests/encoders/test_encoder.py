@@ -111,7 +111,7 @@ def test_features_are_kept_in_the_cache(tmp_path, default, monkeypatch):
 
 def test_a_model_that_does_not_look_at_pictures_is_refused_by_libraries(tmp_path):
     from iconotext.train import train
-    from tests.train.synthetic import small_recipe, write_synthetic
+    from tests.support.training import small_recipe, write_synthetic
 
     corpus = write_synthetic(tmp_path / "corpus", 20)
     model = train(small_recipe(training={"epochs": 1}), [corpus], tmp_path / "model")

@@ -19,7 +19,7 @@ from iconotext.linker import LinkSettings
 from iconotext.train import train
 from iconotext.train.prepared import open_prepared
 from iconotext.train.validate import scored_documents
-from tests.train.synthetic import small_recipe, write_synthetic
+from tests.support.training import small_recipe, write_synthetic
 
 CPU = torch.device("cpu")
 VOCABULARY = Vocabulary([UNKNOWN, "a", "b"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from iconotext.similarity.assignment import matchings
 from iconotext.similarity.cells import axis_of
-from tests.similarity import oracles
+from tests.support import set_similarities as oracles
 
 
 @settings(deadline=None)

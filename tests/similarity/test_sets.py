@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from iconotext.errors import SettingError, ShapeError
 from iconotext.similarity.sets import set_similarities, set_similarity
-from tests.similarity import oracles
+from tests.support import set_similarities as oracles
 
 MATRIX = torch.tensor([[0.9, 0.8, -0.5], [0.7, 0.1, -0.3]], dtype=torch.float64)
 KINDS: list[dict[str, Any]] = [

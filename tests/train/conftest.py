@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.train.synthetic import write_synthetic
+from tests.support.training import write_synthetic
 
 
 @pytest.fixture(scope="session")

@@ -9,33 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.train.batches import epoch_batches, load_batch, planned_reads, read_ahead
-from iconotext.train.prepared import Prepared, Words
-from tests.train.synthetic import small_recipe
-
-
-def made(documents, *, corpora=None, splits=None):
-    """A prepared corpus in memory: for each document its number of sentences and its image rows."""
-    rng = np.random.default_rng(0)
-    sentences, images = [s for s, _ in documents], [rows for _, rows in documents]
-    words = rng.integers(1, 5, sum(sentences))
-    return Prepared(
-        folder=None,
-        meta={},
-        ids=[f"d{number}" for number in range(len(documents))],
-        splits=np.array(splits or [0] * len(documents), np.uint8),
-        corpora=np.array(corpora or [0] * len(documents), np.uint16),
-        sentence_offsets=np.cumsum([0, *sentences]),
-        image_offsets=np.cumsum([0, *map(len, images)]),
-        image_rows=np.array([row for rows in images for row in rows], np.int64),
-        link_offsets=np.zeros(len(documents) + 1, np.int64),
-        links=np.zeros((0, 2), np.int32),
-        linked=np.zeros(len(documents), bool),
-        relation_offsets=np.zeros(len(documents) + 1, np.int64),
-        relations=np.zeros((0, 2), np.int32),
-        images=np.arange(100, dtype=np.float16)[:, None],
-        words=Words(np.arange(int(words.sum()), dtype=np.int32), np.cumsum([0, *words])),
-    )
-
+from tests.support.training import made, small_recipe
 
 PLAIN = made([(3, [2 * n, 2 * n + 1]) for n in range(23)])
 

@@ -24,7 +24,7 @@ from iconotext.train.prepare import prepare
 from iconotext.train.prepared import TrainingSentences, learned_relations
 from iconotext.train.run import train
 from iconotext.train.validate import Validation, validate, validation_median_rank
-from tests.train.coherent import DIM, write_pairs
+from tests.support.training import DIM, write_pairs
 
 SMALL = ("features.image=features.npy", "dim=16", "text.word_dim=12", "training.epochs=8", "training.batch=16",
          "training.learning_rate=0.01")  # fmt: skip

@@ -17,8 +17,7 @@ from iconotext.train.collapse import collapse_of, has_ended, wants_remedy
 from iconotext.train.loss import batch_loss, no_information_losses
 from iconotext.train.prepare import prepare
 from iconotext.train.run import finished
-from tests.train.synthetic import small_recipe, write_synthetic
-from tests.train.test_run import Stop, StopAt
+from tests.support.training import Stop, StopAt, small_recipe, write_synthetic
 
 
 def row(loss, nothing=0.4, still=0.0, positive=0.5, train=0.45):

@@ -12,8 +12,7 @@ from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.loop import new_model
 from iconotext.train.loss import batch_loss
 from iconotext.train.prepare import prepare
-from tests.train.coherent import write_pairs
-from tests.train.synthetic import regional_recipe, write_regional
+from tests.support.training import regional_recipe, write_pairs, write_regional
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")]
 

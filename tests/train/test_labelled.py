@@ -8,8 +8,7 @@ import pytest
 from iconotext.errors import CorpusError
 from iconotext.train.batches import epoch_batches, load_batch
 from iconotext.train.prepared import labelled_documents, labelled_pairs
-from tests.train.synthetic import small_recipe
-from tests.train.test_batches import made
+from tests.support.training import made, small_recipe
 
 # Documents 0 and 1 share picture 1; document 2 has no link.
 LINKS = [[(0, 0), (2, 0), (1, 1)], [(0, 1)], [], [(1, 0)]]

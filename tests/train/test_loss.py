@@ -10,7 +10,7 @@ from iconotext.objectives.within import draw_members, intra_document, order
 from iconotext.similarity.sets import set_similarities
 from iconotext.train.batches import Batch
 from iconotext.train.loss import losses_of
-from tests.train.synthetic import small_recipe
+from tests.support.training import small_recipe
 
 SENTENCES, IMAGES = [3, 2, 4, 2], [2, 2, 3, 1]
 COSINES = torch.rand(sum(SENTENCES), sum(IMAGES), generator=torch.Generator().manual_seed(2)) * 2 - 1

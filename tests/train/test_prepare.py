@@ -14,8 +14,8 @@ from iconotext.train.batches import epoch_batches, planned_reads, read_ahead
 from iconotext.train.feature_writers import ImageRows
 from iconotext.train.prepare import prepare
 from iconotext.train.prepared import META, open_prepared
-from tests.train import synthetic
-from tests.train.synthetic import DIM, small_recipe, write_synthetic
+from tests.support import training as synthetic
+from tests.support.training import DIM, small_recipe, write_synthetic
 
 
 def counted(monkeypatch):

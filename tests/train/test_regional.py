@@ -25,9 +25,7 @@ from iconotext.train.prepared import Prepared, open_prepared
 from iconotext.train.summary import model_summary
 from iconotext.train.validate import scored_documents
 from tests.support.detected_regions import write_tsv
-from tests.train.synthetic import DIM, THINGS, regional_recipe, write_regional
-from tests.train.test_run import Stop, StopAt
-from tests.train.test_shards import features_of
+from tests.support.training import DIM, THINGS, Stop, StopAt, features_of, regional_recipe, write_regional
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 import subprocess
@@ -21,8 +20,16 @@ from iconotext.train.parallel import _original
 from iconotext.train.prepared import open_prepared
 from iconotext.train.run import CORPUS, finished, interrupted
 from iconotext.train.validate import Validation, evaluate_split, scored_documents, validate
-from tests.support.counted import calls
-from tests.train.synthetic import small_recipe, write_synthetic
+from tests.support.training import (
+    Stop,
+    StopAt,
+    ends_the_same_when_killed,
+    log_of,
+    metrics_of,
+    small_recipe,
+    weights_of,
+    write_synthetic,
+)
 
 CPU = torch.device("cpu")
 SIMILARITIES = {
@@ -38,22 +45,6 @@ OBJECTIVES = {
     "softmax": {"kind": "softmax", "scale": 10, "learn_scale": True},
     "logistic": {"kind": "logistic", "scale": 5, "learn_scale": True, "bias": -1},
 }
-
-
-def log_of(folder):
-    """Rows of the log without their seconds."""
-    rows = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))
-    for row in rows:
-        assert float(row.pop("seconds")) >= 0
-    return rows
-
-
-def weights_of(folder):
-    return (folder / "weights.safetensors").read_bytes()
-
-
-def metrics_of(folder):
-    return json.loads((folder / "metrics.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -140,26 +131,6 @@ def test_loss_falls_and_links_are_found(large, tmp_path, monkeypatch, similarity
 # Stopped and gone on with
 
 
-class Stop(Exception):
-    pass
-
-
-class StopAt:
-    """A watcher that stops the run at a step."""
-
-    def __init__(self, epoch, step):
-        self.at = (epoch, step)
-        self.seen = []
-
-    def step(self, epoch, step, steps, loss):
-        self.seen.append((epoch, step))
-        if (epoch, step) == self.at:
-            raise Stop
-
-    def epoch(self, row):
-        pass
-
-
 @pytest.mark.parametrize(("every", "begins"), [(0.0, (2, 3)), (1e9, (2, 1))])
 def test_a_run_goes_on_within_the_epoch(corpus, trained, tmp_path, monkeypatch, every, begins):
     monkeypatch.setattr(loop, "SAVE_EVERY", every)
@@ -177,70 +148,11 @@ def test_a_run_goes_on_within_the_epoch(corpus, trained, tmp_path, monkeypatch, 
     assert log_of(tmp_path / "model") == log_of(trained / "model")
 
 
-KILLED = """
-    import json, os, random, signal, sys
-    from pathlib import Path
-    import torch, lap, pyarrow.parquet
-    torch.set_num_threads(1)
-    torch.optim.AdamW([torch.nn.Parameter(torch.ones(1))])  # the first one takes seconds
-    import iconotext.train.loop as loop
-    from iconotext.recipe import make_recipe
-    from iconotext.train import train
-
-    corpus, folder, recipe, calls = Path(sys.argv[1]), Path(sys.argv[2]), json.loads(sys.argv[3]), int(sys.argv[4])
-    loop.SAVE_EVERY = 0
-    rng = random.Random(0)
-    killed = 0
-
-    def die_after(left):  # so many calls of functions, wherever the process is then
-        def called(frame, event, argument):
-            nonlocal left
-            left -= 1
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.setprofile(called)
-
-    while True:
-        child = os.fork()
-        if not child:
-            if killed < 12:
-                die_after(rng.randrange(calls // 20, calls // 3))
-            train(make_recipe(recipe, source="test"), [corpus], folder)
-            os._exit(0)
-        rng.random()
-        _, status = os.waitpid(child, 0)
-        if status == 0:
-            print(killed)
-            break
-        assert os.WIFSIGNALED(status), status
-        killed += 1
-"""
-
-
 @pytest.mark.kill
 @pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="needs fork and SIGKILL")
 def test_killed_at_any_moment_it_ends_with_the_same_model(corpus, tmp_path):
     recipe = small_recipe(training={"epochs": 6, "average": 2, "max_sentences": 2, "batch": 4}, objective={"b": 6})
     ends_the_same_when_killed(recipe, corpus, tmp_path)
-
-
-def ends_the_same_when_killed(recipe, corpus, tmp_path):
-    """Train undisturbed, and killed up to twelve times; compare."""
-    number = calls(train, recipe, [corpus], tmp_path / "whole")
-    script = tmp_path / "killed.py"
-    script.write_text(textwrap.dedent(KILLED))
-    values = recipe.model_dump(mode="json", exclude_none=True)
-    command = [sys.executable, script, corpus, tmp_path / "killed", json.dumps(values), str(number)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert int(ended.stdout) >= 2, (ended.stdout, "it was hardly ever killed")
-    assert weights_of(tmp_path / "killed") == weights_of(tmp_path / "whole")
-    assert metrics_of(tmp_path / "killed") == metrics_of(tmp_path / "whole")
-    assert log_of(tmp_path / "killed") == log_of(tmp_path / "whole")
-    assert len(metrics_of(tmp_path / "whole")["averaged_epochs"]) == 2
-    left = {path.name for path in (tmp_path / "killed").iterdir() if not path.name.endswith(".tmp")}
-    assert left == {path.name for path in (tmp_path / "whole").iterdir()}
 
 
 def test_killed_before_the_last_log_is_written(corpus, trained, tmp_path, monkeypatch):
@@ -538,7 +450,7 @@ def test_nothing_heavy_is_imported_before_the_first_step(trained, corpus, tmp_pa
         import sys, time
         from pathlib import Path
         from iconotext.train import train
-        from tests.train.synthetic import small_recipe
+        from tests.support.training import small_recipe
 
         class First:
             def step(self, *_):

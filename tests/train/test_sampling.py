@@ -11,7 +11,7 @@ from iconotext.evaluate.results import Scored
 from iconotext.recipe import SimilaritySettings
 from iconotext.train import train
 from iconotext.train.validate import NOTHING, gold_among
-from tests.train.synthetic import small_recipe, write_synthetic
+from tests.support.training import small_recipe, write_synthetic
 
 # Best images of the sentences: 0, 0, 2; best sentences of the images: 0, 2, 1. Worst: 2, 1, 0 and 2, 0, 0.
 SCORES = np.array([[0.9, 0.1, 0.0], [0.8, 0.2, 0.3], [-0.1, 0.4, 0.5]], np.float32)

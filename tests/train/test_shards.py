@@ -12,12 +12,12 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from iconotext.corpus.shard_results import Manifest, begin
-from iconotext.corpus.shards import ShardSettings, find_shards
+from iconotext.corpus.shard_results import Manifest
+from iconotext.corpus.shards import find_shards
 from iconotext.errors import CorpusError, SettingError
 from iconotext.recipe import Recipe
 from iconotext.scale.engine import EngineSettings
-from iconotext.scale.features import Features, _setup, write_features
+from iconotext.scale.features import Features, write_features
 from iconotext.train import feature_shards as module
 from iconotext.train.batches import Batch, BatchLoader
 from iconotext.train.feature_shards import HELD_OUT, is_feature_folder, prepare_shards
@@ -26,35 +26,26 @@ from iconotext.train.prepared import open_prepared
 from iconotext.train.run import _compare_links, train
 from tests.support.object_store import running, send
 from tests.support.shards import png, row, write_jsonl
-from tests.train.synthetic import regional_recipe, small_recipe, write_regional, write_synthetic
-from tests.train.test_run import Stop, StopAt, ends_the_same_when_killed, log_of, metrics_of, weights_of
+from tests.support.training import (
+    Stop,
+    StopAt,
+    ends_the_same_when_killed,
+    features_of,
+    log_of,
+    made_of,
+    metrics_of,
+    regional_recipe,
+    small_recipe,
+    tables,
+    weights_of,
+    write_regional,
+    write_synthetic,
+)
 
 
 @pytest.fixture
 def server(monkeypatch):
     yield from running(monkeypatch)
-
-
-def features_of(folder: Path, recipe: Recipe, corpus: Path, *, each: int = 10) -> Path:
-    """Shards of so many documents of a corpus, and of their features, made in this process."""
-    lines = corpus.read_text().splitlines(keepends=True)
-    (folder / "shards").mkdir(parents=True, exist_ok=True)
-    for number in range(-(-len(lines) // each)):
-        (folder / "shards" / f"{number:03}.jsonl").write_text("".join(lines[number * each : (number + 1) * each]))
-    return made_of(folder / "shards", recipe)
-
-
-def made_of(shards: Path, recipe: Recipe) -> Path:
-    output = shards.parent / "features"
-    digest = begin(str(output), _setup(recipe, ShardSettings()))
-    stage = Features(str(output), digest, recipe=recipe)
-    for shard in find_shards([str(shards)]):
-        stage.run(shard)
-    return output
-
-
-def tables(corpus: Path, **more) -> Recipe:
-    return small_recipe(features={"image": str(corpus.with_name("features.npy"))}, **more)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Training: recipes, the training of linking models and relation models, and features of large corpora."""
+"""Training: recipes, and the training of linking models and relation models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from iconotext.recipe.recipe import Recipe
     from iconotext.recipe.relations import RelationRecipe, load_relation_recipe
     from iconotext.recipe.toml import dump_recipe, load_recipe, make_recipe, shipped_recipes
-    from iconotext.train.feature_shards import write_features
     from iconotext.train.parallel import Watcher
     from iconotext.train.relations.train import train_relations
     from iconotext.train.run import train
@@ -29,7 +28,6 @@ __all__ = [
     "shipped_recipes",
     "train",
     "train_relations",
-    "write_features",
 ]
 
 __getattr__, __dir__ = lazy(
@@ -47,6 +45,5 @@ __getattr__, __dir__ = lazy(
         "shipped_recipes": "iconotext.recipe.toml",
         "train": "iconotext.train.run",
         "train_relations": "iconotext.train.relations.train",
-        "write_features": "iconotext.train.feature_shards",
     },
 )

@@ -16,7 +16,7 @@ from iconotext.papers.tables.runner import reproduce
 from iconotext.papers.tables.sweeps import swept
 from iconotext.relations import CITE, CLUE
 from tests.papers.tables.test_hessel2019 import Seen, contents, in_process
-from tests.train.coherent import write_pairs
+from tests.support.training import write_pairs
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=6", "training.epochs=2", "training.batch=24"]
 

@@ -11,7 +11,7 @@ from iconotext.papers.tables import runner as module
 from iconotext.papers.tables import runs as job_module
 from iconotext.papers.tables.corpora import named_corpora, reproduce_corpora
 from tests.papers.tables.test_hessel2019 import SMALL, Seen
-from tests.train.synthetic import THINGS, write_synthetic
+from tests.support.training import THINGS, write_synthetic
 
 
 def test_data_sets_may_be_named_by_what_follows_their_hyphen():

@@ -18,7 +18,7 @@ from iconotext.papers.tables.rows import differing, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.recipe import Recipe
 from tests.papers.tables.test_hessel2019 import SMALL, Seen
-from tests.train.synthetic import write_synthetic
+from tests.support.training import write_synthetic
 
 COLLAPSED = {
     "dense": {"epoch": 1, "learned": False, "why": "the loss stayed at 0.4"},

@@ -23,7 +23,7 @@ from iconotext.papers.tables.rows import table_rows as rows_of
 from iconotext.papers.tables.runner import reproduce
 from iconotext.train.start import with_init
 from tests.support.encoders import image_backbone, text_backbone
-from tests.train.synthetic import small_recipe, write_synthetic
+from tests.support.training import small_recipe, write_synthetic
 
 SMALL = [
     "features.image=features.npy",

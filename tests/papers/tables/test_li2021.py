@@ -22,7 +22,7 @@ from iconotext.recipe import load_recipe, shipped_recipes
 from iconotext.train.prepared import open_prepared
 from tests.papers.tables.test_hessel2019 import SMALL as SMALL_HESSEL
 from tests.papers.tables.test_hessel2019 import TABLES, Seen, contents, in_process, table_rows
-from tests.train.synthetic import write_regional, write_synthetic
+from tests.support.training import write_regional, write_synthetic
 
 __all__ = ["in_process"]
 
