@@ -10,7 +10,6 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +46,7 @@ from iconotext.read import ReadSettings
 from iconotext.read.find import is_excluded, no_documents
 from iconotext.read.web.page import is_address
 from iconotext.system.object_store import address_of, entry, is_remote, lasting
-from iconotext.system.threads import usable_cores
+from iconotext.system.threads import in_threads
 from iconotext.types import Image
 
 if TYPE_CHECKING:
@@ -87,32 +86,31 @@ def add_files(
             library.tidy()
             tidy_after *= 2
 
-    with ThreadPoolExecutor(usable_cores(), thread_name_prefix="iconotext-library") as pool:
-        while some := list(islice(files, BATCH)):
-            named = [file for file in some if _has_text_name(file, report)]
-            old = {file: ledger.get(str(file.path)) for file in named}
-            pictures = [file for file in named if file.kind == "picture"]
-            found = pool.map(
-                lambda file, old=old: image_change(file, old[file], brought, models, report, copied), pictures
-            )
-            waiting = [change for change in found if change is not None]
-            due = time.monotonic() + SECONDS
-            documents = [file for file in named if file.kind == "document"]
-            for start in range(0, len(documents), AHEAD):
-                ahead = documents[start : start + AHEAD]
-                models.encode_ahead(file for file in ahead if not is_unchanged(file, old[file], models))
-                for file in ahead:
-                    change = document_change(file, old[file], brought, models, report)
-                    waiting += [change] if change is not None else []
-                    if sum(len(change.arrivals) for change in waiting) >= BATCH or time.monotonic() > due:
-                        bring(waiting)
-                        waiting, due = [], time.monotonic() + SECONDS
-            bring(waiting)
-            for file in named:
-                if file.kind == "shard":
-                    for change in shard_changes(file, ledger, parts, models, report):
-                        bring([change])
-            yield from some
+    while some := list(islice(files, BATCH)):
+        named = [file for file in some if _has_text_name(file, report)]
+        old = {file: ledger.get(str(file.path)) for file in named}
+        pictures = [file for file in named if file.kind == "picture"]
+        found = in_threads(
+            lambda file, old=old: image_change(file, old[file], brought, models, report, copied), pictures
+        )
+        waiting = [change for change in found if change is not None]
+        due = time.monotonic() + SECONDS
+        documents = [file for file in named if file.kind == "document"]
+        for start in range(0, len(documents), AHEAD):
+            ahead = documents[start : start + AHEAD]
+            models.encode_ahead(file for file in ahead if not is_unchanged(file, old[file], models))
+            for file in ahead:
+                change = document_change(file, old[file], brought, models, report)
+                waiting += [change] if change is not None else []
+                if sum(len(change.arrivals) for change in waiting) >= BATCH or time.monotonic() > due:
+                    bring(waiting)
+                    waiting, due = [], time.monotonic() + SECONDS
+        bring(waiting)
+        for file in named:
+            if file.kind == "shard":
+                for change in shard_changes(file, ledger, parts, models, report):
+                    bring([change])
+        yield from some
 
 
 def take_out(library: Library, ledger: Ledger, files: Sequence[str], brought: Set[str], report: Report) -> None:

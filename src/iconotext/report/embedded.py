@@ -7,13 +7,13 @@ import hashlib
 import io
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import ImageError
 from iconotext.images import decode
+from iconotext.system.threads import in_threads
 from iconotext.types import Image
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def embed(
     """
     numbers = list(wanted)
     workers = max(1, min(len(numbers), os.cpu_count() or 1, 8))
-    with ThreadPoolExecutor(workers) as pool:  # Pillow releases the GIL while it decodes and encodes
-        found = pool.map(lambda i: _embed(images[i].file, longer_side, small=small), numbers)
-        return dict(zip(numbers, found, strict=True))
+    # Threads suffice, since Pillow releases the GIL while it decodes and encodes.
+    embedded = in_threads(lambda i: _embed(images[i].file, longer_side, small=small), numbers, threads=workers)
+    return dict(zip(numbers, embedded, strict=True))
 
 
 def _embed(file: Path | bytes | None, longer_side: int, *, small: bool) -> Embedded:

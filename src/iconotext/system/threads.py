@@ -133,7 +133,7 @@ def in_threads(
     ahead = ahead or threads * (1 + AHEAD)
     to_do = iter(items)
     waiting: deque[Future[R]] = deque()
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="iconotext-features")
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="iconotext")
     try:
         while True:
             for item in islice(to_do, ahead - len(waiting)):
