@@ -191,37 +191,35 @@ class Run:
         Args:
             all_in: The file that lists all problems.
         """
-        self._tell_unread()
-        if self._unchanged and not self._quiet:
-            say(f"{self._unchanged:,} of {len(self._counts):,} unchanged", err=True)
-        if self._foreign.total() > len(self._foreign) and not self._quiet:
-            counts = ", ".join(f"{number:,} {language}" for language, number in self._foreign.most_common())
-            say(f"In languages that the model does not know: {counts}", err=True)
-        bare, total = self._without_pictures, self._documents
-        if bare and self.shows_pictures and not self._quiet:
-            say(
-                f"{bare:,} of {counted(total, 'document')} {'has' if bare == 1 else 'have'} no picture and so no page: "
-                "--all-pages makes one of each",
-                err=True,
-            )
-        if removed and not self._quiet:
-            say(
-                f"{counted(removed, 'page')} removed: of documents that are gone"
-                + (" or have no picture" if bare else ""),
-                err=True,
-            )
-        if (self._counts or bare) and not self.shows_pictures and not self._quiet:
-            say(
-                f"No pictures in {counted(self.linked + bare, 'document')}, so there is nothing to link: name documents"
-                " that show some; pictures without a document are for iconotext library add",
-                err=True,
-            )
-        self._tell_problems(all_in)
+        if not self._quiet:
+            for line in (*self._unread(), *self._notices(removed)):
+                say(line, err=True)
+        self._say_problems(all_in)
         hard = any(failure.path in self._given or isinstance(failure.error, OutputError) for failure in self._failures)
-        if hard or not (self._counts or bare):
+        if hard or not (self._counts or self._without_pictures):
             sys.exit(1)
 
-    def _tell_problems(self, all_in: Path | None) -> None:
+    def _notices(self, removed: int) -> Iterator[str]:
+        bare, total = self._without_pictures, self._documents
+        if self._unchanged:
+            yield f"{self._unchanged:,} of {len(self._counts):,} unchanged"
+        if self._foreign.total() > len(self._foreign):
+            counts = ", ".join(f"{number:,} {language}" for language, number in self._foreign.most_common())
+            yield f"In languages that the model does not know: {counts}"
+        if bare and self.shows_pictures:
+            have = "has" if bare == 1 else "have"
+            documents = f"{bare:,} of {counted(total, 'document')}"
+            yield f"{documents} {have} no picture and so no page: --all-pages makes one of each"
+        if removed:
+            also = " or have no picture" if bare else ""
+            yield f"{counted(removed, 'page')} removed: of documents that are gone{also}"
+        if (self._counts or bare) and not self.shows_pictures:
+            yield (
+                f"No pictures in {counted(self.linked + bare, 'document')}, so there is nothing to link: name documents"
+                " that show some; pictures without a document are for iconotext library add"
+            )
+
+    def _say_problems(self, all_in: Path | None) -> None:
         failed, total = len(self._failures), self._documents
         problems = self.problems[: failed if self._quiet or self._problems_shown else None]
         for problem in problems[:SHOWN]:
@@ -232,30 +230,23 @@ class Run:
         if failed and total > 1:
             complain(f"{failed:,} of {total:,} documents failed")
 
-    def _tell_unread(self) -> None:
-        """Report the skipped files of the folders: those that users may miss, or with --verbose all."""
+    def _unread(self) -> Iterator[str]:
+        """Yield lines on the skipped files of the folders: those that users may miss, or with --verbose all."""
         from iconotext.read.find import EXCLUDED, OWN_PAGE, TEMPLATE
         from iconotext.read.format import lacks_extra
 
-        def matters(kind: str) -> bool:
-            folder = kind.endswith("/") and not kind.startswith(".")
-            return (
-                folder
-                or kind in TEXTS
-                or lacks_extra(kind)
-                or kind in (EXCLUDED, OWN_PAGE, TEMPLATE)
-                or logger.isEnabledFor(logging.INFO)
-            )
-
-        skipped = [
-            kind if kind.endswith("/") else f"{number:,} {kind or 'without suffix'}{'s' * (number > 1 and ' ' in kind)}"
-            for kind, number in self._skipped.most_common()
-            if matters(kind)
-        ]
-        if skipped and not self._quiet:
-            say(f"Not read: {', '.join(skipped)}", err=True)
-        if any(map(lacks_extra, self._skipped)) and not self._quiet:
-            say('Some of these are read after: pip install "iconotext[formats]"', err=True)
+        every = logger.isEnabledFor(logging.INFO)
+        skipped = []
+        for kind, number in self._skipped.most_common():
+            if kind.endswith("/"):
+                if every or not kind.startswith("."):
+                    skipped.append(kind)
+            elif every or kind in TEXTS or lacks_extra(kind) or kind in (EXCLUDED, OWN_PAGE, TEMPLATE):
+                skipped.append(f"{number:,} {kind or 'without suffix'}{'s' * (number > 1 and ' ' in kind)}")
+        if skipped:
+            yield f"Not read: {', '.join(skipped)}"
+        if any(map(lacks_extra, self._skipped)):
+            yield 'Some of these are read after: pip install "iconotext[formats]"'
 
 
 def _without_path(failure: Failure) -> str:
@@ -387,8 +378,8 @@ class RunSettings:
         chosen |= self.reading.model_dump(mode="json", exclude={"include", "exclude"})
         names = (self.model, self.linking.text, self.linking.image, self.linking.relations)
         models = [content_name(name) for name in names if name]
-        said = json.dumps([__version__, chosen, models], sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()
+        text = json.dumps([__version__, chosen, models], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:

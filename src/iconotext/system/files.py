@@ -39,12 +39,8 @@ def open_atomic(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary file in the same folder, which is removed on any error. Other readers see the old file,
     or none, never a part of the new one, even if the program is killed. With two writers, the last one counts with
-    ``force``, the first without it. A killed process's temporary file is removed by the next write into the folder.
-
-    Args:
-        path: The file; its folder is created if necessary. A pipe or a device such as ``/dev/stdout`` is written to
-            directly.
-        force: Replace an existing file.
+    ``force``, the first without it. A killed process's temporary file is removed by the next write into the folder. A
+    pipe or a device such as ``/dev/stdout`` is written to directly.
 
     Raises:
         OutputError: The file exists and ``force`` is not set, or it cannot be written, even if the block wraps that
@@ -96,14 +92,6 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
     """Rename a finished file to its name in one step, within the same file system.
 
     Without ``force`` it may keep its old name too (a hard link): ``samefile`` then shows that both are one file.
-
-    Args:
-        finished: The file.
-        path: Its new name; the bytes are written to a pipe or device.
-        force: Replace an existing file.
-
-    Raises:
-        OutputError: The file exists and ``force`` is not set, or it cannot be written.
     """
     try:
         check_overwrite(path, force)
@@ -123,14 +111,7 @@ def put_in_place(finished: Path, path: Path, *, force: bool = False) -> None:
 
 @contextmanager
 def reporting_full_disk(place: Path | str) -> Iterator[None]:
-    """Turn any error of the block that means a full disk into ``FullDiskError``.
-
-    Args:
-        place: The path that is being written, for the message, if the error names no file.
-
-    Raises:
-        FullDiskError: The disk is full. Other errors pass unchanged.
-    """
+    """Turn any error of the block that means a full disk into ``FullDiskError``, with ``place`` if it names no file."""
     try:
         yield
     except IconotextError:
@@ -144,16 +125,11 @@ def reporting_full_disk(place: Path | str) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path, busy: str, error: type[IconotextError] = OutputError, *, wait: float = 0) -> Iterator[None]:
-    """Hold the lock on a folder, which ends with the process even if it is killed.
+    """Hold the lock file in a folder, which is freed with the process even if it is killed.
 
     Args:
-        path: The lock file in the folder; both are created if necessary, and kept.
-        busy: The message, after the name of the folder, if another process holds the lock.
+        busy: The message, after the name of the folder, if another process holds the lock for ``wait`` seconds.
         error: Its class.
-        wait: Seconds to wait for another process.
-
-    Raises:
-        OutputError: The file cannot be created.
     """
     from filelock import FileLock, Timeout
 
@@ -169,11 +145,7 @@ def locked(path: Path, busy: str, error: type[IconotextError] = OutputError, *, 
 
 
 def check_overwrite(path: Path, force: bool) -> None:
-    """Raise the error that ``open_atomic`` would raise for this path, before the content is made.
-
-    Raises:
-        OutputError: The path is a folder, or the file exists and ``force`` is not set.
-    """
+    """Raise the ``OutputError`` that ``open_atomic`` would raise for this path, before the content is made."""
     if path.is_dir():
         raise OutputError(f"cannot write {path}: it is a folder")
     if not force and os.path.lexists(path) and (path.is_file() or not path.exists()):
@@ -194,7 +166,6 @@ def is_full_disk(error: BaseException) -> bool:
 
 
 def _full_disk_error(error: BaseException | None) -> BaseException | None:
-    """Return the one of an error and its causes that means a full disk; None without any."""
     while error is not None:
         if isinstance(error, FullDiskError) or (isinstance(error, OSError) and error.errno in _NO_SPACE):
             return error

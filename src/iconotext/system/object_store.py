@@ -152,11 +152,7 @@ def read_bytes(address: str, most: int | None = None) -> bytes | None:
 
 
 def write(address: str, data: bytes) -> None:
-    """Write a small file or object atomically, replacing an existing one.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Write a small file or object atomically, replacing an existing one."""
     if not is_remote(address):
         write_bytes(Path(address), data, force=True)
         return
@@ -186,22 +182,14 @@ def remove(address: str) -> None:
 
 @contextmanager
 def at_hand(*addresses: str) -> Iterator[list[Path]]:
-    """Lend local files with the contents of addresses; those of a store are temporary copies, until the block ends.
-
-    Raises:
-        StoreError: The store does not answer, or a file is gone.
-    """
+    """Lend local files with the contents of addresses; those of a store are temporary copies, until the block ends."""
     with TemporaryDirectory(prefix="iconotext-") as name:
         yield [_fetched(each, Path(name)) if is_remote(each) else Path(each) for each in addresses]
 
 
 @contextmanager
 def target(address: str) -> Iterator[Path]:
-    """Lend a local file to write (atomically); it is at the address after the block has ended without an error.
-
-    Raises:
-        StoreError: The store does not answer.
-    """
+    """Lend a local file to write (atomically); it is at the address after the block has ended without an error."""
     if not is_remote(address):
         yield Path(address)
         return
@@ -240,16 +228,16 @@ def _asked(address: str, work: Callable[[Any, str], Result]) -> Result:
         except FileNotFoundError as error:
             raise StoreError(f"{address}: is not there any more") from error
         except OSError as error:
-            told = " ".join(str(error).split())
-            if any(word in told for word in _FINAL):
-                raise StoreError(f"{address}: the store refuses: {told}") from error
+            message = " ".join(str(error).split())
+            if any(word in message for word in _FINAL):
+                raise StoreError(f"{address}: the store refuses: {message}") from error
             if time.monotonic() + pause > until:
                 raise StoreError(
-                    f"{address}: the store did not answer for {PATIENCE:.0f} seconds ({told}); what was written is "
+                    f"{address}: the store did not answer for {PATIENCE:.0f} seconds ({message}); what was written is "
                     "whole, and the same command goes on from there"
                 ) from error
             if pause == FIRST:
-                logger.warning("%s: the store did not answer (%s); asking again", address, told)
+                logger.warning("%s: the store did not answer (%s); asking again", address, message)
         time.sleep(pause)
         pause = min(2 * pause, 5.0)
 

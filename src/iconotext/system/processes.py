@@ -87,8 +87,8 @@ class Child:
 
 def speaking(children: Collection[Child], seconds: float | None = None) -> list[Child]:
     """Wait until a child has sent a message or died, or for ``seconds``; return the children that have."""
-    told = wait([child.pipe for child in children], seconds)
-    return [child for child in children if child.pipe in told]
+    ready = wait([child.pipe for child in children], seconds)
+    return [child for child in children if child.pipe in ready]
 
 
 def _live(pipe: Connection, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:

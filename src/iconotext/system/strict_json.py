@@ -12,14 +12,7 @@ _LONG_NAME = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Parse JSON.
-
-    Args:
-        text: The text, or its bytes in UTF-8.
-
-    Raises:
-        ValueError: It is not JSON, or JSON that Python cannot hold; the message says why and, if possible, where.
-    """
+    """Parse JSON; ``ValueError`` says why it is none, or none that Python can hold, and if possible where."""
     try:
         return json.loads(text, parse_constant=_reject_constant)
     except json.JSONDecodeError as error:
@@ -31,11 +24,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML.
-
-    Raises:
-        ValueError: It is not TOML, or takes more depth or time than any real file; the message says why.
-    """
+    """Parse TOML; ``ValueError`` says why it is none, or takes more depth or time than any real file."""
     if _LONG_NAME.search(text):
         raise ValueError("not TOML that can be read: a name has too many parts")
     try:
@@ -47,11 +36,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def dump_json(value: object) -> str:
-    """Return the value as one line of JSON, which can be encoded in UTF-8.
-
-    Raises:
-        ValueError: A value has no form in JSON.
-    """
+    """Return the value as one line of JSON, which can be encoded in UTF-8; ``ValueError`` if it has no such form."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         text.encode()

@@ -1,10 +1,7 @@
-"""Work on all CPU cores, and the number of cores: one batch on each core, instead of all cores on one batch.
-
-``on_cores`` runs PyTorch work on one thread per core, ``in_threads`` runs any work on threads, and ``usable_cores``
-counts the cores that this process may use.
+"""Work on threads (``in_threads``, and ``on_cores`` for PyTorch), and the number of cores (``usable_cores``).
 
 By default PyTorch divides each operation among the cores, which wait for each other after every operation. On a machine
-that is also doing other work, a network then runs several times slower than on a single core.
+that is also doing other work, a network then runs several times slower than with a batch on each core.
 """
 
 from __future__ import annotations
@@ -34,19 +31,14 @@ THREADS = "ICONOTEXT_THREADS"
 """Environment variable with the number of threads to use; ``--threads`` sets it."""
 
 OF_LIBRARIES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Variables with the number of threads for array libraries, read when these are first imported. If they are unset, each
-of several processes would use all cores, and their threads would wait for each other."""
+"""Variables with the number of threads for array libraries, read when these are first imported."""
 
 
 def usable_cores() -> int:
     """Return the number of threads to use: the number that was set, else the number of available cores.
 
     Available are the cores on which the process may run, or fewer if its control group (a container, a batch system)
-    has a
-    smaller share of processor time.
-
-    Raises:
-        SettingError: ``ICONOTEXT_THREADS`` is not a number of threads.
+    has a smaller share of processor time.
     """
     if asked := os.environ.get(THREADS):
         if not asked.isascii() or not asked.isdigit() or int(asked) < 1:
@@ -86,11 +78,7 @@ def environment(values: Mapping[str, str], *others: str) -> Iterator[None]:
 
 @cache
 def core_quota(root: Path = Path("/")) -> float | None:
-    """Processor time that the control groups of this process have, in cores; None without a limit.
-
-    Args:
-        root: Folder of ``/proc`` and ``/sys``.
-    """
+    """Return the processor time that the control groups of this process have, in cores; None without a limit."""
     try:
         groups = (root / "proc/self/cgroup").read_text().splitlines()
     except (OSError, ValueError):
@@ -122,11 +110,10 @@ def _quota(group: Path) -> float | None:
 def in_threads(
     work: Callable[[T], R], items: Iterable[T], *, threads: int | None = None, ahead: int | None = None
 ) -> Generator[R, None, None]:
-    """Yield ``work(item)`` for each item, in order, computed on threads.
+    """Yield ``work(item)`` for each item, in order, computed on threads, by default one per core.
 
     Args:
         items: Taken a little ahead of the results.
-        threads: Default: one per core.
         ahead: Number of items in work or finished; default ``AHEAD`` for each thread, beyond the one in use.
     """
     threads = threads or usable_cores()
@@ -146,12 +133,7 @@ def in_threads(
 
 
 def on_cores(work: Callable[[T], R], items: Iterable[T], *, cores: int | None = None) -> Generator[R, None, None]:
-    """Yield ``work(item)`` for each item, in order, computed by one thread per core; in each, PyTorch uses one thread.
-
-    Args:
-        items: Taken a little ahead of the results.
-        cores: Default: all that the process may use.
-    """
+    """Yield ``work(item)`` for each item, in order, computed by a thread per core, where PyTorch uses one thread."""
     with _one_core_a_thread():
         yield from in_threads(work, items, threads=cores)
 

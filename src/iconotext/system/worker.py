@@ -70,8 +70,8 @@ def run_isolated(
         function: Of a module, so that the worker can import it.
         memory: Further bytes that the worker may take, if the system can limit it (Linux).
         seconds: Time limit, after which the worker is killed.
-        arguments: Of the function. They, its result and its errors must be picklable.
-        options: Keyword arguments of the function, also picklable.
+        arguments: They, the result and errors of the function must be picklable.
+        options: Keyword arguments of the function.
 
     Raises:
         LimitError: The call exceeded its memory or time, or ended the worker.
@@ -118,13 +118,9 @@ def _ask(question: object, seconds: float) -> tuple[bool, Any] | None:
 
 
 def start_worker(*modules: str) -> None:
-    """Start the worker in the background before a file is read: starting takes a fifth of a second.
+    """Start the worker in the background before a file is read, since starting takes a fifth of a second.
 
-    Args:
-        modules: To import at once, since the first question will probably need them.
-
-    Raises:
-        IconotextError: The worker cannot be started.
+    It imports ``modules`` at once, since the first question will probably need them.
     """
     with _lock:
         _started_worker(modules)
