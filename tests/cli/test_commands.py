@@ -19,6 +19,9 @@ CODE = """
 def count(folder: str, twice: bool = False) -> None:
     "Count the files of a folder."
     import os
+    from iconotext.errors import OutputError
+    if not os.path.isdir(folder):
+        raise OutputError(f"{folder}: not a folder")
     print(len(os.listdir(folder)) * (1 + twice))
 """
 
@@ -48,12 +51,16 @@ def test_the_tables_name_commands_that_there_are():
     assert all(row.summary.endswith((".", "?", ")")) for row in COMMANDS)
 
 
-def test_a_command_of_another_package_runs_and_is_listed_without_being_imported(package, tmp_path):
+def test_a_command_of_another_package_runs_and_is_listed_without_being_imported(package, tmp_path, monkeypatch):
     shown = package("--help").output
     assert "Counts files. (counting)" in shown
     assert "counting" not in sys.modules
     assert package("count", tmp_path, "--twice").output == "6\n"
     assert "Count the files of a folder." in package("count", "--help").output
+    monkeypatch.setenv("ICONOTEXT_COUNT_TWICE", "yes")
+    assert package("count", tmp_path).output == "6\n"
+    wrong = package("count", tmp_path / "none")
+    assert (wrong.exit_code, wrong.stderr) == (1, f"iconotext: {tmp_path / 'none'}: not a folder\n")
 
 
 def test_a_broken_command_of_another_package_costs_one_line(package):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import UserDict
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
+from iconotext.cli.common import known_errors
 from iconotext.cli.config import Configured, flag, variable, words
 from iconotext.system.plugins import say_broken
 
@@ -284,12 +285,21 @@ def _loaded_plugin(name: str) -> Any:
         plugin = point.load()
         if isinstance(plugin, typer.Typer):
             around.add_typer(plugin, name=name)
-        else:
-            around.command(name)(plugin)
-        return get_group(around).commands[name]
+            return get_group(around).commands[name]
+
+        @wraps(plugin)
+        def run(*arguments: Any, **options: Any) -> None:
+            with known_errors():
+                plugin(*arguments, **options)
+
+        around.command(name, cls=ConfiguredCommand)(run)
+        command: Any = get_group(around).commands[name]
     except Exception as error:  # code of others, which may fail in any way
         say_broken(point, f"{type(error).__name__}: {error}")
         return None
+    command.path = (name,)
+    _arrange(command, name)
+    return command
 
 
 def _arrange(command: Any, path: str) -> None:

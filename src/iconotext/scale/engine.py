@@ -113,11 +113,9 @@ class Lost:
 
 
 def worked(items: Iterable[Item], engine: Engine[Item], *, tries: int) -> Iterator[tuple[Item, Any]]:
-    """Yield each item with its result, or with ``Lost``, in the order in which they are finished.
+    """Yield each item with its result, or with ``Lost`` after some tries, in the order in which they are finished.
 
-    Args:
-        items: Taken as workers become free. Items and results must be picklable.
-        tries: How often an item is tried.
+    Items are taken as workers become free; they and their results must be picklable.
 
     Raises:
         IconotextError: The work raised an error that every item would meet, or workers die as they start.
@@ -175,9 +173,7 @@ def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any
 class Processes(Generic[Item]):
     """An engine of local processes, started as needed. See ``Engine``.
 
-    Args:
-        work: The work on each item.
-        memory: Bytes of address space that a process may take in addition to the needs of the prepared work.
+    Each may take ``memory`` bytes of address space in addition to the needs of the prepared work.
     """
 
     def __init__(self, work: Work[Item, Any], *, workers: int, memory: int) -> None:

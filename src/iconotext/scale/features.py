@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from iconotext.features.backbone import TextBackbone
     from iconotext.types import Document
 
-from iconotext.corpus.shard_results import added_up, sha256_of
+from iconotext.corpus.shard_results import added_up
 from iconotext.corpus.shards import LEFT_OUT, Counts, ShardSettings, reason_of
 from iconotext.scale.engine import EngineSettings
-from iconotext.scale.run import run_shards
+from iconotext.scale.run import digest_of_table, run_shards
 from iconotext.scale.stage import Stage
 from iconotext.train.feature_shards import OWN_WORDS, check_recipe
 
@@ -104,7 +104,7 @@ def _setup(recipe: Recipe, settings: ShardSettings) -> dict[str, Any]:
         "features": feature_settings(recipe),
         "from": names,
         "shards": settings.model_dump(mode="json", exclude={"to", "unlinked"}),
-        "without": None if settings.without is None else sha256_of(settings.without),
+        "without": None if settings.without is None else digest_of_table(settings.without),
     }
 
 

@@ -17,7 +17,6 @@ from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from iconotext.corpus.formats.table import write_tuples
 from iconotext.corpus.shard_results import Manifest, forget, is_done, sha256_of, write_manifest
@@ -123,8 +122,8 @@ class Promised(Stage):
             at_hand(joined(folder, linked.output)) as (source,),
             target(joined(self.output, linked.output)) as path,
         ):
-            keep = _keep_rows if self.settings.to == "parquet" else _keep_lines
-            keep(source, path, promises, counts, drop=self.settings.unlinked == "drop")
+            keep_links = _keep_rows if self.settings.to == "parquet" else _keep_lines
+            keep_links(source, path, promises, counts, drop=self.settings.unlinked == "drop")
             size, made = path.stat().st_size, sha256_of(path) or ""
         documents = {**linked.documents, **counts.documents}
         documents["written"] = linked.documents.get("written", 0) - counts.documents["without a link"]
@@ -150,32 +149,17 @@ def _on_disk(folder: Path, numbers: Iterator[int], image: Image) -> Image:
     return replace(image, file=file)
 
 
-def _schema_of_pool() -> Any:
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            ("digest", pa.uint64()),
-            ("document", pa.string()),
-            ("collection", pa.string()),
-            ("number", pa.int32()),
-            ("image", pa.string()),
-            ("picture", pa.binary()),
-        ]
-    )
-
-
 def write_pool(path: Path, pool: Iterable[tuple[str, str, int, Image]]) -> str:
     """Write the pool of decoys: each image with its texts and picture. Returns a digest of the contents."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema, digest = _schema_of_pool(), hashlib.sha256()
+    types = {"digest": pa.uint64(), "document": pa.string(), "collection": pa.string(), "number": pa.int32()}
+    schema, digest = pa.schema({**types, "image": pa.string(), "picture": pa.binary()}), hashlib.sha256()
     with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema) as writer:
         for document, collection, number, image in pool:  # one row group each: only one is in memory
-            said = {"source": image.source, "alt": image.alt, "caption": image.caption}
             lines = None if image.lines is None else [asdict(line) for line in image.lines]
-            text = json.dumps({**said, "lines": lines})
+            text = json.dumps({"source": image.source, "alt": image.alt, "caption": image.caption, "lines": lines})
             picture = image.file.read_bytes() if isinstance(image.file, Path) else image.file
             row = (digest_of(document, number), document, collection, number, text, picture)
             digest.update(repr((*row[:5], hashlib.sha256(picture or b"").digest())).encode())
@@ -197,14 +181,14 @@ def _images(path: Path, folder: Path, rows: Iterable[int] | None = None) -> Iter
     with pq.ParquetFile(path) as table:
         for n in range(table.num_row_groups) if rows is None else rows:
             (row,) = table.read_row_group(n).to_pylist()
-            said = parse_json(row["image"])
-            if said["lines"] is not None:
-                said["lines"] = tuple(TextLine(**{**line, "box": tuple(line["box"])}) for line in said["lines"])
+            image = parse_json(row["image"])
+            if image["lines"] is not None:
+                image["lines"] = tuple(TextLine(**{**line, "box": tuple(line["box"])}) for line in image["lines"])
             file = None
             if row["picture"] is not None:
                 file = folder / f"{path.stem}-{n}"
                 file.write_bytes(row["picture"])
-            yield row["document"], row["collection"], row["number"], Image(file=file, **said)
+            yield row["document"], row["collection"], row["number"], Image(file=file, **image)
 
 
 def merge_pools(output: str, manifests: Sequence[Manifest], address: str) -> str:
@@ -266,16 +250,19 @@ def _keep_lines(source: Path, path: Path, promises: Promises, counts: Counts, *,
     def lines() -> Iterator[str]:
         with source.open(encoding="utf-8", newline="\n") as file:
             for line in file:
-                said = parse_json(line)
-                passed = {claim: images.get(said["id"], frozenset()) for claim, images in promises.passed.items()}
+                linked = parse_json(line)
+                passed = {claim: of.get(linked["id"], frozenset()) for claim, of in promises.passed.items()}
                 if promises.required != "none":
-                    said["links"] = [each for each in said["links"] if each["image"] in passed[promises.required]]
-                if drop and not said["links"]:
+                    required = passed[promises.required]
+                    linked["links"] = [each for each in linked["links"] if each["image"] in required]
+                if drop and not linked["links"]:
                     counts.documents["without a link"] += 1
                     continue
-                counts.links += len(said["links"])
-                said["promises"] = [promise_object(replace(each, images=passed[each.claim])) for each in promises.made]
-                yield json_text(said) + "\n"
+                counts.links += len(linked["links"])
+                linked["promises"] = [
+                    promise_object(replace(each, images=passed[each.claim])) for each in promises.made
+                ]
+                yield json_text(linked) + "\n"
 
     write_text(path, lines(), force=True)
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict
 from functools import partial
@@ -38,7 +38,7 @@ LOCK = ".iconotext.lock"
 PROMISES = "_promises.json"
 """File in the output folder: the promises for all links, and whether they cover every shard."""
 
-AT_ONCE = 32
+MANIFESTS_AT_ONCE = 32
 """Manifests that are read from a store at the same time."""
 
 
@@ -130,13 +130,15 @@ def run_shards(
         The manifests of all finished shards, by name; and ``made``, ``lost`` and ``others`` of ``link_shards``.
     """
     stage = stage_of(digest_of_setup(setup))
-    shards = _found(addresses, output, stage.settings, engine)
+    shards = _checked_shards(addresses, output, stage.settings, engine)
     with _alone(output):
         begin(output, setup, anew=anew)
-        return _made(shards, stage, engine, watch, label)
+        return _make(shards, stage, engine, watch, label)
 
 
-def _found(addresses: Sequence[str], output: str, settings: ShardSettings, engine: EngineSettings) -> list[Shard]:
+def _checked_shards(
+    addresses: Sequence[str], output: str, settings: ShardSettings, engine: EngineSettings
+) -> list[Shard]:
     if settings.images is not None and not settings.images.is_dir():
         raise CorpusError(f"{settings.images}: not a folder on this machine; name the one that has the pictures")
     if engine.address is not None and engine.engine != "ray":
@@ -147,12 +149,14 @@ def _found(addresses: Sequence[str], output: str, settings: ShardSettings, engin
     return find_shards(addresses)
 
 
-def _made(
+def _make(
     shards: Sequence[Shard], stage: Stage, engine: EngineSettings, watch: Watch, label: str
 ) -> tuple[list[Manifest], dict[str, Any]]:
-    known = list(_known(stage, shards))
-    missing = [shard for shard, manifest in zip(shards, known, strict=True) if manifest is None]
-    manifests = [manifest for manifest in known if manifest is not None]
+    # Manifests are read several at a time where each is a request to a store.
+    threads = MANIFESTS_AT_ONCE if is_remote(stage.output) else 1
+    existing = list(in_threads(lambda shard: is_done(stage.output, shard, stage.setup), shards, threads=threads))
+    missing = [shard for shard, manifest in zip(shards, existing, strict=True) if manifest is None]
+    manifests = [manifest for manifest in existing if manifest is not None]
     lost: dict[str, str] = {}
     with _workers(stage, engine, len(missing)) as workers:
         results = worked(missing, workers, tries=engine.tries)
@@ -180,7 +184,7 @@ def _link_promised(
     inner = joined(output, INNER)
     pools, folder, pool = joined(inner, "pools"), joined(inner, "linked"), joined(inner, "pool.parquet")
     run = partial(run_shards, addresses, engine=engine, watch=watch, anew=True)
-    _found(addresses, output, asked.settings, engine)
+    _checked_shards(addresses, output, asked.settings, engine)
     as_table = asked.settings.model_copy(update={"to": "parquet"})
     all_of_them = asked.settings.model_copy(update={"unlinked": "keep"})
 
@@ -197,16 +201,17 @@ def _link_promised(
         stage = Promised(output, digest, asked.model, asked.linking, asked.settings, made=made, rule=rule)
         there = {each.shard for each in linked}
         shards = [each for each in find_shards(addresses) if each.name in there]
-        said = {"promises": [{k: v for k, v in asdict(each).items() if k != "images"} for each in rule.made]}
-        _note(joined(output, PROMISES), {"whole": False, **said})
-        kept, last = _made(shards, stage, engine, watch, "Keeping links")
-        _note(joined(output, PROMISES), {"whole": len(kept) == len(linked) and not last["others"], **said})
+        promises = {"promises": [{k: v for k, v in asdict(each).items() if k != "images"} for each in rule.made]}
+        _write_if_changed(joined(output, PROMISES), {"whole": False, **promises})
+        manifests, last = _make(shards, stage, engine, watch, "Keeping links")
+        whole_run = len(manifests) == len(linked) and not last["others"]
+        _write_if_changed(joined(output, PROMISES), {"whole": whole_run, **promises})
     lost = {**first["lost"], **second["lost"], **last["lost"]}
-    return added_up(kept) | last | {"lost": dict(sorted(lost.items()))} | said
+    return added_up(manifests) | last | {"lost": dict(sorted(lost.items()))} | promises
 
 
-def _note(address: str, said: dict[str, Any]) -> None:
-    text = f"{json_text(said)}\n".encode()
+def _write_if_changed(address: str, content: dict[str, Any]) -> None:
+    text = f"{json_text(content)}\n".encode()
     if read_bytes(address) != text:
         write(address, text)
 
@@ -228,22 +233,14 @@ def setup_of(linker: Linker, settings: ShardSettings) -> dict[str, Any]:
         "relations": content_name(linking.relations),
         "linking": linking.model_dump(mode="json", exclude={"cache", "explain", *promises}),
         "shards": settings.model_dump(mode="json"),
-        "without": None if settings.without is None else _digest(settings.without),
+        "without": None if settings.without is None else digest_of_table(settings.without),
     }
 
 
-def _digest(table: Path) -> str | None:
+def digest_of_table(table: Path) -> str | None:
+    """Return the SHA-256 of a table, here or in a store."""
     with at_hand(address_of(table)) as (file,):
         return sha256_of(file)
-
-
-def _known(stage: Stage, shards: Iterable[Shard]) -> Iterator[Manifest | None]:
-    def known(shard: Shard) -> Manifest | None:
-        return is_done(stage.output, shard, stage.setup)
-
-    if not is_remote(stage.output):
-        return map(known, shards)
-    return in_threads(known, shards, threads=AT_ONCE)
 
 
 def _alone(output: str) -> AbstractContextManager[None]:

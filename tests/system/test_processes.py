@@ -1,4 +1,4 @@
-"""Another process: what it is told, what it says, and how it dies."""
+"""Processes: one with a pipe to it, and several that work on a list in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from iconotext.system.processes import Child, GoneError, LateError, speaking
+from iconotext.errors import CorpusError, IconotextError
+from iconotext.system.processes import Child, GoneError, LateError, in_order, speaking
 
 
 def do(pipe, *arguments):
@@ -88,3 +89,46 @@ def test_those_that_speak_or_are_gone_are_found(child):
     finally:
         second.close()
         third.close()
+
+
+def doubled(number):
+    return 2 * number
+
+
+def dying(number):
+    os._exit(1)
+
+
+def failing(number):
+    raise CorpusError(f"{number}")
+
+
+def some(count, error=None):
+    yield from range(count)
+    if error is not None:
+        raise error
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("count", [0, 1, 2, 30])
+def test_results_come_in_order(workers, count):
+    assert list(in_order(some(count), doubled, workers)) == [(i, 2 * i) for i in range(count)]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("count", [0, 1, 20])
+@pytest.mark.slow
+def test_what_comes_before_an_error_is_worked_on(workers, count):
+    found: list[tuple[int, int]] = []
+    with pytest.raises(CorpusError, match="broken"):
+        found.extend(in_order(some(count, CorpusError("broken")), doubled, workers))
+    results = in_order(some(count, CorpusError("broken")), doubled, workers)
+    assert [next(results) for _ in range(count)] == [(i, 2 * i) for i in range(count)]
+
+
+@pytest.mark.slow
+def test_errors_of_workers_come_out():
+    with pytest.raises(CorpusError, match="0"):
+        list(in_order(some(9), failing, 2))
+    with pytest.raises(IconotextError, match="a worker process died"):
+        list(in_order(some(9), dying, 2))
