@@ -268,9 +268,9 @@ def file_format(path: Path, settings: ReadSettings) -> tuple[str, int]:
 
 def reader_of(name: str) -> Reader:
     """Return the reader of a format, imported only now, since a process mostly reads one or two formats."""
-    row = next((row for row in FORMATS if row.name == name), None)
-    if row is not None:
-        return _imported(row)
+    own = next((row for row in FORMATS if row.name == name), None)
+    if own is not None:
+        return _imported(own)
     row = all_formats()[name]
 
     def read(path: Path, settings: ReadSettings) -> list[Flow]:
