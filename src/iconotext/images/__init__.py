@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from PIL import Image as Pillow
@@ -120,12 +120,12 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
         is an icon by its name or a repeat (the same bytes as an earlier one, or a thumbnail of another one), or the
         document's images together would take too long to decode.
     """
-    known: dict[Hashable, Path | bytes | None] = {}
-    same = [known.setdefault(_identity(image.file), image.file) for image in images]
+    first_named: dict[Hashable, Path | bytes | None] = {}
+    same = [first_named.setdefault(_identity(image.file), image.file) for image in images]
     # A document may name one large file a thousand times: read each file once.
     header = functools.cache(functools.partial(_header, max_pixels=max_pixels))
     problems = [
-        image.problem or header(file)[1] or _icon_problem(image.source, header(file)[0], min_side)
+        image.problem or header(file).problem or _icon_problem(image.source, header(file).size, min_side)
         for image, file in zip(images, same, strict=True)
     ]
     files = {i: file for i, file in enumerate(same) if problems[i] is None and file is not None}
@@ -133,15 +133,13 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
         source = images[first].source
         problems[repeat] = f"{_REPEAT} {'an earlier picture' if source.startswith('data:') else source}"
         del files[repeat]
-    decoders = {i: header(file)[2] for i, file in files.items()}
-    drawings = {i: file for i, file in files.items() if decoders[i] == "svg"}
-    sizes = {i: header(file)[0] or (0, 0) for i, file in files.items() if i not in drawings}
-    others = {i: (files[i], decoders[i], width * height) for i, (width, height) in sizes.items()}
+    drawings = {i: file for i, file in files.items() if header(file).decoder == "svg"}
+    others = {i: (file, header(file)) for i, file in files.items() if i not in drawings}
     for i, problem in (*_beyond_pixels(others), *(_beyond_seconds(drawings) if len(drawings) > 1 else ())):
         problems[i] = problem
     rest = [i for i in files if problems[i] is None]
     several = [(images[i].source, files[i]) for i in rest]
-    for copy, other in copies(several, lambda file: header(file)[0], min_side=min_side).items():
+    for copy, other in copies(several, lambda file: header(file).size, min_side=min_side).items():
         problems[rest[copy]] = copy_problem(several[other][0])
     return tuple(
         image if image.problem == problem else replace(image, problem=problem)
@@ -149,12 +147,14 @@ def inspect(images: Sequence[Image], *, min_side: int = MIN_SIDE, max_pixels: in
     )
 
 
-def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, Decoder, int]]) -> Iterator[tuple[int, str]]:
-    """Return the images beyond a document's limit on pixels, with their decoders and pixels, and the reason."""
+def _beyond_pixels(files: Mapping[int, tuple[Path | bytes, _Header]]) -> Iterator[tuple[int, str]]:
+    """Return the images beyond a document's limit on pixels, and the reason."""
     used, allowed = 0, ALL_PIXELS
-    for i, (file, decoder, pixels) in files.items():
+    for i, (file, header) in files.items():
         allowed += PIXELS_A_BYTE * _file_size(file)
-        cost = pixels if decoder == "plain" else SLOW * max(pixels, SLOW_PIXELS)
+        width, height = header.size or (0, 0)
+        pixels = width * height
+        cost = pixels if header.decoder == "plain" else SLOW * max(pixels, SLOW_PIXELS)
         if used + cost > allowed:
             yield i, "not decoded: the pictures of the document have too many pixels together: scale them down"
         else:
@@ -238,7 +238,7 @@ def copies(
     for number, (source, file) in enumerate(pictures):
         if name := plain_name(source):
             groups[name][number] = file
-    size_of = size_of or (lambda file: _header(file)[0])
+    size_of = size_of or (lambda file: _header(file).size)
     found: dict[int, int] = {}
     for files in groups.values():
         sizes = {i: size for i, file in files.items() if (size := size_of(file))} if len(files) > 1 else {}
@@ -280,14 +280,22 @@ def _alike(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -
     return float(np.square(one - other).mean()) <= APART**2 * float(np.square(one - one.mean((0, 1))).mean())
 
 
-def _header(file: Path | bytes | None, max_pixels: int = MAX_PIXELS) -> tuple[Size | None, str | None, Decoder]:
+class _Header(NamedTuple):
+    """What the header of an image says: its width and height, or the problem, and how it is decoded."""
+
+    size: Size | None
+    problem: str | None
+    decoder: Decoder
+
+
+def _header(file: Path | bytes | None, max_pixels: int = MAX_PIXELS) -> _Header:
     if file is None:
-        return None, "file not found", "plain"
+        return _Header(None, "file not found", "plain")
     try:
         decoder = image_decoder(file)
-        return _bounded(decoder, image_size, file, max_pixels), None, decoder
+        return _Header(_bounded(decoder, image_size, file, max_pixels), None, decoder)
     except ImageError as error:
-        return None, str(error), "plain"
+        return _Header(None, str(error), "plain")
 
 
 def _icon_problem(source: str, size: Size | None, min_side: int) -> str | None:

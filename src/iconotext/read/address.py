@@ -107,7 +107,9 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         return _inline(address)
     if len(address) > MAX_LENGTH:
         raise ImageError(f"an address of {len(address):,} characters: more than {MAX_LENGTH:,} are not looked up")
-    if REMOTE.match(address) and not _double_slash_path(address, document, settings, site):
+    # ``//images/a.jpg`` may be a path on the site with one slash too many.
+    is_path = address.startswith("//") and _on_site(unquote(_path_part(address)), document, settings, site) is not None
+    if REMOTE.match(address) and not is_path:
         if not settings.fetch:
             raise ImageError("a picture on the web: fetch=True fetches it")
         from iconotext.read.web.fetch import fetch
@@ -142,12 +144,6 @@ def _spellings(path: str) -> Iterator[str]:
 
 def _path_part(address: str) -> str:
     return re.split(r"[?#]", address, maxsplit=1)[0].replace("\\", "/")
-
-
-def _double_slash_path(address: str, document: Path, settings: ReadSettings, site: Path) -> bool:
-    """Return whether ``//images/a.jpg`` is a path on the site with one slash too many."""
-    path = unquote(_path_part(address))
-    return address.startswith("//") and _on_site(path, document, settings, site) is not None
 
 
 def _on_site(path: str, document: Path, settings: ReadSettings, site: Path) -> Path | None:

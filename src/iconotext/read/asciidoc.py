@@ -112,11 +112,6 @@ class Texts:
 
         return REFERENCE.sub(value, text) if "{" in text else text
 
-    @staticmethod
-    def escaped(text: str) -> str:
-        """Escape a text for the value of an HTML attribute."""
-        return escape(text)
-
     def picture(self, address: str, plain: list[str], named: dict[str, str]) -> str:
         """Return the HTML of a picture; ``imagesdir`` is the folder of pictures."""
         address = self.filled(address).strip()
@@ -325,7 +320,7 @@ class _Blocks:
         self.title = named.get("title", self.title)
 
     def marks(self) -> str:
-        return "".join(f'<span id="{self.texts.escaped(name)}"></span>' for name in self.names)
+        return "".join(f'<span id="{escape(name)}"></span>' for name in self.names)
 
     def delimited(self, delimiter: str, inner: list[str], depth: int) -> str:
         kind = delimiter[0]
@@ -344,7 +339,7 @@ class _Blocks:
         html = "".join(self.read(inner, depth + 1))
         if title and "<img" in html:
             return figure([html], title, names=names)
-        marks = "".join(f'<span id="{self.texts.escaped(name)}"></span>' for name in names)
+        marks = "".join(f'<span id="{escape(name)}"></span>' for name in names)
         tag = "blockquote" if quote else "div"
         return f"<{tag}>{marks}{f'<p>{title}</p>' if title else ''}{html}</{tag}>"
 
@@ -365,7 +360,7 @@ class _Blocks:
                 self.forget()
             else:
                 html.append(f"<td>{self.texts.html(' '.join(cell.split()))}</td>")
-        first = f' id="{self.texts.escaped(names[0])}"' if names else ""
+        first = f' id="{escape(names[0])}"' if names else ""
         return f"<table{first}>{f'<caption>{title}</caption>' if title else ''}<tr>{''.join(html)}</tr></table>"
 
     def block(self, lines: list[str], at: int) -> tuple[str, int]:

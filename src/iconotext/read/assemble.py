@@ -34,7 +34,8 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
     """
     addresses = Addresses(path, within, settings)
     blocks = attach_captions(flow.blocks)
-    language = settings.language or document_language(flow.language, "\n".join(_sample(blocks)))
+    running = [block.text for block in blocks if block.kind != "heading"] or [block.text for block in blocks]
+    language = settings.language or document_language(flow.language, "\n".join(running))
     sentences: list[Sentence] = []
     images: list[Image] = []
     for number, block in enumerate(blocks):
@@ -53,11 +54,6 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
     title = flow.title or next((s.text for s in sentences if s.heading), None)
     checked = inspect(images, min_side=settings.min_side, max_pixels=settings.max_pixels)
     return Document(identifier, tuple(sentences), checked, source=path, title=title, language=language)
-
-
-def _sample(blocks: list[Block]) -> list[str]:
-    running = [block.text for block in blocks if block.kind != "heading"]
-    return running or [block.text for block in blocks]
 
 
 def _spans(block: Block, language: str) -> list[tuple[int, int]]:

@@ -73,7 +73,8 @@ ToTarget = Callable[[str], str | None]  # from an ``href`` to the identifier of 
 def parse_html(text: str) -> Element:
     """Parse HTML, also if it is not well-formed, as a browser would."""
     text = REMOVED_CHARACTERS.sub("", text)
-    if any(len(tag[0]) > 2 * MAX_ATTRIBUTES and _attributes(tag[0]) > MAX_ATTRIBUTES for tag in TAG.finditer(text)):
+    long_tags = (tag[0] for tag in TAG.finditer(text) if len(tag[0]) > 2 * MAX_ATTRIBUTES)
+    if any(len(VALUE.sub("= ", tag).replace("/", " ").split()) > MAX_ATTRIBUTES for tag in long_tags):
         raise HostileDocumentError(f"a tag in it has more than {MAX_ATTRIBUTES:,} attributes: no page has that")
     parser = lxml_html.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
     try:
@@ -85,11 +86,6 @@ def parse_html(text: str) -> Element:
             if entry.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
                 raise HostileDocumentError(DEPTH if "depth" in entry.message else LENGTH)
     return root
-
-
-def _attributes(tag: str) -> int:
-    names = VALUE.sub("= ", tag).replace("/", " ")
-    return len(names.split())
 
 
 def same_page(href: str) -> str | None:
@@ -242,11 +238,11 @@ class _Walk:
         if not sources or sources == self.seen_sources:
             return
         self.seen_sources = sources
-        alt, title = (_collapsed(element.get(name)) for name in ("alt", "title"))
+        alt, title = element.get("alt"), SPACE.sub(" ", element.get("title") or "").strip()
         self.writer.image(
             FlowImage(
                 sources,
-                alt,
+                None if alt is None else SPACE.sub(" ", alt).strip(),
                 title=title or None,
                 anchors=self.anchors(element),
                 at=_place(element),
@@ -297,10 +293,6 @@ def _place(element: Element) -> int | None:
 def _sides(element: Element) -> tuple[int, int] | None:
     width, height = ((element.get(name) or "").removesuffix("px") for name in ("width", "height"))
     return (int(width), int(height)) if _PIXELS.fullmatch(width) and _PIXELS.fullmatch(height) else None
-
-
-def _collapsed(text: str | None) -> str | None:
-    return None if text is None else SPACE.sub(" ", text).strip()
 
 
 def image_sources(element: Element) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from lxml import etree
+from lxml import html as lxml_html
 
 Element = Any  # lxml has no types of its own that mypy could check
 
@@ -184,13 +185,13 @@ def _named_article(body: Element, extents: dict[Element, Extent]) -> Element | N
 def _found_article(root: Element, body: Element, extents: dict[Element, Extent]) -> Element:
     if not any(True for _ in body.iter("div", "section", "table")):
         return body  # nothing but paragraphs: the page is the article
-    from lxml.etree import strip_attributes
-    from lxml.html import tostring
     from trafilatura import extract
 
-    strip_attributes(root, "colspan", "rowspan")  # empty cells for each would be added, and counted again and again
+    etree.strip_attributes(
+        root, "colspan", "rowspan"
+    )  # empty cells for each would be added, and counted again and again
     many = next(islice(root.iter(*BLOCKS), MAX_COMPARED, None), None) is not None
-    page = tostring(root, encoding="unicode")
+    page = lxml_html.tostring(root, encoding="unicode")
     text = extract(page, fast=many, favor_recall=True, include_comments=False) or ""
     lines = {_letters(line) for line in text.splitlines()}
     held: Counter[Element] = Counter()  # characters of such paragraphs within each element

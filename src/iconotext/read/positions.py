@@ -35,7 +35,8 @@ class EditedText:
 
     def sub(self, pattern: re.Pattern[str], replacement: str | Callable[[re.Match[str]], str]) -> None:
         """Replace every match, as ``pattern.sub`` does."""
-        self.replace([(m.start(), m.end(), _made(m, replacement)) for m in pattern.finditer(self.text)])
+        text_of = replacement if callable(replacement) else lambda _: replacement
+        self.replace([(match.start(), match.end(), text_of(match)) for match in pattern.finditer(self.text)])
 
     def replace(self, stretches: list[tuple[int, int, str]]) -> None:
         """Replace ranges (begin, end, text), which must be in order and not overlap."""
@@ -62,10 +63,6 @@ class EditedText:
                 _, new_end, old_start, old_end = step[at]
                 offset = old_start if offset < new_end else offset - new_end + old_end
         return offset
-
-
-def _made(match: re.Match[str], replacement: str | Callable[[re.Match[str]], str]) -> str:
-    return replacement if isinstance(replacement, str) else replacement(match)
 
 
 MARK = "data-iconotext-at"  # the attribute with the position of a picture's markup, in characters of the decoded file

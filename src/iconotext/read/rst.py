@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.core import publish_doctree
 from docutils.parsers.rst import Directive, Parser, directives, roles
 from docutils.parsers.rst.languages import en
 from docutils.parsers.rst.states import Inliner
@@ -374,8 +375,6 @@ SKIPPED = frozenset(
 
 def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
     """Read a reStructuredText file, with the additions of Sphinx, as one flow."""
-    from docutils.core import publish_doctree
-
     text = REMOVED_CHARACTERS.sub("", decode_text(path)).expandtabs(8)
     includes = Includes(path, settings)
     check_lines(text)
@@ -405,8 +404,6 @@ def read_rst(path: Path, settings: ReadSettings) -> list[Flow]:
 
 def _append(node: nodes.Node, parent: Any, depth: int) -> None:
     """Append a node and its content to an HTML element; ``depth`` counts the sections around it."""
-    from docutils import nodes
-
     if isinstance(node, nodes.Text):
         _text(parent, node.astext())
         return
@@ -435,8 +432,6 @@ def _append(node: nodes.Node, parent: Any, depth: int) -> None:
 
 
 def _tag(node: nodes.Element, depth: int) -> str:
-    from docutils import nodes
-
     if node.tagname == "title":
         if isinstance(node.parent, nodes.section):
             return f"h{min(max(depth, 1), 6)}"
@@ -446,8 +441,6 @@ def _tag(node: nodes.Element, depth: int) -> str:
 
 def _identify(node: nodes.Element, element: Any, parent: Any) -> None:
     """Give an element its names; those of a picture beyond the first are empty marks right before it."""
-    from docutils import nodes
-
     if isinstance(node, nodes.section):  # it holds all its pictures, so its names are its heading's
         return
     is_heading = isinstance(node, nodes.title) and isinstance(node.parent, nodes.section)

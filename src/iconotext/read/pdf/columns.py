@@ -15,8 +15,6 @@ from iconotext.read.pdf.images import PageImage
 from iconotext.read.pdf.lines import Line
 
 BULLET = re.compile(r"^[•◦▪▫■□●○‣⁃∙·➢➤✓–—*-](?:\s+|$)")
-
-
 NUMBER = re.compile(r"^\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)]\s+(?=\S)")
 
 MAX_ITEMS = 1_000  # A page with more lines and images is a plot or a map, without columns of text
