@@ -81,7 +81,7 @@ def site_folder(document: Path, within: Path, settings: ReadSettings) -> Path:
         return top
     folder = document.parent.resolve()
     for parent in (folder, *folder.parents):
-        if parent in (Path(parent.anchor), _home()):
+        if parent in (Path(parent.anchor), _home()):  # many people keep their own settings there with git
             break
         if any(os.path.exists(os.path.join(parent, marker)) for marker in SITE_MARKERS):
             return parent if top.is_relative_to(parent) else top
@@ -178,7 +178,7 @@ def _beside_content(path: str, document: Path, settings: ReadSettings, site: Pat
 def inside(path: Path, allowed: Path, settings: ReadSettings) -> Path | None:
     """Return ``path`` if it leads to a file in ``allowed`` with all links resolved; None if there is no such file."""
     try:
-        resolved = path.resolve()
+        resolved = path.resolve()  # before the check: a symbolic link must not lead out
         if not settings.allow_outside and not resolved.is_relative_to(allowed.resolve()):
             raise OutsideError(
                 f"outside the folder {allowed.name or allowed}/ that files may come from: name a wider one "

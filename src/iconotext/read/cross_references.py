@@ -84,6 +84,7 @@ def fill_references(root: Any) -> dict[str, str]:
     references = root.xpath(".//a[@data-shown]")
     if not references:
         return {}
+    # Counted in this file, since only a project's builder knows the order of its files.
     numbers, titles = _numbers(root), _titles(root)
     found: dict[str, str] = {}
     for each in references:

@@ -185,19 +185,17 @@ class _Walk:
                 block.anchors = tuple(anchors)
                 block.images = [(o, replace(p, anchors=p.anchors + block.anchors)) for o, p in block.images]
         blocks = [part for block in blocks for part in separate_caption(block)]
-        before = [self.inside(box, kind) for offset, box in paragraph.boxes if offset == 0]
-        after = [self.inside(box, kind) for offset, box in paragraph.boxes if offset > 0]
-        captioned = any(b.kind == "caption" or LABEL.match(b.text) for part in (*before, *after) for b in part)
+        before = [block for offset, box in paragraph.boxes if offset == 0 for block in self.inside(box, kind)]
+        after = [block for offset, box in paragraph.boxes if offset > 0 for block in self.inside(box, kind)]
+        captioned = any(block.kind == "caption" or LABEL.match(block.text) for block in (*before, *after))
         if captioned and len(blocks) == 1 and blocks[0].text and blocks[0].images:
             # A floating image with its caption in a text box beside it: both leave the running text together.
             floating = Block(images=[(0, image) for _, image in blocks[0].images], anchors=blocks[0].anchors)
             blocks[0].images, blocks[0].anchors = [], ()
-            before.insert(0, [floating])
-            before, after = [*before, *after], []
+            before, after = [floating, *before, *after], []
         elif captioned and blocks and blocks[-1].images and not blocks[-1].text:
             before, after = [], [*before, *after]
-        ordered = [*(b for part in before for b in part), *blocks, *(b for part in after for b in part)]
-        self.writer.blocks[first:] = ordered
+        self.writer.blocks[first:] = [*before, *blocks, *after]
 
     def inside(self, box: Element, kind: Kind) -> list[Block]:
         writer, fields = self.writer, self.fields
@@ -323,6 +321,7 @@ def separate_caption(block: Block) -> list[Block]:
 def read_docx(path: Path, settings: ReadSettings) -> list[Flow]:
     """Read a Word file as one flow, without headers, footers, comments, notes, contents lists and deletions."""
     refuse_ole(path, "docx")
+    # Not through python-docx, which unpacks without limits and knows neither text boxes nor fields nor bookmarks.
     with open_archive(path, settings.max_bytes) as archive:
         main = _main_part(archive)
         body = child(archive.xml(main), "body")

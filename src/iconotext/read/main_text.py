@@ -192,6 +192,7 @@ def _found_article(root: Element, body: Element, extents: dict[Element, Extent])
     )  # empty cells for each would be added, and counted again and again
     many = next(islice(root.iter(*BLOCKS), MAX_COMPARED, None), None) is not None
     page = lxml_html.tostring(root, encoding="unicode")
+    # Only which paragraphs it takes: its own output drops many pictures and their places in the text.
     text = extract(page, fast=many, favor_recall=True, include_comments=False) or ""
     lines = {_letters(line) for line in text.splitlines()}
     held: Counter[Element] = Counter()  # characters of such paragraphs within each element

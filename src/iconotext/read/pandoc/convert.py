@@ -201,6 +201,7 @@ def to_html(
     Returns:
         The page, and what is not in it, a line each.
     """
+    # Not pandoc's syntax tree: it has raw HTML as text only, and would need a second walk with a second set of rules.
     command: list[str] = [
         *(str(_program(format_)), "--sandbox", f"--from={format_}", "--to=html", "--standalone", "--wrap=none"),
         *("--verbose", "--syntax-highlighting=none", "--metadata=pagetitle:-", f"--data-dir={os.devnull}"),
@@ -254,6 +255,7 @@ def _program(format_: str) -> Path:
     found = find_spec("pypandoc")
     folders = (found and found.submodule_search_locations) or ()
     programs = [Path(folder) / "files" / name for folder in folders for name in ("pandoc", "pandoc.exe")]
+    # Not a pandoc of the system: its version decides what is read, and older ones know no sandbox for every format.
     program = next((path for path in programs if path.is_file()), None)
     if program is None:  # pypandoc alone, without the program
         raise MissingPackageError(f'{purpose} needs pandoc, which is not installed: pip install "iconotext[formats]"')
