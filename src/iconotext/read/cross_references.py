@@ -75,6 +75,11 @@ def reference(label: str, shown: str, otherwise: str, raw: str = "") -> str:
     return f"<a {attributes}>{escape(otherwise)}</a>"
 
 
+def numref_text(title: str) -> str:
+    """Return the text to show for ``{numref}`` with a title of its own, or "" without one."""
+    return title.replace("{number}", "%s").replace("{name}", "") or "Fig. %s"
+
+
 def fill_references(root: Any) -> dict[str, str]:
     """Set the text of every reference.
 

@@ -9,12 +9,12 @@ Each is recognised by its syntax: ``{figure}`` after a fence, ``{numref}`` befor
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from iconotext.read.code_cells import Cell, cell_figure, parse_cell
-from iconotext.read.cross_references import TITLED, figure, made_by_code, picture, reference
+from iconotext.read.cross_references import TITLED, figure, made_by_code, numref_text, picture, reference
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -32,6 +32,7 @@ IDENTIFIER = re.compile(r"#([\w:.-]++)")
 TARGET_LINE = re.compile(r"\(([^()\n]{1,200})\)=[ \t]*+")
 ROLE = re.compile(r"\{([a-zA-Z][\w:+.-]{0,60})\}(`{1,3})(?!`)([^`]{1,2000})\2(?!`)")
 FIGURE_KEY = re.compile(r"@(?i:fig|tbl|tab)[-:]\w[\w.:/-]*(?<![.:/-])")
+FIGURE_REFERENCE = re.compile(rf"(?<![@\\/])(?<![^\W_])-?{FIGURE_KEY.pattern}")  # but no part of an address or a word
 BOOKDOWN = re.compile(r"\\@ref\((?:fig|tab):[^()\n]{1,200}\)")
 EMPTY_LINK = re.compile(r"\[\]\(#[^()\s]{1,200}\)")
 
@@ -80,11 +81,8 @@ def directives_plugin(parser: MarkdownIt) -> None:
     starts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "framed", _framed, starts)
     parser.block.ruler.before("fence", "target", _target, starts)
-    parser.inline.ruler.before("escape", "bookdown", _bookdown)
-    parser.inline.ruler.before("backticks", "role", _role)
-    parser.inline.ruler.before("backticks", "colon_role", _colon_role)
-    parser.inline.ruler.before("link", "figure_key", _figure_key)
-    parser.inline.ruler.before("link", "empty_link", _empty_link)
+    for before, name, first, pattern, html in INLINE_RULES:
+        parser.inline.ruler.before(before, name, _inline_rule(first, pattern, html))
     rules: dict[str, Any] = parser.renderer.rules  # type: ignore[attr-defined]  # every renderer but the protocol has it
     plain_code, plain = rules["code_inline"], rules["fence"]
 
@@ -130,7 +128,7 @@ def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any
     if name == FRAME:
         return str(parser.render(body, env))
     if name.startswith((".", "#", "=")):  # a listing of pandoc: {.python}, {=html}
-        return _raw(name, body)
+        return f"\n{body}\n" if name == "=html" else ""  # HTML as such; a listing has no text
     options, text = split_options(body)
     label = options.get("name") or options.get("label") or ""
     alt = options.get("alt")
@@ -153,11 +151,6 @@ def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any
         return f'<div id="{escape(label)}"><p>{inline(argument)}</p></div>' + str(parser.render(text, env))
     title = f"<p>{inline(argument)}</p>" if argument else ""
     return f"<div>{title}{parser.render(text, env)}</div>"
-
-
-def _raw(name: str, body: str) -> str:
-    """Return HTML that the author wrote as such; a listing has no text."""
-    return f"\n{body}\n" if name == "=html" else ""
 
 
 def split_options(body: str) -> tuple[dict[str, str], str]:
@@ -231,33 +224,33 @@ def _line(state: StateBlock, number: int) -> str:
     return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]
 
 
-def _push(state: StateInline, silent: bool, length: int, html: str) -> bool:
-    if not silent:
-        state.push("ready", "", 0).content = html
-    state.pos += length
-    return True
+def _inline_rule(
+    first: str, pattern: re.Pattern[str], html: Callable[[re.Match[str]], str]
+) -> Callable[[StateInline, bool], bool]:
+    """Return a rule for text that begins with one of the characters ``first`` and matches a pattern."""
+
+    def rule(state: StateInline, silent: bool) -> bool:
+        found = pattern.match(state.src, state.pos) if state.src[state.pos] in first else None
+        if found is None:
+            return False
+        if not silent:
+            state.push("ready", "", 0).content = html(found)
+        state.pos = found.end()
+        return True
+
+    return rule
 
 
-def _role(state: StateInline, silent: bool) -> bool:
-    found = ROLE.match(state.src, state.pos) if state.src[state.pos] == "{" else None
-    if found is None:
-        return False
-    return _push(state, silent, len(found[0]), role_html(found[1].lower(), found[3].strip(), found[0]))
-
-
-def _colon_role(state: StateInline, silent: bool) -> bool:
-    found = COLON_ROLE.match(state.src, state.pos) if state.src[state.pos] == ":" else None
-    if found is None:
-        return False
-    label, html = found[2], ""
+def _colon_role(found: re.Match[str]) -> str:
+    label = found[2]
     match found[1]:
         case "label":
-            html = f'<span id="{escape(label)}" data-label=""></span>'
+            return f'<span id="{escape(label)}" data-label=""></span>'
         case "numref" | "ref":
             kind = label.partition("_")[0].partition("-")[0]
             shown = {"fig": "Fig. %s", "tab": "Table %s"}.get(kind, "")
-            html = reference(label, shown, SHOWN_FOR.get(kind, label), found[0])
-    return _push(state, silent, len(found[0]), html)
+            return reference(label, shown, SHOWN_FOR.get(kind, label), found[0])
+    return ""
 
 
 def role_html(name: str, text: str, raw: str) -> str:
@@ -265,8 +258,7 @@ def role_html(name: str, text: str, raw: str) -> str:
     titled = TITLED.fullmatch(text)
     title, label = (titled[1], titled[2].strip()) if titled else ("", text)
     if name == "numref":
-        shown = title.replace("{number}", "%s").replace("{name}", "") or "Fig. %s"
-        return reference(label.lstrip("#"), shown, label, raw)
+        return reference(label.lstrip("#"), numref_text(title), label, raw)
     if name in ("ref", "any"):
         return reference(label.lstrip("#"), title, title or label, raw)
     if name in ("eq", "cite", "cite:p", "cite:t", "footcite", "index", "math"):
@@ -274,35 +266,29 @@ def role_html(name: str, text: str, raw: str) -> str:
     return escape(title or label)
 
 
-def _figure_key(state: StateInline, silent: bool) -> bool:
+def _figure_key(found: re.Match[str]) -> str:
     """Read ``@fig-a``, which shows "Figure 1", or ``-@fig-a``, which shows its number alone."""
-    start = state.pos
-    bare = state.src.startswith("-@", start)
-    if not bare and state.src[start] != "@":
-        return False
-    found = FIGURE_KEY.match(state.src, start + bare)
-    if not found or (start and (state.src[start - 1].isalnum() or state.src[start - 1] in "@\\/")):
-        return False
-    name = found[0][1:]
+    bare, _, name = found[0].partition("@")
     word = "Figure" if name[:3].lower() == "fig" else "Table"
-    raw = state.src[start : found.end()]
-    html = reference(name[0].lower() + name[1:], "%s" if bare else f"{word} %s", name, raw)
-    return _push(state, silent, len(raw), html)
+    return reference(name[0].lower() + name[1:], "%s" if bare else f"{word} %s", name, found[0])
 
 
-def _bookdown(state: StateInline, silent: bool) -> bool:
-    found = BOOKDOWN.match(state.src, state.pos) if state.src[state.pos] == "\\" else None
-    if found is None:
-        return False
+def _bookdown(found: re.Match[str]) -> str:
     name = found[0][6:-1]
-    html = reference(name.replace("fig:fig-", "fig-", 1), "%s", name, found[0])
-    return _push(state, silent, len(found[0]), html)
+    return reference(name.replace("fig:fig-", "fig-", 1), "%s", name, found[0])
 
 
-def _empty_link(state: StateInline, silent: bool) -> bool:
+def _empty_link(found: re.Match[str]) -> str:
     """Read ``[](#label)`` of MyST, which shows the caption or title of the labelled element."""
-    found = EMPTY_LINK.match(state.src, state.pos) if state.src[state.pos] == "[" else None
-    if found is None:
-        return False
     label = found[0][4:-1]
-    return _push(state, silent, len(found[0]), reference(label, "", label, found[0]))
+    return reference(label, "", label, found[0])
+
+
+INLINE_RULES: tuple[tuple[str, str, str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    ("escape", "bookdown", "\\", BOOKDOWN, _bookdown),
+    ("backticks", "role", "{", ROLE, lambda found: role_html(found[1].lower(), found[3].strip(), found[0])),
+    ("backticks", "colon_role", ":", COLON_ROLE, _colon_role),
+    ("link", "figure_key", "@-", FIGURE_REFERENCE, _figure_key),
+    ("link", "empty_link", "[", EMPTY_LINK, _empty_link),
+)
+"""For each rule: the one that it goes before, its name, the first characters, the syntax, and the HTML for it."""

@@ -23,7 +23,7 @@ from lxml import etree
 from iconotext.errors import DocumentError, HostileDocumentError
 from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.blocks import Flow
-from iconotext.read.cross_references import TITLED, fill_references, picture_attributes
+from iconotext.read.cross_references import TITLED, fill_references, numref_text, picture_attributes
 from iconotext.read.html import REMOVED_CHARACTERS, html_blocks, parse_html
 from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import Includes, decode_text
@@ -335,18 +335,12 @@ def _role(
     titled = TITLED.fullmatch(text)
     title, label = (titled[1], titled[2]) if titled else ("", text)
     if name.lower() in REFERENCES:
-        return [nodes.reference(rawtext, title or label, label=label, shown=reference_text(name.lower(), title))], []
+        shown = numref_text(title) if name.lower() == "numref" else title
+        return [nodes.reference(rawtext, title or label, label=label, shown=shown)], []
     if name.lower().rpartition(":")[2] in ("doc", "download", "term", "guilabel", "menuselection", "abbr", "eq"):
         return [nodes.inline(rawtext, title or label)], []
     shown = title or (label.rpartition(".")[2] if label.startswith("~") else label.lstrip("!~"))
     return [nodes.literal(rawtext, shown)], []
-
-
-def reference_text(role: str, title: str) -> str:
-    """Return the text of a reference as in ``cross_references``; "" for the caption or title of its target."""
-    if role != "numref":
-        return title
-    return title.replace("{number}", "%s").replace("{name}", "") or "Fig. %s"
 
 
 def resolve_labels(document: nodes.document) -> None:
