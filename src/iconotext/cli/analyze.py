@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from iconotext.cli.common import known_errors, progress
-from iconotext.cli.options import Download, Force, Json, Split, argument, option, settings_options
+from iconotext.cli.options import Download, Force, Json, Split, WholeSplit, argument, option, settings_options
 from iconotext.cli.output import complain, say, say_json, show
 from iconotext.errors import OutputError, SettingError
 from iconotext.papers.analyses.settings import (
@@ -91,7 +91,7 @@ def difficulty(
 def bias(
     corpus: Annotated[Path, argument(help="Corpus file with gold links.")],
     settings: BiasSettings,
-    split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
+    split: WholeSplit = None,
     output: Annotated[
         Path | None,
         option(

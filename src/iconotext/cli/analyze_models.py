@@ -16,6 +16,7 @@ from iconotext.cli.options import (
     Force,
     Json,
     Split,
+    WholeSplit,
     argument,
     option,
     settings_options,
@@ -42,7 +43,7 @@ def examples(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("examples.html"),
-    split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
+    split: WholeSplit = None,
     count: Annotated[int, typer.Option(min=1, max=100, help="Number of documents.")] = 4,
     document: Annotated[
         list[str] | None, option(help="Show this document (its id) instead of representative ones.")
@@ -261,7 +262,7 @@ def spread(
         Fields(only=("text", "image", "word_vectors", "word_dim", "cache")),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("spread.html"),
-    split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
+    split: WholeSplit = None,
     count: Annotated[int, typer.Option(min=1, max=100, help="Number of documents of each level.")] = 1,
     k: Annotated[int, typer.Option("-k", min=1, max=20, help="Class names for a picture in object detection.")] = 10,
     force: Force = False,

@@ -24,6 +24,7 @@ from iconotext.cli.options import (
     Runtime,
     Split,
     Threads,
+    WholeSplit,
     argument,
     complete_models,
     option,
@@ -325,7 +326,7 @@ def evaluate(
         ),
     ],
     corpus: Annotated[Path, argument(help="Corpus with gold links, or a folder of shards.")],
-    split: Annotated[Split | None, option(help="Part of the corpus (default: all).")] = None,
+    split: WholeSplit = None,
     linking: Annotated[
         LinkSettings,
         replace(

@@ -168,23 +168,25 @@ def _show_report(path: Path, report: Report) -> None:
         complain(f"{number:,} × {readable(reason)}")
     for where, why in report.failures:
         complain(f"{readable(where)}: {readable(why)}")
-    parts = [counted(report.added, "new picture")]
-    again = report.encoded - report.added
-    parts += [f"{again:,} looked at again"] if again > 0 else []
-    parts += [f"{counted(report.shards, 'shard')} read"] if report.shards else []
-    parts += [f"{counted(report.documents, 'document')} read"] if report.documents else []
-    parts += [f"{counted(report.unchanged, 'file')} unchanged"] if report.unchanged else []
-    parts += [f"{counted(report.shards_unchanged, 'shard')} unchanged"] if report.shards_unchanged else []
-    with_results = report.shards_with_results
-    parts += [f"results instead of {counted(with_results, 'shard')}"] if with_results else []
-    parts += [f"{report.removed:,} removed"] if report.removed else []
     of_shards = sum(file_kind(Path(where)) == "shard" for where, _ in report.left_out)
-    for thing, number in (("picture", len(report.left_out) - of_shards), ("shard", of_shards)):
-        parts += [f"{counted(number, thing)} left out"] if number else []
-    parts += [f"{len(report.failures):,} failed"] if report.failures else []
+    counts = [
+        (report.encoded - report.added, "{:,} looked at again"),
+        (report.shards, "{:,} shard{s} read"),
+        (report.documents, "{:,} document{s} read"),
+        (report.unchanged, "{:,} file{s} unchanged"),
+        (report.shards_unchanged, "{:,} shard{s} unchanged"),
+        (report.shards_with_results, "results instead of {:,} shard{s}"),
+        (report.removed, "{:,} removed"),
+        (len(report.left_out) - of_shards, "{:,} picture{s} left out"),
+        (of_shards, "{:,} shard{s} left out"),
+        (len(report.failures), "{:,} failed"),
+    ]
+    parts = [text.format(number, s="" if number == 1 else "s") for number, text in counts if number > 0]
     nothing = report.documents and not (report.added or report.encoded or report.unchanged or report.removed)
-    said = f"; no pictures in {counted(report.documents, 'document')}: add documents that show some, or pictures"
-    say(f"{path}: {', '.join(parts)}{said if nothing and not report.left_out else ''}")
+    if nothing and not report.left_out:
+        documents = counted(report.documents, "document")
+        parts[-1] += f"; no pictures in {documents}: add documents that show some, or pictures"
+    say(f"{path}: {', '.join([counted(report.added, 'new picture'), *parts])}")
 
 
 def _show_list(found: dict[str, Any]) -> None:

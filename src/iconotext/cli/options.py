@@ -313,3 +313,6 @@ class Split(StrEnum):
     TRAIN = "train"
     VALIDATION = "validation"
     TEST = "test"
+
+
+WholeSplit = Annotated[Split | None, option(help="Part of the corpus (default: all).")]
