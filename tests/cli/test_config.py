@@ -146,7 +146,7 @@ def test_the_users_file_lies_in_the_configuration_folder(monkeypatch, tmp_path):
         ("[lnik]\nmodel = 'x'", r"'lnik': no such command; did you mean \[link\]\?"),
         ("model = 'x'", r"'model': no such option"),
         ("[link]\n'\\u001b[2J' = 1".replace("'", '"'), r"'link\.\\x1b\[2J': no such option"),
-        ("[link]\nto = 'jsn'", r"link\.to = 'jsn': 'jsn' is not one of 'html'"),
+        ("[link]\nepub = 'jsn'", r"link\.epub = 'jsn': 'jsn' is not one of 'book'"),
         ("[link]\nmin-confidence = 'high'", r"link\.min-confidence = 'high': .*valid"),
         ("[link.to]\nx = 1", r"link\.to: a value is needed"),
         ("[link", r"not TOML"),

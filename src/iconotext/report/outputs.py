@@ -78,7 +78,7 @@ class Output:
             OutputError: The format is not text.
         """
         if self.text is None:
-            raise OutputError(f"{self.name} is no text for a terminal: name a file with --output")
+            raise OutputError(f"{self.name} is no text for a terminal: name a file with output=...")
         pieces: Iterable[str] = _resolved(self.text)(self._given(results), folder)
         return pieces
 
