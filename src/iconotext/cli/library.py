@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,7 +29,6 @@ from iconotext.read.format import EXAMPLES
 
 if TYPE_CHECKING:
     from iconotext.library.changes import Report
-    from iconotext.library.files import Found
 
 SHOWN = 20
 """Number of left-out pictures, or folders, that are named on the terminal; ``--json`` names all."""
@@ -83,16 +81,13 @@ def add(
     with known_errors(download=download, goes_on=True, elsewhere=True):
         from iconotext.library.update import add_paths
 
-        def watch(files: Iterator[Found], total: int) -> Iterable[Found]:
-            return progress(files, total=total, label="Adding")
-
         report = add_paths(
             path,
             paths or [],
             model=model,
             reading=reading,
             linking=linking,
-            watch=watch,
+            watch=lambda files, total: progress(files, total=total, label="Adding"),
             say=lambda what: say(what, err=True),
         )
         if json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -86,7 +85,7 @@ def link(
             settings=settings,
             engine=work,
             calibration=calibration,
-            watch=_watch,
+            watch=progress,
         )
         _say(output, done, json, without=settings.without is not None)
 
@@ -117,7 +116,7 @@ def duplicates(
     with known_errors(goes_on=True, elsewhere=True):
         from iconotext.scale.duplicates import find_duplicates
 
-        done = find_duplicates(shards, output, distance=distance, settings=settings, engine=work, watch=_watch)
+        done = find_duplicates(shards, output, distance=distance, settings=settings, engine=work, watch=progress)
         _say(output, done, json)
 
 
@@ -153,12 +152,8 @@ def features(
         from iconotext.scale.features import write_features
 
         loaded = load_recipe(recipe, set_ or [])
-        done = write_features(shards, output, loaded, settings=settings, engine=work, watch=_watch)
+        done = write_features(shards, output, loaded, settings=settings, engine=work, watch=progress)
         _say(output, done, json, what="gold link", without=settings.without is not None)
-
-
-def _watch(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
-    return progress(items, total=total, label=label)
 
 
 def _say(output: str, done: dict[str, Any], json: bool, *, what: str = "link", without: bool = False) -> None:
@@ -185,7 +180,7 @@ def _say(output: str, done: dict[str, Any], json: bool, *, what: str = "link", w
 
 
 def _show(output: str, done: dict[str, Any], what: str) -> None:
-    from iconotext.corpus.shard_results import MANIFESTS
+    from iconotext.corpus.shards import MANIFESTS
     from iconotext.scale.duplicates import DUPLICATES
     from iconotext.system.object_store import joined
 
