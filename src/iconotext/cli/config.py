@@ -27,6 +27,7 @@ from iconotext.errors import SettingError
 from iconotext.plain_text import did_you_mean
 from iconotext.system.strict_json import parse_toml
 
+# A list of what is allowed fails closed; a list of what is forbidden would have to grow with every option.
 OF_A_PROJECT = frozenset(
     {f"link.{name}" for name in ("to", "select", "evidence", "min-confidence", "explain", "include", "exclude")}
     | {f"{command}.{name}" for command in ("link", "library.add") for name in ("language", "captions", "epub", "k")}

@@ -173,6 +173,8 @@ def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any
 class Processes(Generic[Item]):
     """An engine of local processes, started as needed. See ``Engine``.
 
+    A process that dies costs its item alone; ``ProcessPoolExecutor`` would give up the whole pool.
+
     Each may take ``memory`` bytes of address space in addition to the needs of the prepared work.
     """
 

@@ -84,7 +84,9 @@ class OnRay(Generic[Item]):
         self._ray, self._workers = ray, workers
         self._given: dict[Any, Item] = {}
         self._any = False  # whether any task has finished
-        task = ray.remote(num_cpus=1, max_retries=0)(_answered)  # ``worked`` tries again
+        # Tasks, not actors: Ray keeps processes by itself, and waiting tasks are what an autoscaler looks at. Ray must
+        # not retry, since it would not count a shard that kills its process; ``worked`` does.
+        task = ray.remote(num_cpus=1, max_retries=0)(_answered)
         self._begin = partial(task.remote, pickle.dumps(work), memory, __version__, os.getcwd())
 
     def room(self) -> int:

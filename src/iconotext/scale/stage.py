@@ -108,7 +108,7 @@ class Stage:
             digest = sha256_of(paths[0])
             inputs = [InputFile(address=absolute(e.address), size=e.size, modified=e.modified) for e in files]
             inputs[0].sha256 = digest
-            forget(self.output, shard)
+            forget(self.output, shard)  # first, so that no manifest ever stands beside a result of another time
             with target(address) as path:
                 self.make(shard.name, shard_documents(shard, paths, counts, self.settings, self.pictures), counts, path)
                 size, made = path.stat().st_size, sha256_of(path) or ""
