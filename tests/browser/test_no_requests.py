@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iconotext.papers.render import Drawing, Note, report_page
+from iconotext.report.tables import Drawing, Note, report_page
 from tests.support import program
 
 pytestmark = pytest.mark.browser

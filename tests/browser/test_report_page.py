@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 
 from iconotext.papers.analyses.curves import Curve, write_curves
-from iconotext.papers.render import Drawing, Grid, Note, report_page
+from iconotext.report.tables import Drawing, Grid, Note, report_page
 
 pytestmark = pytest.mark.browser
 

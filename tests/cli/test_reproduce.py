@@ -13,9 +13,10 @@ from rich.console import Console
 from iconotext.cli import reproduce as command
 from iconotext.cli.output import fitted
 from iconotext.errors import SettingError
-from iconotext.papers.render import Bold, Grid
+from iconotext.papers.published import TABLES
 from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.runner import Reproduction
+from iconotext.report.tables import Bold, Grid
 from tests.support import program
 from tests.support.training import write_synthetic
 
@@ -29,7 +30,7 @@ def test_help_shows_examples():
     result = run("--help")
     said = " ".join(result.stdout.split())
     assert "iconotext reproduce 3 --corpus rqa/" in said
-    assert "fine-tuning (supplement" in said
+    assert all(f"{name}: " in said for name in TABLES)
     assert "iconotext reproduce li2021/4 --corpus dii.jsonl --from mscoco.jsonl" in said
 
 

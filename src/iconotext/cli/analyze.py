@@ -117,7 +117,7 @@ def bias(
     with known_errors(download=download):
         from iconotext.evaluate.scores import corpus_part
         from iconotext.papers.analyses.bias import bias_grid, corpus_bias, write_distances
-        from iconotext.papers.analyses.drawing import check_figure
+        from iconotext.report.charts import check_figure
 
         figure = output or (None if as_json else Path("distances.svg"))
         if figure is not None:

@@ -13,7 +13,7 @@ from iconotext.cli.options import Json
 from iconotext.cli.output import say, say_json
 from iconotext.cli.output import show as show_report
 from iconotext.errors import SettingError
-from iconotext.papers.render import Grid
+from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
     from iconotext.features.cache import Usage

@@ -19,6 +19,7 @@ from typer.main import get_group
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.config import Configured, flag, variable, words
+from iconotext.papers.analyses import ANALYSES
 from iconotext.system.plugins import say_broken
 
 PLUGINS = "iconotext.commands"
@@ -62,6 +63,9 @@ class Command:
 
 _OWN, _HESSEL = "Out of what you have", "Data sets of Hessel 2019 (Li 2021 uses the first three)"
 _ALIKHANI, _SHARDS = "Data sets of Alikhani 2021", "Shards as published"
+
+_OF_MODELS = {"attention", "curves", "examples", "refinement", "sampling", "spread"}
+"""Analyses of models, which are in ``analyze_models``."""
 
 COMMANDS = (
     Command("link", "Find which sentences each picture belongs to.", "link:link"),
@@ -117,18 +121,15 @@ COMMANDS = (
     Command("scale duplicates", "Find pictures that look like an earlier one.", "scale:duplicates", "parquet"),
     Command("scale features", "Write the features of shards, once, to train on them.", "scale:features", "train"),
     Command("analyze", "Look closer at models: examples, hard documents, training curves, and what people prefer."),
-    Command("analyze attention", "How much each word counts for a model.", "analyze_models:attention", "papers"),
-    Command("analyze bias", "Are negatives easier in training than in evaluation?", "analyze:bias", "papers"),
-    Command("analyze refinement", "How much relations count in a ranking.", "analyze_models:refinement", "papers"),
-    Command("analyze study", "Make a study: pictures of two models, for people to judge.", "analyze:study", "papers"),
-    Command("analyze top", "Write a page with the best pictures of several models.", "analyze:top", "papers"),
-    Command("analyze votes", "Count the votes of a study.", "analyze:votes", "papers"),
-    Command("analyze correlation", "Do models have trouble with the same documents?", "analyze:correlation", "papers"),
-    Command("analyze difficulty", "What makes a document hard?", "analyze:difficulty", "papers"),
-    Command("analyze examples", "Write a page with what a model links.", "analyze_models:examples", "papers"),
-    Command("analyze sampling", "Does training choose gold links?", "analyze_models:sampling", "papers"),
-    Command("analyze spread", "Write a page with links by spread.", "analyze_models:spread", "papers"),
-    Command("analyze curves", "Draw objective and AUC during training.", "analyze_models:curves", "papers"),
+    *(
+        Command(
+            f"analyze {analysis.name}",
+            analysis.summary,
+            f"{'analyze_models' if analysis.name in _OF_MODELS else 'analyze'}:{analysis.name}",
+            "papers",
+        )
+        for analysis in ANALYSES
+    ),
     Command("mcp", "Answer a language model's questions about the documents of a folder (MCP).", "mcp:mcp", "mcp"),
     Command("cache", "Say where the cache is, how large, and what is in it.", "cache:show"),
     Command("cache prune", "Make the cache smaller.", "cache:prune"),

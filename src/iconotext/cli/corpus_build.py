@@ -11,8 +11,8 @@ from iconotext.cli.common import known_errors, progress
 from iconotext.cli.options import READING, CorpusOutput, Fields, Force, Workers, settings_options
 from iconotext.cli.output import as_typed, say
 from iconotext.cli.output import show as show_report
-from iconotext.papers.render import Grid
 from iconotext.plain_text import counted
+from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.report import BuildReport

@@ -14,8 +14,8 @@ from iconotext.cli.corpus import total
 from iconotext.cli.options import Force, Json, argument, option
 from iconotext.cli.output import say, say_json, show
 from iconotext.corpus.stats import TABLE_1
-from iconotext.papers.render import Grid
 from iconotext.plain_text import counted, percent
+from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
     from iconotext.corpus.stats import CorpusStats
@@ -49,7 +49,7 @@ def stats(
     with known_errors():
         from iconotext.corpus.stats import row_stats
         from iconotext.corpus.store import read_rows
-        from iconotext.papers.analyses.drawing import check_figure
+        from iconotext.report.charts import check_figure
 
         if plot is not None:
             check_figure(plot, force=force)
@@ -58,7 +58,7 @@ def stats(
         ]
         found = dict(zip(_names(paths), counts, strict=True))
         if plot is not None:  # first: who reads the tables may stop after some lines
-            from iconotext.papers.analyses.drawing import write_sizes
+            from iconotext.papers.analyses.corpus_sizes import write_sizes
 
             write_sizes(found, plot, force=force)
             say(f"{plot}: histograms of {len(found)} {'corpora' if len(found) > 1 else 'corpus'}", err=True)

@@ -34,8 +34,8 @@ from iconotext.cli.output import complain, say, say_json, say_left_out
 from iconotext.errors import CorpusError, SettingError
 from iconotext.extras import require
 from iconotext.linker import LinkSettings
-from iconotext.papers.render import Grid
 from iconotext.plain_text import counted
+from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
     from iconotext.encoders.coherence import Refinement

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from iconotext.papers.render import Bold, Cell, Drawing, Grid, Note, Section
 from iconotext.plain_text import json_text, readable
+from iconotext.report.tables import Bold, Cell, Drawing, Grid, Note, Section
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -16,6 +16,7 @@ from iconotext.cli.options import Download, argument, option
 from iconotext.cli.output import complain, output_console, say, say_json
 from iconotext.cli.output import show as show_sections
 from iconotext.errors import SettingError
+from iconotext.papers.published import TABLES
 from iconotext.plain_text import counted
 
 if TYPE_CHECKING:
@@ -38,11 +39,7 @@ def reproduce(
         str,
         argument(
             metavar="TABLE",
-            help="Of Hessel 2019: 2, S1, S2 (documents out of captions; b = 10, 20, 30), 3, S3, S4 (documents as "
-            "people write them) or fine-tuning (supplement §2). Of Li 2021: li2021/2, li2021/3 (ablation), li2021/4 "
-            "(transfer), li2021/5 (Fig. 5: shares of labels), li2021/bias. Of Alikhani 2021: alikhani2021/4 and /5 "
-            "(retrieval), /7 (by relation), /8 (telling relations), /fig5 (refinement), /fig8 (λ_cls and length of "
-            "texts).",
+            help=" ".join(f"{table.name}: {table.summary}" for table in TABLES.values()),
             callback=_known,
         ),
     ],
@@ -149,7 +146,7 @@ def _is_named(corpus: str) -> bool:
 
 
 def _tell(done: Reproduction, *, as_json: bool) -> None:
-    from iconotext.papers.tables.folder import TABLE
+    from iconotext.papers.tables.comparison import TABLE
 
     if as_json:
         say_json(done.results)

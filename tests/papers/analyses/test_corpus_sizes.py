@@ -5,7 +5,7 @@ import pytest
 from iconotext.corpus.row import Row
 from iconotext.corpus.stats import TABLE_1, row_stats
 from iconotext.errors import OutputError, SettingError
-from iconotext.papers.analyses.drawing import write_sizes
+from iconotext.papers.analyses.corpus_sizes import write_sizes
 
 
 def counted(*sizes):

@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 from iconotext.papers.analyses.bias import measure, write_distances
 from iconotext.papers.analyses.curves import Curve, write_curves, write_sampling
-from iconotext.papers.analyses.drawing import write_figure
+from iconotext.papers.tables.link_sections import write_shares
 from iconotext.papers.tables.retrieval import draw_refinement
-from iconotext.papers.tables.sweeps import write_shares
+from iconotext.report.charts import write_figure
 from iconotext.train.validate import Sampling
 from tests.papers.analyses.test_bias import of
 from tests.papers.tables.test_shares import scores

@@ -10,10 +10,9 @@ import pytest
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.statistics import resampled_counts
 from iconotext.papers.published import published_cells
-from iconotext.papers.tables.retrieval import data_set, differences_to, resampled_figures, weighted_medians
+from iconotext.papers.tables.retrieval import data_set, differences_to, resampled_figures, swept, weighted_medians
 from iconotext.papers.tables.rows import chosen_rows, differing, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
-from iconotext.papers.tables.sweeps import swept
 from iconotext.relations import CITE, CLUE
 from tests.papers.tables.test_hessel2019 import Seen, contents, in_process
 from tests.support.training import write_pairs

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from iconotext.papers.tables import runner as module
-from iconotext.papers.tables import runs as job_module
 from iconotext.papers.tables.corpora import named_corpora, reproduce_corpora
 from tests.papers.tables.test_hessel2019 import SMALL, Seen
 from tests.support.training import THINGS, write_synthetic
@@ -41,7 +40,7 @@ def wide(tmp_path):
 def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, monkeypatch, wide):
     def run(jobs, work, *, at_once, logs, watch):
         for _, job in jobs:
-            job_module.work(job, lambda message: None)
+            module.work(job, lambda message: None)
         return {}
 
     monkeypatch.setattr(module, "run_jobs", run)

@@ -9,14 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from iconotext.papers.published import published_tables
-from iconotext.papers.render import Bold, Footnote, Grid, Note, footnoted
 from iconotext.papers.tables import runner as module
-from iconotext.papers.tables import runs as job_module
-from iconotext.papers.tables.comparison import Comparison
-from iconotext.papers.tables.folder import model_folder
+from iconotext.papers.tables.comparison import Comparison, model_folder
 from iconotext.papers.tables.rows import differing, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.recipe import Recipe
+from iconotext.report.tables import Bold, Footnote, Grid, Note, footnoted
 from tests.papers.tables.test_hessel2019 import SMALL, Seen
 from tests.support.training import write_synthetic
 
@@ -138,7 +136,7 @@ def test_footnotes_stand_below_and_rows_are_marked():
 def test_a_collapsed_run_has_no_figures_but_a_mark_and_its_reason(tmp_path, monkeypatch):
     def run(jobs, work, *, at_once, logs, watch):
         for key, job in jobs:
-            job_module.work(job, lambda message: None)
+            module.work(job, lambda message: None)
             if key in COLLAPSED:
                 path = model_folder(tmp_path / "out", key) / "metrics.json"
                 path.write_text(json.dumps(json.loads(path.read_text()) | {"collapse": COLLAPSED[key]}))
@@ -168,7 +166,7 @@ def test_a_collapsed_run_has_no_figures_but_a_mark_and_its_reason(tmp_path, monk
 def test_a_corpus_without_gold_links_has_its_test_loss(tmp_path, monkeypatch):
     def run(jobs, work, *, at_once, logs, watch):
         for _, job in jobs:
-            job_module.work(job, lambda message: None)
+            module.work(job, lambda message: None)
         return {}
 
     monkeypatch.setattr(module, "run_jobs", run)

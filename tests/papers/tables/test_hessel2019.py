@@ -16,8 +16,7 @@ from iconotext.evaluate.results import read_results, score_document
 from iconotext.features.word_vectors import load_word_vectors
 from iconotext.papers.published import published_tables
 from iconotext.papers.tables import runner as module
-from iconotext.papers.tables import runs as job_module
-from iconotext.papers.tables.baselines import score_object_detection
+from iconotext.papers.tables.links import score_object_detection
 from iconotext.papers.tables.rows import chosen_rows, find_table
 from iconotext.papers.tables.rows import table_rows as rows_of
 from iconotext.papers.tables.runner import reproduce
@@ -190,7 +189,7 @@ def in_process(monkeypatch):
             if key in failing:
                 failed[key] = "out of luck"
             else:
-                job_module.work(job, send)
+                module.work(job, send)
             watch.ended(key, failed.get(key))
         return failed
 

@@ -11,13 +11,11 @@ import pytest
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.results import Scored, evaluate, read_results
 from iconotext.papers.published import published_facts
-from iconotext.papers.tables import agreement as document_vectors
-from iconotext.papers.tables.comparison import Comparison
-from iconotext.papers.tables.folder import runs_of
+from iconotext.papers.tables import link_sections as document_vectors
+from iconotext.papers.tables.comparison import Comparison, runs_of
 from iconotext.papers.tables.results_grid import compare_rows
 from iconotext.papers.tables.rows import find_table
-from iconotext.papers.tables.runner import reproduce
-from iconotext.papers.tables.runs import Arrays
+from iconotext.papers.tables.runner import Arrays, reproduce
 from iconotext.recipe import load_recipe, shipped_recipes
 from iconotext.train.prepared import open_prepared
 from tests.papers.tables.test_hessel2019 import SMALL as SMALL_HESSEL

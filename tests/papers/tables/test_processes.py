@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from iconotext.errors import SettingError
-from iconotext.papers.tables.runs import run_jobs
+from iconotext.papers.tables.runner import run_jobs
 from iconotext.system import threads as cores
 from iconotext.system.files import write_text
 from iconotext.system.processes import Child
@@ -141,7 +141,7 @@ def test_an_interruption_ends_all_processes_at_once(tmp_path):
 def test_no_process_outlives_whoever_started_it(tmp_path, work, end):
     code = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
-        "from iconotext.papers.tables.runs import run_jobs\n"
+        "from iconotext.papers.tables.runner import run_jobs\n"
         f"from tests.papers.tables.test_processes import Seen, {work.__name__} as work\n"
         "folder = Path(sys.argv[1])\n"
         "run_jobs([('job', ('job', folder))], work, at_once=1, logs=folder / 'logs', watch=Seen())\n"

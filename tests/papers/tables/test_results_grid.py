@@ -6,8 +6,8 @@ import pytest
 from iconotext.corpus.stats import TABLE_1
 from iconotext.evaluate import Scored, evaluate
 from iconotext.papers.published import published_cells, published_tables
-from iconotext.papers.render import NO_ROWS, Bold, Grid
 from iconotext.papers.tables.results_grid import is_bold, losses_grid, results_grid
+from iconotext.report.tables import NO_ROWS, Bold, Grid
 
 PUBLISHED = {name: table.published for name, table in published_tables().items() if table.kind == "links"}
 

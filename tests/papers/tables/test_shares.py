@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from iconotext.evaluate.results import DocumentScores, Evaluation
-from iconotext.papers.tables.sweeps import overtaking, write_shares
+from iconotext.papers.tables.link_sections import overtaking, write_shares
 
 
 def scores(*aucs):

@@ -19,9 +19,9 @@ import numpy as np
 
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, bootstrap_intervals, permutation_p
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, legend_above, write_figure
 from iconotext.papers.analyses.settings import BATCH, BiasSettings
-from iconotext.papers.render import Grid
+from iconotext.report.charts import BLUE, ORANGE, legend_above, write_figure
+from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

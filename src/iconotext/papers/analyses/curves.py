@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from iconotext.errors import CorpusError, SettingError
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, check_figure, legend_above, write_figure
-from iconotext.papers.render import Grid
 from iconotext.plain_text import percent
+from iconotext.report.charts import BLUE, ORANGE, check_figure, legend_above, write_figure
+from iconotext.report.tables import Grid
 from iconotext.train.log import LOG
 
 if TYPE_CHECKING:

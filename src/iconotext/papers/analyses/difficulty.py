@@ -30,8 +30,8 @@ from iconotext.evaluate.statistics import RESAMPLINGS, Interval, as_interval, in
 from iconotext.papers.analyses.object_detection import detected_in, encoded_classes
 from iconotext.papers.analyses.seeds import drawn_anew
 from iconotext.papers.analyses.settings import DIMENSIONS, DifficultySettings
-from iconotext.papers.render import Bold, Grid
 from iconotext.plain_text import counted, percent
+from iconotext.report.tables import Bold, Grid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,8 +19,8 @@ from iconotext.encoders.coherence import SETTINGS_FILE, Refinement, confidence, 
 from iconotext.errors import SettingError
 from iconotext.evaluate.retrieval import DRAWS, POOL, Draw, Retrieval, pair_probabilities, rank_pools, retrieval
 from iconotext.evaluate.retrieval import similarities as similarities_of
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, write_figure
-from iconotext.papers.render import Bold, Grid, Note, Section
+from iconotext.report.charts import BLUE, ORANGE, write_figure
+from iconotext.report.tables import Bold, Grid, Note, Section
 from iconotext.system.files import write_text
 
 if TYPE_CHECKING:

@@ -53,6 +53,7 @@ class PublishedTable:
     Attributes:
         name: ``2``, ``li2021/3``, ...
         title: Title of the table.
+        summary: What its rows are, in one sentence; empty if it cannot be reproduced.
         paper: Name of the paper.
         figures: Names of the figures in a cell.
         columns: Names of the columns.
@@ -76,6 +77,7 @@ class PublishedTable:
 
     name: str
     title: str
+    summary: str
     paper: str
     figures: tuple[str, ...]
     columns: tuple[str, ...]
@@ -146,6 +148,7 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
     return PublishedTable(
         name=name,
         title=given["title"],
+        summary=given.get("summary", ""),
         paper=content["paper"],
         figures=tuple(given.get("figures", content.get("figures", ()))),
         columns=columns,
@@ -178,3 +181,7 @@ def _rows(content: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[Publish
         transferred, extra = row.get("transferred", ""), row.get("extra", False)
         rows.append(PublishedRow(name, key, recipe, settings, transferred, needed, extra))
     return tuple(rows)
+
+
+TABLES = {name: table for name, table in published_tables().items() if table.rows}
+"""The tables that ``iconotext reproduce`` makes, by name."""

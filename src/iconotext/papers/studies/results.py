@@ -20,9 +20,9 @@ from typing import Any
 from iconotext.errors import SettingError
 from iconotext.evaluate.statistics import krippendorff_alpha
 from iconotext.papers.published import published_cells
-from iconotext.papers.render import Grid
 from iconotext.papers.studies.study import About, Progress, about_study, progress_of, transaction
 from iconotext.plain_text import cell, counted, percent
+from iconotext.report.tables import Grid
 from iconotext.system.files import write_text
 
 POWER = 0.95

@@ -11,15 +11,24 @@ from typing import Any
 from iconotext.errors import SettingError
 from iconotext.papers.analyses.curves import read_curve, write_curves
 from iconotext.papers.published import PublishedTable
-from iconotext.papers.render import Drawing, Section, footnoted
-from iconotext.papers.tables.agreement import COMPARED, agreement_sections
-from iconotext.papers.tables.comparison import Comparison, footnotes, write_pages
-from iconotext.papers.tables.folder import CURVES, RESULTS, STATE, check_state, model_folder, runs_of
+from iconotext.papers.tables.comparison import (
+    CURVES,
+    RESULTS,
+    STATE,
+    Comparison,
+    check_state,
+    footnotes,
+    model_folder,
+    runs_of,
+    write_pages,
+)
+from iconotext.papers.tables.link_sections import COMPARED, agreement_sections
 from iconotext.papers.tables.links import line_names, mean_scores, published_figures, read_scores, scores_by_seed
 from iconotext.papers.tables.results_grid import results_grid
 from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import Reproduction, reproduce
 from iconotext.plain_text import did_you_mean, there_are
+from iconotext.report.tables import Drawing, Section, footnoted
 from iconotext.system.files import write_text
 from iconotext.train.log import LOG
 

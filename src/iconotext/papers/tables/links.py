@@ -1,33 +1,116 @@
-"""Tables of links (Hessel 2019, Li 2021): how well each row's model finds the gold links of the test documents."""
+"""Tables of links (Hessel 2019, Li 2021): how well each row's model finds the gold links of the test documents.
+
+``score_links`` measures a trained model, ``score_baselines`` the rows without training: random scores and object
+detection (Hessel 2019, section 3.3). ``report`` makes the table.
+"""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iconotext.encoders.stored_model import METRICS, load_model, read_metrics
-from iconotext.errors import CorpusError
+from iconotext.errors import CorpusError, FeatureError
 from iconotext.evaluate.metrics import LINK_METRICS
-from iconotext.evaluate.results import Evaluation, Results, read_results, write_results
+from iconotext.evaluate.results import Evaluation, Results, Scored, evaluate, read_results, write_results
 from iconotext.papers.analyses.seeds import over_seeds
-from iconotext.papers.render import Drawing, Section
-from iconotext.papers.tables.agreement import agreement_sections
-from iconotext.papers.tables.bias import bias_sections
-from iconotext.papers.tables.comparison import Comparison, TableReport, called_run
-from iconotext.papers.tables.folder import CURVES, VALIDATION_K, model_folder, results_path, runs_of
+from iconotext.papers.tables.comparison import (
+    CURVES,
+    VALIDATION_K,
+    Comparison,
+    Notify,
+    TableReport,
+    about_results,
+    called_run,
+    model_folder,
+    results_path,
+    runs_of,
+)
+from iconotext.papers.tables.link_sections import agreement_sections, bias_sections, share_sections, word_vector_file
 from iconotext.papers.tables.results_grid import compare_rows, losses_grid, results_grid
-from iconotext.papers.tables.rows import DETECTION, Row
-from iconotext.papers.tables.sweeps import share_sections
+from iconotext.papers.tables.rows import DETECTION, RANDOM, Row
+from iconotext.report.tables import Drawing, Section
 from iconotext.train.log import LOG
+from iconotext.train.prepared import Prepared
 from iconotext.train.summary import describe_shares
 
 if TYPE_CHECKING:
     from iconotext.papers.published import PublishedTable
+    from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
+
+
+def score_baselines(
+    rows: Sequence[Row], prepared: Prepared, corpus: Path, recipe: Recipe, folder: Path, notify: Notify
+) -> list[str]:
+    """Score the rows without training, unless their scores exist; returns remarks for the report."""
+    keys = {row.key for row in rows}
+    if RANDOM in keys:
+        score_random(prepared, corpus, folder)
+    problem = None
+    if DETECTION in keys:
+        problem = score_object_detection(corpus, recipe, folder, notify, word_vector_file(recipe, prepared))
+    return [] if problem is None else [f"Object detection: not possible here: {problem}."]
+
+
+def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
+    """Score random numbers on the test documents, unless these scores exist."""
+    from iconotext.evaluate.scores import random_scores
+
+    path = results_path(folder, RANDOM)
+    if path.is_file():
+        return
+
+    def scored() -> Iterator[Scored]:
+        for document in prepared.linked_documents("test").tolist():
+            sentences, images = (
+                int(offsets[document + 1] - offsets[document])
+                for offsets in (prepared.sentence_offsets, prepared.image_offsets)
+            )
+            name = prepared.ids[document]
+            yield Scored(name, random_scores(name, sentences, images), prepared.links_of(document))
+
+    write_results(Results(evaluate(scored()), about_results(corpus, RANDOM)), path)
+
+
+def score_object_detection(
+    corpus: Path, recipe: Recipe, folder: Path, notify: Notify, vectors: Path | None = None
+) -> str | None:
+    """Score object detection on the test documents, unless its scores exist; returns the reason if it cannot."""
+    from iconotext.corpus.store import read_corpus
+    from iconotext.encoders.encoder import load_bridge
+    from iconotext.papers.analyses.object_detection import evaluate_object_detection
+
+    path = results_path(folder, DETECTION)
+    if path.is_file():
+        return None
+    notify("object detection")
+    # A table of features has no classifier, nor have pixels; where there are picture files, the default has one.
+    own_image = recipe.features.image != "pixels" and not recipe.features.image.endswith(".npy")
+    try:
+        encoder = load_bridge(
+            image=recipe.features.image if own_image else None,
+            text=None if recipe.features.text == "words" else recipe.features.text,
+            word_vectors=vectors,
+            word_dim=300 if recipe.words is None else recipe.words.word_dim,
+            texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
+        )
+        detection = evaluate_object_detection(
+            (document for document in read_corpus(corpus) if document.split == "test"),
+            (document for document in read_corpus(corpus) if document.split == "validation"),
+            encoder,
+        )
+    except FeatureError as error:
+        return str(error)
+    if detection.chosen is not None:
+        about = {**about_results(corpus, VALIDATION_K), "k": detection.validation_k}
+        write_results(Results(detection.chosen, about), results_path(folder, VALIDATION_K), force=True)
+    write_results(Results(detection.best, {**about_results(corpus, DETECTION), "k": detection.k}), path, force=True)
+    return None
 
 
 K_OF = {

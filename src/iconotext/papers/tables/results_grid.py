@@ -12,7 +12,7 @@ from iconotext.evaluate.metrics import LINK_METRICS
 from iconotext.evaluate.results import Evaluation
 from iconotext.papers.analyses.seeds import Difference, differences, spread_over_seeds
 from iconotext.papers.published import Cells, published_facts
-from iconotext.papers.render import Bold, Grid, difference, percent
+from iconotext.report.tables import Bold, Grid, difference, percent
 
 SHOWN = ("auc", "p@1")
 """The metrics that are compared."""

@@ -1,13 +1,14 @@
 """Tables of Alikhani 2021: how well models find images by texts, refined or not, and predict relations.
 
-``score_retrieval`` measures a model, ``report`` makes the tables.
+``score_retrieval`` measures a model, ``report`` makes the tables, or Fig. 8: the median rank by the weight of the
+coherence objective, and by the length of texts.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +20,14 @@ from iconotext.encoders.stored_model import WEIGHTS
 from iconotext.errors import CorpusError
 from iconotext.evaluate.retrieval import Draw, Ranks
 from iconotext.evaluate.statistics import RESAMPLINGS, interval_ends, resampled_counts
-from iconotext.papers.analyses.drawing import BLUE, ORANGE, legend_above, write_figure
 from iconotext.papers.analyses.seeds import resampled_seeds
 from iconotext.papers.published import published_cells, published_facts
-from iconotext.papers.render import Drawing, Grid, Note, Section, percent
-from iconotext.papers.tables.comparison import Comparison, TableReport
-from iconotext.papers.tables.folder import model_folder, results_path, runs_of
-from iconotext.papers.tables.sweeps import METRICS, _median, compared, median_rank, sweep_sections
+from iconotext.papers.tables.comparison import Comparison, TableReport, model_folder, results_path, runs_of
+from iconotext.papers.tables.rows import Row
 from iconotext.plain_text import counted
 from iconotext.relations import CITE, CLUE
+from iconotext.report.charts import BLUE, ORANGE, legend_above, write_figure
+from iconotext.report.tables import Drawing, Grid, Note, Section, difference, percent
 from iconotext.system.files import write_text
 from iconotext.system.strict_json import parse_json
 
@@ -35,7 +35,103 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
+
+
+SWEEPS_FIGURE = "sweeps.svg"
+
+SWEPT: Mapping[str, Callable[[Recipe], float]] = {
+    "λ_cls": lambda recipe: recipe.objective.coherence,
+    "words of a text": lambda recipe: 0 if recipe.words is None else recipe.words.max_tokens,
+}
+"""The key in a recipe of each setting that is varied; in each sweep the other setting has the first row's value."""
+
+SPLITS = {"validation": BLUE, "retrieval": ORANGE}
+"""Colour of each part of ``score_retrieval``'s figures."""
+
+
+def sweep_sections(
+    scores: Scores, rows: Sequence[Row], differences: Mapping[str, Mapping[str, Any]], folder: Path
+) -> list[Section]:
+    """The table of both sweeps, and their drawing.
+
+    Args:
+        rows: Of the table, the first one with the values that the paper chose.
+        differences: To that row; see ``differences_to``.
+    """
+
+    def draw(canvas: Figure) -> None:
+        for axes, what in zip(canvas.subplots(1, len(SWEPT)), SWEPT, strict=True):
+            _panel(axes, what, [(value, name) for value, name in swept(rows, what) if name in scores], scores)
+        legend_above(canvas)
+
+    seeds = max(map(len, scores.values()))
+    lines = []
+    for name, by_seed in scores.items():
+        ranks = [median_rank([each[split] for each in by_seed.values()]) for split in SPLITS]
+        lines.append([name, *ranks, compared(differences.get(name, {}))[0]])
+    columns = ["", "validation MedR", "test MedR", f"test MedR − {rows[0].name}"]
+    notes = [
+        f"Median ranks (± standard deviation over the {'seeds' if seeds > 1 else 'draws'}), {counted(seeds, 'seed')}. "
+        "The paper chose by such a drawing and does not say of which pairs; choose a value on validation pairs. "
+        "Differences are paired query by query and seed by seed, with 95 % bootstrap intervals."
+    ]
+    write_figure(draw, folder / SWEEPS_FIGURE, width=8.4, height=3.2, force=True)
+    return [
+        Grid("Figure 8 of Alikhani et al. 2021", columns, lines, notes),
+        Drawing(SWEEPS_FIGURE, "Median rank by value"),
+    ]
+
+
+def swept(rows: Sequence[Row], what: str) -> list[tuple[float, str]]:
+    """Return the values of a sweep with the names of their rows, ascending; these rows differ in no other setting."""
+    first = rows[0].recipe
+    found = []
+    for row in rows:
+        if row.recipe is not None and first is not None:
+            others = [value for name, value in SWEPT.items() if name != what]
+            if all(value(row.recipe) == value(first) for value in others):
+                found.append((SWEPT[what](row.recipe), row.name))
+    return sorted(found)
+
+
+def _panel(axes: Axes, what: str, values: Sequence[tuple[float, str]], scores: Scores) -> None:
+    for split, color in SPLITS.items():
+        ranks = [[each[split]["median_rank"] for each in scores[name].values()] for _, name in values]
+        means = [float(np.mean(each)) for each in ranks]
+        spreads = [float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in ranks]
+        label = "test" if split == "retrieval" else split
+        axes.errorbar([x for x, _ in values], means, spreads, color=color, marker="o", markersize=3, label=label)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel(what)
+    axes.set_ylabel("median rank")
+    axes.grid(alpha=0.25)
+
+
+def compared(found: Mapping[str, Any]) -> list[str]:
+    """Differences of median rank, R@1 and R@10 with their intervals."""
+    if "median_rank" not in found:
+        return ["–"] * 3
+    ranks, *recalls = ([found[name]["difference"], *found[name]["interval"]] for name in COMPARED_METRICS)
+    value, low, high = (f"{each:+.1f}".replace("-", "−") for each in ranks)
+    return [f"{value} ({low} to {high})", *(difference(*each) for each in recalls)]
+
+
+def median_rank(by_seed: Sequence[Mapping[str, Any]]) -> str:
+    """Return the median rank with its deviation over the seeds, or of a single one over the draws."""
+    ranks = [each["median_rank"] for each in by_seed]
+    spread = float(np.std(ranks, ddof=1)) if len(ranks) > 1 else by_seed[0]["deviations"]["median_rank"]
+    return _median(float(np.mean(ranks)), spread)
+
+
+COMPARED_METRICS = ("median_rank", "r@1", "r@10")
+
+
+def _median(value: float, spread: float | None) -> str:
+    return f"{value:.1f}" + (f" ± {spread:.1f}" if spread is not None else "")
+
 
 PLAIN = "retrieval"
 """Name of the ranks without refinement."""
@@ -102,7 +198,7 @@ def _difference_figures(
     draws: Sequence[Mapping[str, Sequence[int]]], counts: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return (resamplings, 3) figures; ``counts``: (resamplings, pairs), number of times each pair was drawn."""
-    sums, pools = np.zeros((len(counts), len(METRICS))), np.zeros((len(counts), 1))
+    sums, pools = np.zeros((len(counts), len(COMPARED_METRICS))), np.zeros((len(counts), 1))
     for draw in draws:
         ranks = Ranks(np.array(draw["above"]), np.array(draw["tied"]))
         own = counts[:, np.array(draw["queries"])]
@@ -136,7 +232,7 @@ def _intervals(by_seed: NDArray[np.float64]) -> dict[str, Any]:
     """Return difference and interval by metric, from (seeds, 1 + resamplings, 3) differences."""
     shares = resampled_seeds(len(by_seed), by_seed.shape[1] - 1, 0)
     drawn = np.einsum("rs,srm->rm", shares, by_seed[:, 1:])
-    found = zip(METRICS, by_seed[:, 0].mean(axis=0), interval_ends(drawn), strict=True)
+    found = zip(COMPARED_METRICS, by_seed[:, 0].mean(axis=0), interval_ends(drawn), strict=True)
     return {metric: {"difference": float(mean), "interval": ends.tolist()} for metric, mean, ends in found}
 
 
@@ -146,7 +242,7 @@ def _same_queries(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
     return mine["pairs"] == theirs["pairs"] and next(queries) == next(queries)
 
 
-FIGURE = "refinement.svg"
+REFINEMENT_FIGURE = "refinement.svg"
 
 RANKS = ["MedR", "R@1", "R@5", "R@10"]
 
@@ -169,10 +265,10 @@ def retrieval_sections(
     sections: list[Section] = [_retrieval(scores, differences, dataset, reference)]
     aware = {name: by_seed for name, by_seed in scores.items() if _is_refined(by_seed)}
     if aware:
-        draw_refinement(scores, folder / FIGURE)
+        draw_refinement(scores, folder / REFINEMENT_FIGURE)
         sections += [
             _refinement(aware, differences, dataset),
-            Drawing(FIGURE, "Median rank with and without refinement"),
+            Drawing(REFINEMENT_FIGURE, "Median rank with and without refinement"),
         ]
     both = {name: scores[name] for name in published_cells("alikhani2021/7") if name in scores}
     if any(each["relations"] for by_seed in both.values() for each in by_seed.values()):

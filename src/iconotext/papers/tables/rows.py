@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import SettingError
 from iconotext.features.region_files import is_region_file
-from iconotext.papers.published import PublishedRow, PublishedTable, published_tables
+from iconotext.papers.published import TABLES, PublishedRow, PublishedTable
 from iconotext.plain_text import did_you_mean, there_are
 from iconotext.recipe import Recipe, load_recipe
 from iconotext.recipe.encoders import EMBEDDED
@@ -68,11 +68,10 @@ class Row:
 
 def find_table(name: str) -> PublishedTable:
     """Find a table that can be reproduced, by its name with or without its paper; ``SettingError`` without one."""
-    known = {table.name: table for table in published_tables().values() if table.rows}
     short = name.removeprefix("hessel2019/")
-    if short not in known or (short != name and "/" in short):
-        raise SettingError(f"table {name}: no such table{there_are(did_you_mean(name, known), known)}")
-    return known[short]
+    if short not in TABLES or (short != name and "/" in short):
+        raise SettingError(f"table {name}: no such table{there_are(did_you_mean(name, TABLES), TABLES)}")
+    return TABLES[short]
 
 
 def table_rows(

@@ -188,11 +188,11 @@ def report_page(title: str, sections: Sequence[Section]) -> str:
         for section in sections
     ]
     return filled(
-        "iconotext.papers",
-        "report.html",
+        "iconotext.report",
+        "tables.html",
         title=title,
-        styles=["report.css"],
-        scripts=["report.js"],
+        styles=["tables.css"],
+        scripts=["tables.js"],
         parts=parts,
         beside=True,
     )

@@ -1,0 +1,436 @@
+"""Sections beside the tables of links: agreement of models, hard documents, sampling bias, and shares of labels.
+
+``agreement_sections`` follows Hessel 2019 (sections 4.1 and 5): whether models fail on the same documents, and why
+documents are hard. ``bias_sections`` and ``share_sections`` follow Li 2021: the difference between the negatives of
+training and of evaluation, and from which share of labelled documents on the supervised model is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from iconotext.encoders.stored_model import VOCABULARY
+from iconotext.errors import CorpusError, SettingError
+from iconotext.evaluate.metrics import LINK_METRICS
+from iconotext.evaluate.results import Evaluation
+from iconotext.features.word_vectors import WORD2VEC, load_vocabulary, train_word2vec
+from iconotext.papers.analyses.bias import ImageVectors, bias_grid, measure, negative_distances, write_distances
+from iconotext.papers.analyses.difficulty import (
+    Difficulty,
+    Explained,
+    check_enough,
+    correlations,
+    explain,
+    explained_by_spread,
+    spread,
+)
+from iconotext.papers.analyses.seeds import differences, over_seeds
+from iconotext.papers.published import published_facts
+from iconotext.papers.tables.comparison import Comparison
+from iconotext.papers.tables.results_grid import SHOWN, BySeed
+from iconotext.papers.tables.rows import Row
+from iconotext.report.charts import BLUE, legend_above, write_figure
+from iconotext.report.tables import Drawing, Grid, Note, Section, difference, percent, points
+from iconotext.system.files import write_text
+from iconotext.train.prepared import TrainingSentences
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from iconotext.evaluate.results import Evaluation
+    from iconotext.recipe import Recipe
+    from iconotext.train.prepared import Prepared
+    from iconotext.types import FloatMatrix
+
+
+def word_vector_file(recipe: Recipe, prepared: Prepared) -> Path | None:
+    """Return the file of a recipe's initial word vectors; None if it names none, or a text backbone.
+
+    Vectors that word2vec learns from the training sentences are written beside the prepared corpus.
+    """
+    vectors = recipe.words.word_vectors if recipe.words else None
+    if recipe.words is None or vectors is None or str(vectors) == "minilm":
+        return None
+    if str(vectors) != WORD2VEC or prepared.words is None:
+        return Path(vectors)
+    path = prepared.folder / f"{WORD2VEC}.txt"
+    if not path.is_file():
+        words = load_vocabulary(prepared.folder / VOCABULARY).words
+        learned = TrainingSentences(prepared, prepared.words)
+        found = train_word2vec(learned, len(words), dim=recipe.words.word_dim, seed=recipe.seed)
+        lines = (
+            f"{word} {' '.join(map(str, row))}" for word, row in zip(words, found.tolist(), strict=True) if any(row)
+        )
+        write_text(path, "\n".join(lines) + "\n", force=True)
+    return path
+
+
+def vectors_of(
+    corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], wanted: Collection[str]
+) -> Iterator[tuple[str, FloatMatrix, FloatMatrix]]:
+    """Yield id, (m, dim) images and (n, dim) sentences of test documents, in the order of the corpus."""
+    from iconotext.corpus.store import read_corpus
+
+    numbers = {prepared.ids[number]: number for number in prepared.documents("test").tolist()}
+    encode = _sentence_vectors(corpus, recipe, prepared)
+    for document in read_corpus(corpus):
+        if document.id in wanted and document.id in numbers:
+            vectors = np.asarray(images[rows_of(prepared, numbers[document.id])], np.float32)
+            yield document.id, vectors, encode([sentence.text for sentence in document.sentences])
+
+
+def rows_of(prepared: Prepared, document: int) -> NDArray[np.int64]:
+    """Return the rows of a document's images."""
+    return np.asarray(prepared.image_rows[prepared.image_offsets[document] : prepared.image_offsets[document + 1]])
+
+
+def seen_through(recipe: Recipe, prepared: Prepared) -> str:
+    """Describe the vectors in a sentence."""
+    file = word_vector_file(recipe, prepared)
+    text = recipe.features.text if recipe.features.text != "words" else "the text backbone that comes with the program"
+    of_text = f"mean word vectors of {file.name}" if file else text
+    image = recipe.features.image
+    of_image = Path(image).name if image.endswith(".npy") else prepared.meta["backbones"]["image"]
+    paper = "the paper has DenseNet169 and mean word2vec vectors"
+    return f"Spread of images by {of_image}, of sentences by {of_text}; {paper}."
+
+
+def _sentence_vectors(corpus: Path, recipe: Recipe, prepared: Prepared) -> Callable[[Sequence[str]], FloatMatrix]:
+    """Use mean word vectors, as in the paper, if the recipe names a file of them; else a text backbone."""
+    from iconotext.corpus.store import read_corpus
+    from iconotext.features import FeatureCache, cached_text, load_text_backbone
+    from iconotext.features.word_vectors import mean_words
+
+    file = word_vector_file(recipe, prepared)
+    if file is not None and recipe.words is not None:
+        texts = (sentence.text for document in read_corpus(corpus) for sentence in document.sentences)
+        return mean_words(file, recipe.words.word_dim, texts).encode
+    words = recipe.features.text == "words"
+    text = load_text_backbone() if words else load_text_backbone(recipe.features.text)
+    return cached_text(text, FeatureCache()).encode
+
+
+COMPARED = {"DC": "dense", "TK": "top-k", "AP": "assignment"}
+"""The models of the paper's comparison, and the keys of their rows."""
+
+Measured = tuple[Comparison, Mapping[str, BySeed]]
+"""A comparison, and the scores by seed of its rows, by name."""
+
+
+def agreement_sections(measured: Sequence[Measured]) -> tuple[list[Section], dict[str, Any]]:
+    """Compute rank correlations of the models' AUC, and explain that of AP, for each corpus beside the paper's."""
+    correlation, rho = _correlation(measured)
+    difficulty, explained = _difficulty(measured)
+    return [each for each in (correlation, difficulty) if each], {"correlation": rho, "difficulty": explained}
+
+
+def _named(comparison: Comparison, found: Mapping[str, BySeed]) -> dict[str, BySeed]:
+    """Return the scores of DC, TK and AP, as far as they were trained."""
+    names = {row.key: row.name for row in comparison.rows}
+    return {name: found[names[key]] for name, key in COMPARED.items() if names.get(key) in found}
+
+
+def _correlation(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, Any]]:
+    pairs = [("DC", "TK"), ("DC", "AP"), ("TK", "AP")]
+    lowest = {name: (one, other, rho) for one, other, name, rho in published_facts("hessel2019")["lowest_correlation"]}
+    facts: dict[str, Any] = {}
+    rows, notes = [], []
+    for comparison, found in measured:
+        try:
+            rhos = _rhos(_named(comparison, found))
+        except CorpusError as error:
+            notes.append(f"{comparison.corpus.name}: no correlation: {error}.")
+            continue
+        if not rhos:
+            continue
+        facts[comparison.called] = {", ".join(pair): rho for pair, rho in rhos.items()}
+        one, other, rho = lowest.get(comparison.dataset or "", ("", "", None))
+        cells = ["–" if rhos.get(pair) is None else f"{rhos[pair]:.2f}" for pair in pairs]
+        rows.append([comparison.called, *cells, "–" if rho is None else f"{one}, {other}: {rho:.2f}"])
+    if not rows:
+        return None, facts
+    note = (
+        "Spearman's ρ of the AUC of the test documents; over several seeds the mean of the seeds' own. Published: of "
+        "all pairs on crowd-labelled data the lowest, .89, is that of DC and AP on MSCOCO; on RQA theirs is .64."
+    )
+    columns = ["", *(", ".join(pair) for pair in pairs), "published"]
+    return Grid("Do models have trouble with the same documents?", columns, rows, [note, *notes]), facts
+
+
+def _rhos(models: Mapping[str, BySeed]) -> dict[tuple[str, str], float | None]:
+    seeds = set.intersection(*(set(each) for each in models.values())) if len(models) > 1 else set()
+    found: dict[tuple[str, str], list[float | None]] = {}
+    for seed in sorted(seeds):
+        for each in correlations({name: by_seed[seed] for name, by_seed in models.items()}):
+            found.setdefault((each.first, each.second), []).append(each.rho)
+    return {pair: None if None in rhos else float(np.mean(np.array(rhos, float))) for pair, rhos in found.items()}
+
+
+def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, Any]]:
+    published = published_facts("hessel2019")["explained_by_spread"]
+    facts: dict[str, Any] = {}
+    rows, notes = [], []
+    for comparison, found in measured:
+        by_seed = _named(comparison, found).get("AP")
+        if not by_seed:
+            continue
+        try:
+            explained = _explained_by_seed(comparison, list(by_seed.values()))
+        except (CorpusError, SettingError) as error:
+            notes.append(f"{comparison.corpus.name}: what makes its documents hard is not measured: {error}.")
+            continue
+        spread, both = ([getattr(each, name).r2 for each in explained] for name in ("spread", "content"))
+        facts[comparison.called] = {"spread": float(np.mean(spread)), "spread_and_content": float(np.mean(both))}
+        theirs = [f"{each}" for each in published.get(comparison.dataset or "", ("–", "–"))]
+        image, text = (
+            np.mean([getattr(each, f"{side}_spread").r2 for each in explained]) for side in ("image", "text")
+        )
+        cells = [percent(float(np.mean(each))) for each in (image, text, spread, both)]
+        rows.append([comparison.called, *cells, *theirs])
+        notes.append(f"{comparison.called}: {seen_through(_recipe(comparison), comparison.prepared)}")
+    if not rows and not notes:
+        return None, facts
+    note = "R² in percent: how much of the AUC of AP the spread and the content of the test documents explain."
+    columns = ["", "image spread", "text spread", "both", "and content", "published: spread", "published: and content"]
+    return Grid("What makes documents hard?", columns, rows, [note, *notes]), facts
+
+
+def _explained_by_seed(comparison: Comparison, scores: Sequence[Evaluation]) -> list[Difficulty]:
+    """Explain the AUC of each seed."""
+    prepared = comparison.prepared
+    if prepared.images is None or prepared.images.ndim != 2:
+        raise CorpusError("it needs the features of an image backbone or a table of them")
+    aucs = [{each.id: each.auc or 0.0 for each in one.defined} for one in scores]
+    wanted = set.intersection(*map(set, aucs))
+    check_enough(len(wanted))
+    comparison.notify("what makes documents hard")
+    seen = list(vectors_of(comparison.corpus, _recipe(comparison), prepared, prepared.images, wanted))
+    ids, images, sentences = zip(*seen, strict=True)
+    return [explain([auc[each] for each in ids], images, sentences) for auc in aucs]
+
+
+def _recipe(comparison: Comparison) -> Any:
+    return next(row.recipe for row in comparison.rows if row.key == COMPARED["AP"])
+
+
+DISTANCES_FIGURE, DISTANCES_PNG = "distances.svg", "distances.png"
+
+DOCUMENTS = 2000
+"""Largest number of documents for the distances; a larger corpus is sampled. They have some hundred thousand
+distances."""
+
+BEFORE, AFTER = "MulLink", "Ours"
+
+
+def bias_sections(comparison: Comparison, found: Mapping[str, BySeed]) -> tuple[list[Section], dict[str, Any]]:
+    """Measure the distances, draw them, and fit the regressions of the trained models.
+
+    Returns:
+        The parts of the report, and the entries ``bias`` and ``explained`` of ``results.json``.
+    """
+    prepared = comparison.prepared
+    if prepared.images is None or prepared.images.ndim != 2:
+        note = Note("The bias is not measured: it needs the features of an image backbone or a table of them.")
+        return [note], {"bias": None, "explained": None}
+    recipe = next(row.recipe for row in comparison.rows if row.recipe is not None)
+    comparison.notify("distances between pictures")
+    bias = measure(negative_distances(_linked(prepared, prepared.images), batch=recipe.training.batch))
+    for name in (DISTANCES_FIGURE, DISTANCES_PNG):
+        write_distances(bias, comparison.folder / name, force=True)
+    caption = "Distances of gold images to the negatives of training and of evaluation"
+    sections: list[Section] = [Drawing(DISTANCES_FIGURE, caption), bias_grid(bias)]
+    facts: dict[str, Any] = {"bias": asdict(bias), "explained": None}
+    if BEFORE in found and AFTER in found:
+        comparison.notify("spread of the documents")
+        published = {
+            name: each
+            for name, each in published_facts("li2021")["explained_by_spread"].items()
+            if comparison.dataset in (None, name)
+        }
+        notes = [
+            "R² of the least squares regression of the AUC of the test documents on image and text spread: the mean of "
+            "the seeds' own; in brackets 95 % bootstrap intervals for which documents and seeds are drawn anew.",
+            seen_through(recipe, prepared),
+        ]
+        explained: Explained | None = None
+        try:
+            explained = _explained(comparison.corpus, recipe, prepared, prepared.images, found)
+            facts["explained"] = {**asdict(explained), "published": published}
+        except CorpusError as error:
+            notes.append(f"The regression is not possible here: {error}.")
+        sections.append(_explained_grid(explained, comparison.corpus, published, notes))
+    return sections, facts
+
+
+def _linked(prepared: Prepared, images: NDArray[np.floating]) -> list[ImageVectors]:
+    """Draw documents with known links, a random part if they are many."""
+    documents = np.flatnonzero(np.asarray(prepared.linked))
+    if len(documents) > DOCUMENTS:
+        documents = np.sort(np.random.default_rng(0).permutation(documents)[:DOCUMENTS])
+    found = []
+    for document in documents.tolist():
+        rows = rows_of(prepared, document)
+        vectors = np.asarray(images[rows], np.float32)
+        found.append(ImageVectors(prepared.ids[document], vectors, tuple(rows.tolist()), prepared.links_of(document)))
+    return found
+
+
+def _explained(
+    corpus: Path, recipe: Recipe, prepared: Prepared, images: NDArray[np.floating], found: Mapping[str, BySeed]
+) -> Explained:
+    """Return R² of both models on the documents for which both have an AUC."""
+    aucs = {
+        name: {seed: {each.id: each.auc or 0.0 for each in scores.defined} for seed, scores in found[name].items()}
+        for name in (BEFORE, AFTER)
+    }
+    wanted = set.intersection(*(set(scores) for by_seed in aucs.values() for scores in by_seed.values()))
+    ids, spreads = [], []
+    for identifier, vectors, texts in vectors_of(corpus, recipe, prepared, images, wanted):
+        ids.append(identifier)
+        spreads.append((spread(vectors), spread(texts)))
+    before, after = (
+        {seed: [scores[each] for each in ids] for seed, scores in aucs[name].items()} for name in (BEFORE, AFTER)
+    )
+    return explained_by_spread(before, after, spreads)
+
+
+def _explained_grid(
+    explained: Explained | None, corpus: Path, published: Mapping[str, Sequence[float]], notes: Sequence[str]
+) -> Grid:
+    rows = []
+    if explained is not None:
+        cells = [
+            f"{percent(value)} ({percent(ends[0])}–{percent(ends[1])})"
+            for value, ends in (
+                (explained.before, explained.before_interval),
+                (explained.after, explained.after_interval),
+            )
+        ]
+        rows.append([f"{corpus.stem} (ours)", *cells, difference(explained.difference, *explained.interval)])
+    for name, (before, after) in published.items():
+        rows.append([f"{name} (published)", f"{before}", f"{after}", points((after - before) / 100)])
+    title = "Share of the variance of the AUC that spread explains, in percent"
+    return Grid(title, ["", BEFORE, AFTER, "difference"], rows, notes)
+
+
+SHARES_FIGURE, SHARES_PNG = "shares.svg", "shares.png"
+
+_COLOURS = ("#b4470f", "#2f7d4f", "#7a4fa3", "#555555")
+
+
+def share_sections(
+    rows: Sequence[Row], found: Mapping[str, BySeed], folder: Path
+) -> tuple[list[Section], dict[str, Any]]:
+    """Draw the figure, and find the share from which on the supervised model is better, from scores by row and seed.
+
+    Returns:
+        The parts of the report, and the entry ``overtaking`` of ``results.json``.
+    """
+    supervised = {row.share: found[row.name] for row in rows if row.share is not None and row.name in found}
+    others = {row.name: found[row.name] for row in rows if row.share is None and row.name in found}
+    if not supervised:
+        return [], {}
+    means = {share: over_seeds(list(each.values())) for share, each in supervised.items()}
+    means_of_others = {name: over_seeds(list(each.values())) for name, each in others.items()}
+    for name in (SHARES_FIGURE, SHARES_PNG):
+        write_shares(means, means_of_others, folder / name)
+    drawing = Drawing(SHARES_FIGURE, "AUC and p@1 of the supervised model by share of labelled training documents")
+    facts: dict[str, Any] = {}
+    lines = []
+    notes = [
+        "Share of the labelled training documents from which on, at it and at all larger ones tried, the supervised "
+        "model has the better mean, and from which on the 95 % interval of the difference excludes 0."
+    ]
+    for name, by_seed in others.items():
+        enough = published_facts("li2021")["enough_labels"][name]
+        facts[name] = {"published": enough / 100}
+        cells = []
+        for metric in SHOWN:
+            level = means_of_others[name].means[metric]
+            values = [(share, value) for share, each in means.items() if (value := each.means[metric]) is not None]
+            first = None if level is None else overtaking(values, level)
+            try:
+                low = [(share, differences(each, by_seed)[metric].interval[0]) for share, each in supervised.items()]
+                surely = overtaking(low, 0)
+            except CorpusError as error:
+                notes, surely = [*notes, f"{name} cannot be compared: {error}."], None
+            facts[name][metric] = {"from": first, "from_with_certainty": surely}
+            cells += [_share_cell(first, means), _share_cell(surely, means)]
+        lines.append([name, *cells, f"more than {enough} %"])
+    if not lines:
+        return [drawing], facts
+    columns = ["better than"]
+    for metric in SHOWN:
+        columns += [f"{LINK_METRICS[metric].label}: from", f"{LINK_METRICS[metric].label}: beyond chance from"]
+    grid = Grid("Labels that the supervised model needs", [*columns, "published"], lines, list(dict.fromkeys(notes)))
+    return [drawing, grid], facts
+
+
+def overtaking(values: Sequence[tuple[float, float]], level: float) -> float | None:
+    """The smallest share from which on the supervised model is better.
+
+    Args:
+        values: Share and value, in any order.
+
+    Returns:
+        The smallest of the shares such that it, and every larger one, has a value above the level; None where the
+        largest has not.
+    """
+    found = None
+    for share, value in sorted(values, reverse=True):
+        if value <= level:
+            break
+        found = share
+    return found
+
+
+def write_shares(supervised: Mapping[float, Evaluation], others: Mapping[str, Evaluation], path: Path) -> None:
+    """Draw AUC and p@1 by share, and those of models without labels as dashed lines.
+
+    Args:
+        supervised: Share of the training documents whose links are used, 0 to 1, to scores; at least one.
+        path: ``.svg``, ``.png`` or ``.pdf``, replaced; equal figures give equal SVG files.
+    """
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(1, len(SHOWN), squeeze=False)[0]
+        for panel, metric in zip(panels, SHOWN, strict=True):
+            _share_panel(panel, supervised, others, metric)
+        legend_above(figure)
+
+    write_figure(draw, path, width=0.6 + 3.6 * len(SHOWN), height=3.1, force=True)
+
+
+def _share_panel(
+    axes: Axes, supervised: Mapping[float, Evaluation], others: Mapping[str, Evaluation], metric: str
+) -> None:
+    points = [
+        (100 * share, 100 * mean, evaluation.intervals[metric])
+        for share, evaluation in sorted(supervised.items())
+        if (mean := evaluation.means[metric]) is not None
+    ]
+    shares, means = [share for share, _, _ in points], [mean for _, mean, _ in points]
+    axes.plot(shares, means, color=BLUE, marker="o", markersize=4, label="supervised")
+    if all(ends is not None for _, _, ends in points):
+        low, high = ([100 * ends[end] for _, _, ends in points if ends is not None] for end in (0, 1))
+        axes.fill_between(shares, low, high, color=BLUE, alpha=0.15, linewidth=0)
+    for number, (name, evaluation) in enumerate(others.items()):
+        mean = evaluation.means[metric]
+        if mean is not None:
+            colour = _COLOURS[number % len(_COLOURS)]
+            axes.axhline(100 * mean, color=colour, linestyle="--", linewidth=1.3, label=name)
+    axes.set_xlabel("labelled training documents (%)")
+    axes.set_ylabel(f"{LINK_METRICS[metric].label} (%)")
+    axes.set_xticks(shares)
+    axes.grid(alpha=0.25)
+
+
+def _share_cell(share: float | None, tried: Mapping[float, object]) -> str:
+    return f"not with {100 * max(tried):.0f} %" if share is None else f"{100 * share:.0f} %"
