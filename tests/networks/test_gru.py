@@ -46,7 +46,7 @@ def test_states_and_gradients_are_those_of_torch_sentence_by_sentence(lengths, s
 
 @pytest.mark.parametrize("at_once", [1, 3, 1024])
 def test_without_gradients_the_states_are_the_same(monkeypatch, at_once):
-    monkeypatch.setattr(module, "AT_ONCE", at_once)
+    monkeypatch.setattr(module, "BATCH", at_once)
     gru, table, rows, counts = problem([3, 1, 6, 6, 2, 1, 4])
     with torch.inference_mode():
         quick = final_states(table, rows, counts, gru)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.networks.int8 import AT_ONCE, load_projection, projection_shapes
+from iconotext.networks.int8 import BATCH, load_projection, projection_shapes
 from iconotext.networks.projection import Projection
 from iconotext.recipe.encoders import ProjectionSettings
 
@@ -37,7 +37,7 @@ def test_a_row_is_the_same_to_the_last_bit_whatever_stands_beside_it():
         name: chance.standard_normal(shape).astype(np.float32)
         for name, shape in projection_shapes(384, 48, settings).items()
     }
-    vectors = chance.standard_normal((3 * AT_ONCE - 5, 384)).astype(np.float32)
+    vectors = chance.standard_normal((3 * BATCH - 5, 384)).astype(np.float32)
     projected = load_projection(weights, settings)
     together = projected(vectors)
     alone = np.concatenate([projected(row[None]) for row in vectors])

@@ -418,7 +418,7 @@ def test_portions_change_no_scores(trained, monkeypatch):
     stored, prepared = load_model(trained / "model"), open_prepared(trained / "prepared")
     documents = prepared.documents("train")
     whole = list(scored_documents(stored.model, prepared, stored.recipe, documents, CPU))
-    monkeypatch.setattr("iconotext.train.validate.AT_ONCE", 9)
+    monkeypatch.setattr("iconotext.train.validate.BATCH", 9)
     parts = list(scored_documents(stored.model, prepared, stored.recipe, documents, CPU))
     assert [each[0] for each in parts] == [each[0] for each in whole]
     for one, other in zip(whole, parts, strict=True):

@@ -43,11 +43,11 @@ def load_tower(name: str, folder: Path, side: Literal["text", "image"]) -> tuple
         with torch.inference_mode():
             if side == "text":
                 tokens = Tokens(name, folder)
-                found = model.get_text_features(**tokens.padded([torch.tensor(tokens.ids(["a"])[0])]))
+                output = model.get_text_features(**tokens.padded([torch.tensor(tokens.ids(["a"])[0])]))
             else:
                 pixels = pixel_preparation(name)(Pillow.new("RGB", (SIDE, SIDE), "grey"))
-                found = model.get_image_features(pixel_values=torch.from_numpy(pixels)[None])
-        return model.train().requires_grad_(True), embedding_of(found).shape[1]
+                output = model.get_image_features(pixel_values=torch.from_numpy(pixels)[None])
+        return model.train().requires_grad_(True), embedding_of(output).shape[1]
 
 
 @cache
@@ -57,7 +57,7 @@ def pixel_preparation(name: str) -> Callable[[Pillow.Image], NDArray[Any]]:
         return partial(prepared, pretrained("AutoImageProcessor", folder_of_model(name)))
 
 
-AT_ONCE = 32
+BATCH = 32
 """Pictures per batch without gradients; bounds memory."""
 
 
@@ -95,8 +95,8 @@ class TextTower(nn.Module):
         return torch.cat([self._encoded(parts[at : at + step]) for at in range(0, len(parts), step)])
 
     def _encoded(self, parts: list[Tensor]) -> Tensor:
-        found = embedding_of(self.tower.get_text_features(**self.tokens.padded(parts)))
-        return functional.normalize(found.float(), dim=-1)
+        vectors = embedding_of(self.tower.get_text_features(**self.tokens.padded(parts)))
+        return functional.normalize(vectors.float(), dim=-1)
 
 
 class ImageTower(nn.Module):
@@ -112,9 +112,9 @@ class ImageTower(nn.Module):
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Turn (N, 3, h, w) pixels into (N, dim) unit vectors."""
-        parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
-        found = [embedding_of(self.tower.get_image_features(pixel_values=part)) for part in parts]
-        return functional.normalize(torch.cat(found).float(), dim=-1)
+        parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, BATCH)
+        vectors = [embedding_of(self.tower.get_image_features(pixel_values=part)) for part in parts]
+        return functional.normalize(torch.cat(vectors).float(), dim=-1)
 
 
 def save_dual_encoder(target: Path, name: str, weights: Mapping[str, Tensor]) -> None:

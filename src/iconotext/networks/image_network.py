@@ -33,7 +33,7 @@ WHOLE = 256
 SIDE = 224
 """Side in pixels of the square part that the network reads."""
 
-AT_ONCE = 32
+BATCH = 32
 """Pictures per batch without gradients; bounds memory."""
 
 TURN = 20.0
@@ -61,7 +61,7 @@ class ImageNetwork(nn.Module):
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Turn (N, 224, 224, 3) pixels with values 0 to 255 into (N, dim) unit vectors."""
-        parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, AT_ONCE)
+        parts = [pixels] if torch.is_grad_enabled() else torch.split(pixels, BATCH)
         return torch.cat([self.projection(self.network(part).mean((2, 3))) for part in parts])
 
 
@@ -81,8 +81,8 @@ class _FromPixels(nn.Module):
         """(b, 224, 224, 3) values 0 to 255 to (b, width, h, w)."""
         scaled = (pixels.float() - self.mean) / self.deviation
         # Contiguous: with the channels last, PyTorch crashed in the backward pass on a CPU.
-        found: Tensor = self.resnet(pixel_values=scaled.permute(0, 3, 1, 2).contiguous()).last_hidden_state
-        return found
+        states: Tensor = self.resnet(pixel_values=scaled.permute(0, 3, 1, 2).contiguous()).last_hidden_state
+        return states
 
 
 def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:

@@ -21,12 +21,10 @@ from iconotext.recipe.encoders import ProjectionSettings
 from iconotext.similarity.vectors import unit_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from iconotext.recipe.encoders import ProjectionSettings
     from iconotext.types import FloatMatrix
 
     Arrays = Mapping[str, NDArray[Any]]
@@ -36,7 +34,7 @@ _SLOPE = (2 / np.pi) ** 0.5  # of the tanh approximation of GELU
 
 _EPSILON = 1e-5  # of PyTorch's batch norm
 
-AT_ONCE = 64
+BATCH = 64
 """Rows that are projected at a time: intermediate results then fit a core's cache."""
 
 
@@ -75,10 +73,10 @@ def load_projection(weights: Arrays, settings: ProjectionSettings) -> Callable[[
         return unit_rows(x + unit_rows(vectors) if settings.residual else x)
 
     def projected(vectors: FloatMatrix) -> FloatMatrix:
-        found = np.empty((len(vectors), len(weights["out.bias"])), np.float32)
-        for start in range(0, len(vectors), AT_ONCE):
-            found[start : start + AT_ONCE] = block(vectors[start : start + AT_ONCE])
-        return found
+        joint = np.empty((len(vectors), len(weights["out.bias"])), np.float32)
+        for start in range(0, len(vectors), BATCH):
+            joint[start : start + BATCH] = block(vectors[start : start + BATCH])
+        return joint
 
     return projected
 
@@ -148,15 +146,15 @@ class Affine:
             inputs *= np.float32(1) / step
             inputs += np.float32(0.5)
             whole = inputs.astype(np.uint8)
-            found: FloatMatrix = np.multiply(
+            outputs: FloatMatrix = np.multiply(
                 _whole_product()(rows=whole, matrix=self.numbers), self.steps, dtype=np.float32, casting="unsafe"
             )
-            found *= step
-            found += low * self.sums
+            outputs *= step
+            outputs += low * self.sums
             if wide.any():
-                found[wide] = product(rows[wide], self.weight.T)
-            found += self.bias
-        return found
+                outputs[wide] = product(rows[wide], self.weight.T)
+            outputs += self.bias
+        return outputs
 
 
 def product(rows: FloatMatrix, matrix: NDArray[np.float32]) -> FloatMatrix:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-AT_ONCE = 1024
+BATCH = 1024
 """Sentences per batch without gradients; bounds memory."""
 
 
@@ -49,8 +49,8 @@ def final_states(words: Tensor, rows: Tensor, lengths: Tensor, gru: nn.GRU) -> T
         product = _product_type(words)
         with torch.autocast(words.device.type, enabled=False):
             projected = _projected(words, w_input, b_input, b_hidden, product)
-            pieces = zip(torch.split(starts, AT_ONCE), torch.split(lengths[order], AT_ONCE), strict=True)
-            parts = [_last(projected, *_packed(rows, *piece), w_hidden, b_hidden, product) for piece in pieces]
+            batches = zip(torch.split(starts, BATCH), torch.split(lengths[order], BATCH), strict=True)
+            parts = [_last(projected, *_packed(rows, *batch), w_hidden, b_hidden, product) for batch in batches]
             last = torch.cat(parts)
     return last[torch.argsort(order)]
 
@@ -234,8 +234,8 @@ class WordEncoder(nn.Module):
         drop = self.dropout if self.training else 0.0
         if drop and self.dropout_at == "input":
             # Dropout differs between sentences, so each word position needs its own vector.
-            kept = functional.dropout(torch.ones(len(lengths), self.embedding.embedding_dim, device=ids.device), drop)
-            words = functional.embedding(ids, self.embedding.weight) * kept.repeat_interleave(lengths, 0)
+            mask = functional.dropout(torch.ones(len(lengths), self.embedding.embedding_dim, device=ids.device), drop)
+            words = functional.embedding(ids, self.embedding.weight) * mask.repeat_interleave(lengths, 0)
             rows = torch.arange(len(ids), device=ids.device)
         else:
             distinct, rows = torch.unique(ids, return_inverse=True)

@@ -71,13 +71,13 @@ class _Layer(nn.Module):
 
     def _attention(self, projected: Tensor, spans: list[tuple[int, int]]) -> Tensor:
         """Turn (T, 3 dim) queries, keys and values into (T, dim); spans are (length, number of sequences), in order."""
-        found = []
+        outputs = []
         for part, (length, count) in zip(torch.split(projected, [n * c for n, c in spans]), spans, strict=True):
             # (3, count, heads, length, dim / heads)
             split = part.view(count, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
             seen = functional.scaled_dot_product_attention(split[0], split[1], split[2])
-            found.append(seen.transpose(1, 2).reshape(count * length, -1))
-        return torch.cat(found)
+            outputs.append(seen.transpose(1, 2).reshape(count * length, -1))
+        return torch.cat(outputs)
 
 
 def by_length(lengths: Tensor, tokens: int) -> tuple[Tensor, Tensor]:

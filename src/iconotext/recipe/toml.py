@@ -57,7 +57,7 @@ def wrong_value(problem: Mapping[str, Any]) -> str:
     message = str(problem["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
     if problem["type"] == "value_error":
         return message
-    message = _KIND.sub(lambda found: PLAIN[found[1]], message)
+    message = _KIND.sub(lambda match: PLAIN[match[1]], message)
     given = problem["input"]
     near = ""
     if problem["type"] == "literal_error":

@@ -276,8 +276,8 @@ def own_similarities(
         raise ShapeError(f"sentence counts of {len(rows)} documents, image counts of {len(columns)}")
     parts = []
     for first in range(0, len(rows), OWN_BLOCK):
-        some = slice(first, first + OWN_BLOCK)
-        n, m = rows.counts[some], columns.counts[some]
+        span = slice(first, first + OWN_BLOCK)
+        n, m = rows.counts[span], columns.counts[span]
         block = cosines[rows.starts[first] :, columns.starts[first] :][: n.sum(), : m.sum()]
         own = set_similarities(block, n.tolist(), m.tolist(), kind=kind, k=k, links=links, directions=directions)
         parts.append(own.diagonal())

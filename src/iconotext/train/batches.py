@@ -373,12 +373,12 @@ def _images(
 
         tower = recipe.features.image if isinstance(recipe.image, TowerSettings) else None
         return load_pixels([prepared.image_files[row] for row in rows], rng if training else None, tower=tower)
-    found = np.asarray(prepared.images[rows], np.float32)
+    features = np.asarray(prepared.images[rows], np.float32)
     if training and prepared.augmentations is not None:
         drawn = rng.integers(0, prepared.augmentations.shape[1] + 1, len(rows))  # 0 is the original picture
         other = np.flatnonzero(drawn)
-        found[other] = prepared.augmentations[rows[other]][np.arange(len(other)), drawn[other] - 1]
-    return torch.from_numpy(found)
+        features[other] = prepared.augmentations[rows[other]][np.arange(len(other)), drawn[other] - 1]
+    return torch.from_numpy(features)
 
 
 def _relations(prepared: Prepared, recipe: Recipe, positives: Rows) -> tuple[Tensor, Tensor] | tuple[None, None]:

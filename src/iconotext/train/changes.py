@@ -43,15 +43,7 @@ class Choice(NamedTuple):
 
 
 class ChangedLink(NamedTuple):
-    """An image that has another best sentence than before.
-
-    Attributes:
-        document: Name of the document.
-        image: The image.
-        evidence: Whether the link uses the picture alone, or all evidence.
-        before: The best sentence before training.
-        after: The best sentence after training.
-    """
+    """An image that has another best sentence than before."""
 
     document: str
     image: Image
@@ -79,14 +71,7 @@ class Gain(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The changes of links by training.
-
-    Attributes:
-        documents: Number of documents that were compared.
-        images: Number of their images with a link.
-        links: The links that changed.
-        gain: The gain in AUC; None if no document that was not trained on has gold links.
-    """
+    """The changes of links by training."""
 
     documents: int
     images: int
@@ -132,8 +117,8 @@ def changed_links(
         links += _changed(by_picture, "picture")
         links += _changed([linker.link(document) for linker in every], "all")
         if (number, document.id) in held_out and document.links:
-            for linked, some in zip(by_picture, scored, strict=True):
-                some.append(Scored(f"{documents}: {document.id}", linked.similarity, document.links))
+            for linked, matrices in zip(by_picture, scored, strict=True):
+                matrices.append(Scored(f"{documents}: {document.id}", linked.similarity, document.links))
     return Changes(documents, images, tuple(links), _gain(*scored))
 
 
@@ -197,9 +182,9 @@ def _gain(before: Sequence[Scored], after: Sequence[Scored]) -> Gain | None:
     old, new = evaluate(before), evaluate(after)
     if not new.defined:
         return None
-    found = compare(new, old)["auc"]
+    difference = compare(new, old)["auc"]
     was, now = (float(each.means["auc"] or 0) for each in (old, new))
-    return Gain(len(new.defined), was, now, *found.interval)
+    return Gain(len(new.defined), was, now, *difference.interval)
 
 
 def _section(changes: Changes, title: str, evidence: str, about: str) -> dict[str, Any]:

@@ -60,10 +60,10 @@ def same_recipe(folder: Path, old: str, new: str) -> None:
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flatten nested tables to values by dotted keys."""
-    found: dict[str, Any] = {}
+    values_by_key: dict[str, Any] = {}
     for key, value in values.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
-    return found
+        values_by_key |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+    return values_by_key
 
 
 CHECKPOINT = "checkpoint.pt"
@@ -126,15 +126,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checkpoint:
-    """The contents of a checkpoint.
-
-    Attributes:
-        recipe: The resolved recipe, as TOML.
-        corpus: The key of the prepared corpus.
-        progress: The progress of training.
-        model: The weights.
-        optimizer: The state of the optimizer.
-    """
+    """The contents of a checkpoint."""
 
     recipe: str
     corpus: str

@@ -84,9 +84,9 @@ def _why(last: Row, epoch: int | None, learned: bool) -> str:
     nothing = f"{last['no_information']:.4g}, that of a model to which everything is alike"
     if epoch is not None:
         cosines = "" if last["positive_cosines"] else ", no cosine is positive"
-        still = f"{100 * (last['no_gradient'] or 0):.0f} % of the steps have no gradient"
-        kept = "; the model is that of an earlier epoch" if learned else ""
-        return f"training collapsed in epoch {epoch}: the validation loss is {nothing}{cosines}, {still}{kept}"
+        share = f"{100 * (last['no_gradient'] or 0):.0f} % of the steps have no gradient"
+        model = "; the model is that of an earlier epoch" if learned else ""
+        return f"training collapsed in epoch {epoch}: the validation loss is {nothing}{cosines}, {share}{model}"
     if learned:
         return f"training fell back: no loss of the last epoch is 1 % below {nothing}"
     return f"training never left its start: neither on its documents nor in validation was the loss 1 % below {nothing}"

@@ -124,12 +124,12 @@ def is_feature_folder(corpus: Path | str) -> bool:
 def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[FeatureShard], Counter[str]]:
     """Return the shards in folders, in the order of folders and names, and the sum of their manifests' counts."""
     check_recipe(recipe)
-    found: list[FeatureShard] = []
+    shards: list[FeatureShard] = []
     counted = Counter[str]()
     sources: dict[str, str] = {}
     for number, folder in enumerate(folders):
-        said = read_bytes(joined(folder, SETUP)) or b""
-        setup = parse_json(said)
+        data = read_bytes(joined(folder, SETUP)) or b""
+        setup = parse_json(data)
         other = list(differences(setup["features"], feature_settings(recipe)))
         if other:
             raise SettingError(
@@ -137,9 +137,9 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
                 "with `iconotext scale features`"
             )
         sources[json.dumps(setup["from"])] = folder
-        digest = hashlib.sha256(said.removesuffix(b"\n")).hexdigest()
+        digest = hashlib.sha256(data.removesuffix(b"\n")).hexdigest()
         addresses = [each.address for each in entries(joined(folder, MANIFESTS))]
-        before = len(found)
+        before = len(shards)
         for data in in_threads(read_bytes, addresses, threads=SHARDS_AT_ONCE):
             manifest = Manifest.model_validate_json(data or b"")
             if manifest.setup != digest:
@@ -147,12 +147,12 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
             counted.update(manifest.documents)
             counted["images"] += manifest.images.get("read", 0) - manifest.images.get("usable", 0)
             if manifest.documents.get("written"):
-                found.append(FeatureShard(joined(folder, manifest.output), number, manifest.sha256))
-        if len(found) == before:
+                shards.append(FeatureShard(joined(folder, manifest.output), number, manifest.sha256))
+        if len(shards) == before:
             raise CorpusError(f"{folder}: no finished shard of features with a document is there")
     if len(sources) > 1:
         raise SettingError(f"{', '.join(sources.values())}: their features are not from the same networks")
-    return found, counted
+    return shards, counted
 
 
 def prepare_shards(
@@ -171,8 +171,8 @@ def prepare_shards(
     given = start_vocabulary(recipe)
     shards, counted = feature_shards(recipe, folders)
     words = [recipe.words.max_words if recipe.words else None, None if given is None else given.words]
-    said = json.dumps([[[shard.corpus, shard.address, shard.sha256] for shard in shards], words])
-    key = hashlib.sha256(said.encode()).hexdigest()
+    state = json.dumps([[[shard.corpus, shard.address, shard.sha256] for shard in shards], words])
+    key = hashlib.sha256(state.encode()).hexdigest()
 
     def write(work: Path) -> None:
         meta = _prepare(recipe, shards, counted, work, given, report or no_report)
@@ -263,8 +263,8 @@ def shared_vocabulary(prepared: Prepared, recipe: Recipe) -> Vocabulary | None:
 
 def _own_words(path: Path) -> list[str]:
     with damaged(path):
-        found: list[str] = parse_json(files_in(path)(OWN_WORDS).tobytes())["words"]
-        return found
+        words: list[str] = parse_json(files_in(path)(OWN_WORDS).tobytes())["words"]
+        return words
 
 
 def _write_held_out(
@@ -286,26 +286,26 @@ def _write_held_out(
                     writers[name] = stack.enter_context(ArrayWriter(work / name, rows.dtype.str, rows.shape[1:]))
                 writers[name].append(rows)
             small.append(_without_features(replace(part, splits=codes)))
-        found = joined_parts(
+        joint = joined_parts(
             small, splits=[each.splits for each in small], corpora=[shards[number].corpus for number in of_shard]
         )
-        of_parts = {"words": ("word_offsets", found.words), "regions": ("region_offsets", found.regions)}
+        of_parts = {"words": ("word_offsets", joint.words), "regions": ("region_offsets", joint.regions)}
         for name, own in of_parts.values():
             if own is not None:
                 writers[name] = stack.enter_context(ArrayWriter(work / name, "<i8"))
                 writers[name].append(own.offsets)
-    save_documents(work, found.ids, {name: getattr(found, name) for name in DOCUMENT_ARRAYS})
-    return {**found.meta, "arrays": list(writers)}
+    save_documents(work, joint.ids, {name: getattr(joint, name) for name in DOCUMENT_ARRAYS})
+    return {**joint.meta, "arrays": list(writers)}
 
 
 def _arrays(part: Prepared) -> dict[str, NDArray[Any]]:
     """Return the features of a part, by the names of their arrays."""
-    found = {name: getattr(part, name) for name in ("sentences", "images", "augmentations", "posteriors")}
+    arrays = {name: getattr(part, name) for name in ("sentences", "images", "augmentations", "posteriors")}
     if part.words is not None:
-        found["words"] = part.words.ids
+        arrays["words"] = part.words.ids
     if part.regions is not None:
-        found |= {"regions": part.regions.features, "region_concepts": part.regions.concepts}
-    return {name: rows for name, rows in found.items() if rows is not None}
+        arrays |= {"regions": part.regions.features, "region_concepts": part.regions.concepts}
+    return {name: rows for name, rows in arrays.items() if rows is not None}
 
 
 def _without_features(part: Prepared) -> Prepared:

@@ -82,8 +82,8 @@ def count_words(prepared: Prepared, documents: NDArray[np.int64], own: Sequence[
     assert prepared.words is not None
     ids, offsets = prepared.words
     total = Counter[str]()
-    for some in np.array_split(documents, len(documents) // COUNT_CHUNK + 1):
-        places = span_places(offsets, span_places(prepared.sentence_offsets, some))
+    for chunk in np.array_split(documents, len(documents) // COUNT_CHUNK + 1):
+        places = span_places(offsets, span_places(prepared.sentence_offsets, chunk))
         numbers, counts = np.unique(ids[places], return_counts=True)
         total.update({own[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)})
     del total[UNKNOWN]  # stands for sentences without words
@@ -330,10 +330,10 @@ class RegionWriter(ImageWriter):
         every = list(images.values())
         problems: list[str | None] = []
         for at in range(0, len(every), REGION_CHUNK):
-            for found in self._sources[corpus].regions(every[at : at + REGION_CHUNK]):
-                problems.append(found if isinstance(found, str) else None)
-                if not isinstance(found, str):
-                    regions = strongest(found, self._most)
+            for regions_of in self._sources[corpus].regions(every[at : at + REGION_CHUNK]):
+                problems.append(regions_of if isinstance(regions_of, str) else None)
+                if not isinstance(regions_of, str):
+                    regions = strongest(regions_of, self._most)
                     self._vectors.append(regions.features)
                     self._concepts.append(regions.concepts)
                     self._offsets.append(np.array([self._vectors.rows]))

@@ -41,16 +41,16 @@ def model_summary(folder: Path) -> Iterator[str]:
     if (folder / PAGE).is_file():
         yield f"links before and after, side by side: {folder / PAGE}"
     for split in ("validation", "test"):
-        found = metrics.get(split, {})
-        if "median_rank" in found:
-            recalls = ", ".join(f"R@{k} {100 * found[f'r@{k}']:.1f}" for k in (1, 5, 10))
-            rank = f"median rank {found['median_rank']:.1f} of {found['pool']}"
-            yield f"{split}: {rank}, {recalls} ({found['pairs']} pairs)"
-            for name, value in found.get("average_precision", {}).items():
+        figures = metrics.get(split, {})
+        if "median_rank" in figures:
+            recalls = ", ".join(f"R@{k} {100 * figures[f'r@{k}']:.1f}" for k in (1, 5, 10))
+            rank = f"median rank {figures['median_rank']:.1f} of {figures['pool']}"
+            yield f"{split}: {rank}, {recalls} ({figures['pairs']} pairs)"
+            for name, value in figures.get("average_precision", {}).items():
                 yield f"  {name}: average precision {_precision(value)}"
-        elif found.get("auc") is not None:
-            figures = ", ".join(f"{LINK_METRICS[name].label} {100 * found[name]:.1f}" for name in ("auc", "p@1", "p@5"))
-            yield f"{split}: {figures} ({found['documents'] - found['undefined']} documents with gold links)"
+        elif figures.get("auc") is not None:
+            shown = ", ".join(f"{LINK_METRICS[name].label} {100 * figures[name]:.1f}" for name in ("auc", "p@1", "p@5"))
+            yield f"{split}: {shown} ({figures['documents'] - figures['undefined']} documents with gold links)"
 
 
 def notes(metrics: Mapping[str, Any]) -> Iterator[str]:
@@ -116,15 +116,15 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
 def relation_summary(folder: Path) -> Iterator[str]:
     """Yield lines about a relation model: how well it predicts each relation, and its training data."""
     metrics = read_metrics(folder)
-    for name, found in metrics["relations"].items():
+    for name, figures in metrics["relations"].items():
         yield (
-            f"{name}: average precision {_precision(found['average_precision'])} "
-            f"(chance {found['positive_rate']:.2f}), {found['pairs']} pairs"
+            f"{name}: average precision {_precision(figures['average_precision'])} "
+            f"(chance {figures['positive_rate']:.2f}), {figures['pairs']} pairs"
         )
-    for name, found in metrics["pictures"].get("held_out", {}).items():
+    for name, figures in metrics["pictures"].get("held_out", {}).items():
         yield (
-            f"{name}: with its picture {_precision(found['text_and_image'])}, without "
-            f"{_precision(found['text'])}, {found['pairs']} pairs: the picture "
+            f"{name}: with its picture {_precision(figures['text_and_image'])}, without "
+            f"{_precision(figures['text'])}, {figures['pairs']} pairs: the picture "
             + ("counts" if metrics["pictures"]["kept"][name] else "does not count")
         )
     if "splits" in metrics:  # older models lack it
@@ -141,25 +141,25 @@ def concept_shares(prepared: Prepared) -> dict[str, float]:
 
     Punctuation does not count as words. ``words`` is missing if sentences are not words.
     """
-    found: dict[str, float] = {}
+    shares: dict[str, float] = {}
     if prepared.regions is not None:
-        found["regions"] = float(np.mean(prepared.regions.concepts >= 0))
+        shares["regions"] = float(np.mean(prepared.regions.concepts >= 0))
     if prepared.words is not None:
         words = load_vocabulary(prepared.folder / VOCABULARY).words
         names = {word for name in prepared.meta["concepts"] for word in words_of(name)}
         counts = np.bincount(prepared.words.ids, minlength=len(words))
         letters = np.array([number == 0 or any(map(str.isalnum, word)) for number, word in enumerate(words)])
         bridged = np.array([word in names for word in words]) & letters
-        found["words"] = float(counts[bridged].sum() / max(counts[letters].sum(), 1))
-    return found
+        shares["words"] = float(counts[bridged].sum() / max(counts[letters].sum(), 1))
+    return shares
 
 
 def describe_shares(shares: Mapping[str, float]) -> str:
     """The shares in words."""
-    said = [f"{100 * shares['regions']:.3g} % of the regions have a concept"]
+    parts = [f"{100 * shares['regions']:.3g} % of the regions have a concept"]
     if "words" in shares:
-        said.append(f"{100 * shares['words']:.3g} % of the words of the sentences are words of a concept's name")
-    return "; ".join(said)
+        parts.append(f"{100 * shares['words']:.3g} % of the words of the sentences are words of a concept's name")
+    return "; ".join(parts)
 
 
 CARD_METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
@@ -207,18 +207,21 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
 def _pair_table(splits: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the lines of a table of retrieval, and of average precision of the relations, by split."""
     lines = ["| split | pairs | median rank | R@1 | R@5 | R@10 |", "|---|---|---|---|---|---|"]
-    for split, found in splits.items():
-        recalls = " | ".join(f"{100 * found[f'r@{k}']:.1f}" for k in (1, 5, 10))
-        lines.append(f"| {split} | {found['pairs']} | {found['median_rank']:.1f} of {found['pool']} | {recalls} |")
-    relations = list(dict.fromkeys(name for found in splits.values() for name in found.get("average_precision", {})))
+    for split, figures in splits.items():
+        recalls = " | ".join(f"{100 * figures[f'r@{k}']:.1f}" for k in (1, 5, 10))
+        lines.append(
+            f"| {split} | {figures['pairs']} | {figures['median_rank']:.1f} of {figures['pool']} | {recalls} |"
+        )
+    precisions = [figures.get("average_precision", {}) for figures in splits.values()]
+    relations = list(dict.fromkeys(name for own in precisions for name in own))
     if relations:
         lines += [
             "",
             f"| average precision | {' | '.join(map(inline_text, relations))} |",
             "|---" * (1 + len(relations)) + "|",
         ]
-        for split, found in splits.items():
-            values = [found.get("average_precision", {}).get(name) for name in relations]
+        for split, figures in splits.items():
+            values = [figures.get("average_precision", {}).get(name) for name in relations]
             shown = " | ".join("–" if value is None else f"{value:.2f}" for value in values)
             lines.append(f"| {split} | {shown} |")
     return lines
@@ -231,11 +234,12 @@ def _learned_from(recipe: Recipe) -> str:
     return "on the gold links of its training documents" + (f", of {100 * share:g} % of them" if share < 1 else "")
 
 
-def _figures(found: Mapping[str, Any]) -> str:
-    cells = [str(found["documents"] - found["undefined"])]
+def _figures(figures: Mapping[str, Any]) -> str:
+    cells = [str(figures["documents"] - figures["undefined"])]
     for metric in CARD_METRICS.values():
-        interval = found["intervals"][metric]
-        cells.append(
-            "–" if interval is None else f"{100 * found[metric]:.1f} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})"
-        )
+        if (interval := figures["intervals"][metric]) is None:
+            cells.append("–")
+        else:
+            low, high = (100 * end for end in interval)
+            cells.append(f"{100 * figures[metric]:.1f} ({low:.1f}–{high:.1f})")
     return " | ".join(cells)

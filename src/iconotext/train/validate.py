@@ -111,8 +111,8 @@ def sampling(model: JointModel, prepared: Prepared, recipe: Recipe, device: torc
     documents = prepared.linked_documents("train")
     if not len(documents) or recipe.similarity.pairs:
         return NOTHING
-    some = np.sort(np.random.default_rng([recipe.seed, _STREAM]).permutation(documents)[:SAMPLE])
-    return gold_among(scored_documents(model, prepared, recipe, some, device), recipe.similarity)
+    sample = np.sort(np.random.default_rng([recipe.seed, _STREAM]).permutation(documents)[:SAMPLE])
+    return gold_among(scored_documents(model, prepared, recipe, sample, device), recipe.similarity)
 
 
 def gold_among(scored: Iterable[Scored], similarity: SimilaritySettings) -> Sampling:
@@ -144,10 +144,10 @@ def _chosen(cosines: Tensor, similarity: SimilaritySettings) -> tuple[np.ndarray
 Losses = Callable[[Tensor, Batch], Tensor]
 """A function from cosines of pairs, and their batch, to the losses of the recipe."""
 
-AT_ONCE = 1024
+BATCH = 1024
 """Sentences, or images, that are encoded together where no loss is computed, unless one document has more."""
 
-REGIONAL_AT_ONCE = 64
+REGIONAL_BATCH = 64
 """The same number for images that are read as regions, each some seventy tokens of a Transformer."""
 
 SINGLE_PAIRS = 6_000
@@ -308,11 +308,11 @@ def evaluate_split(
 
 
 def _portions(prepared: Prepared, documents: NDArray[np.int64]) -> Sequence[NDArray[np.int64]]:
-    """Divide documents, in order, into parts of about ``AT_ONCE`` sentences and images at most."""
+    """Divide documents, in order, into parts of about ``BATCH`` sentences and images at most."""
     if not len(documents):
         return []
     sizes = [span_counts(offsets, documents) for offsets in (prepared.sentence_offsets, prepared.image_offsets)]
-    most = np.array([AT_ONCE, AT_ONCE if prepared.regions is None else REGIONAL_AT_ONCE])
+    most = np.array([BATCH, BATCH if prepared.regions is None else REGIONAL_BATCH])
     cuts, used = [], np.zeros(2, np.int64)
     for number, size in enumerate(zip(*(each.tolist() for each in sizes), strict=True)):
         if number and (used + size > most).any():

@@ -70,7 +70,7 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
     """
     texts: list[str] = []
     images: list[Image] = []
-    found: list[Mapping[str, bool | None]] = []
+    labelled: list[Mapping[str, bool | None]] = []
     described: list[DescribedImage] = []
     counts = Counter(dict.fromkeys((*splits, "none"), 0))
     for number, path in enumerate(corpora):
@@ -88,9 +88,9 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
                 )
             texts.append(document.sentences[0].text)
             images.append(document.images[0])
-            found.append(labels)
+            labelled.append(labels)
             counts[document.split or "none"] += 1
-    judged = {name for labels in found for name, answer in labels.items() if answer is not None}
+    judged = {name for labels in labelled for name, answer in labels.items() if answer is not None}
     if not judged:
         named = ", ".join(map(str, corpora))
         where = "" if set(SPLITS) <= set(splits) else f" in the splits {', '.join(splits)}"
@@ -98,7 +98,7 @@ def read_relation_data(corpora: Sequence[Path], splits: Sequence[str] = SPLITS) 
             f"{named}: no document{where} has relations; `iconotext corpus build clue` makes a corpus that has"
         )
     relations = tuple(in_order(judged))
-    answers = np.array([[labels.get(name) for name in relations] for labels in found], np.float32)
+    answers = np.array([[labels.get(name) for name in relations] for labels in labelled], np.float32)
     return RelationData(texts, images, relations, answers, described, dict(counts))
 
 

@@ -90,8 +90,8 @@ def _fitted(
         slope: Any = x.T @ wrong.astype(np.float32)
         return float(value), np.concatenate([slope + weights / strength, wrong.sum(0, keepdims=True)]).ravel()
 
-    found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
-    weights, bias = np.split(found.x.reshape(shape).astype(np.float32), [-1])
+    result = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    weights, bias = np.split(result.x.reshape(shape).astype(np.float32), [-1])
     return weights, bias[0]
 
 
@@ -142,8 +142,8 @@ def calibration(logits: FloatMatrix, answers: FloatMatrix) -> tuple[NDArray[np.f
     If log-odds and answers are negatively correlated, the slope is 0, and the shift gives the share of yes among the
     answers as probability.
     """
-    found = [_platt(logits[:, [r]], answers[:, [r]]) for r in range(answers.shape[1])]
-    slopes, shifts = np.array(found, np.float32).reshape(-1, 2).T
+    fitted = [_platt(logits[:, [r]], answers[:, [r]]) for r in range(answers.shape[1])]
+    slopes, shifts = np.array(fitted, np.float32).reshape(-1, 2).T
     return slopes, np.clip(shifts, -LIMIT, LIMIT)
 
 
@@ -254,10 +254,10 @@ def from_labels(
             weight, bias = fit_standardised(pooled[~own], answers[~own], strength, known=text[~own])
             both[own] += np.clip(pooled[own] @ weight + bias, -LIMIT, LIMIT)
     held_out = [_held_out(answers[:, r], text[:, r], both[:, r]) for r in range(answers.shape[1])]
-    kept = [None not in each.values() and each["text_and_image"] >= each["text"] for each in held_out]
+    better = [None not in each.values() and each["text_and_image"] >= each["text"] for each in held_out]
     weight, bias = fit_standardised(pooled, answers, strength, known=text)
-    used = np.array(kept, np.float32)
-    return ImageOffsets(weight * used, bias * used, {"kept": kept, "held_out": held_out})
+    used = np.array(better, np.float32)
+    return ImageOffsets(weight * used, bias * used, {"kept": better, "held_out": held_out})
 
 
 def _held_out(answers: FloatMatrix, text: FloatMatrix, both: FloatMatrix) -> dict[str, Any]:
@@ -295,21 +295,21 @@ def from_texts(
     held = np.random.default_rng(settings.seed).permutation(len(pooled)) % HELD_OUT == 0
     weight, bias = _ridge(pooled[~held], targets[~held], strength)
     correlation = _correlation(pooled[held] @ weight + bias, means[held])
-    kept = [
-        found >= LEAST_CORRELATION and name not in settings.picture_silent
-        for found, name in zip(correlation, relations, strict=True)
+    used = [
+        value >= LEAST_CORRELATION and name not in settings.picture_silent
+        for value, name in zip(correlation, relations, strict=True)
     ]
     weight, bias = _ridge(pooled, targets, strength)
-    share = np.array(kept, np.float32) * np.float32(WEIGHT_OF_TEXTS)
-    return ImageOffsets(weight * share, bias * share, {"correlation": correlation, "kept": kept})
+    share = np.array(used, np.float32) * np.float32(WEIGHT_OF_TEXTS)
+    return ImageOffsets(weight * share, bias * share, {"correlation": correlation, "kept": used})
 
 
 def _ridge(pooled: FloatMatrix, y: FloatMatrix, strength: float) -> tuple[FloatMatrix, NDArray[np.float32]]:
     """Return (P, R) weights and (R,) biases for unscaled features; the penalty is on standardised features."""
     mean, scale = standard(pooled)
     x = ((pooled - mean) / scale).astype(np.float64)
-    found = np.linalg.solve(x.T @ x + np.eye(x.shape[1]) / strength, x.T @ (y - y.mean(0)))
-    weight = (found / scale[:, None]).astype(np.float32)
+    solved = np.linalg.solve(x.T @ x + np.eye(x.shape[1]) / strength, x.T @ (y - y.mean(0)))
+    weight = (solved / scale[:, None]).astype(np.float32)
     return weight, y.mean(0) - mean @ weight
 
 
@@ -317,5 +317,5 @@ def _correlation(x: FloatMatrix, y: FloatMatrix) -> list[float]:
     """Return Pearson's correlation of each column of both; 0 for a constant one."""
     x, y = x - x.mean(0), y - y.mean(0)
     spread = np.sqrt(np.square(x).sum(0) * np.square(y).sum(0))
-    found: list[float] = np.where(spread > 0, (x * y).sum(0) / np.where(spread > 0, spread, 1), 0).tolist()
-    return found
+    correlation: list[float] = np.where(spread > 0, (x * y).sum(0) / np.where(spread > 0, spread, 1), 0).tolist()
+    return correlation
