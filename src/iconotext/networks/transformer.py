@@ -21,7 +21,8 @@ class Transformer(nn.Module):
     """Layers of self-attention and feed-forward as in Vaswani 2017, with the norm after each part.
 
     Attention is computed together for sequences of equal length, everything else for all tokens at once. So padding
-    costs no time, and the encoding of a sequence does not depend on the other sequences.
+    costs no time, and the encoding of a sequence does not depend on the other sequences. ``nn.TransformerEncoder``
+    pads, or has no training path for nested tensors.
     """
 
     def __init__(self, dim: int, *, layers: int, heads: int, dropout: float) -> None:

@@ -55,6 +55,9 @@ class ShardRange(NamedTuple):
 class ShuffleBuffer(NamedTuple):
     """A part of an epoch whose documents are shuffled together; their shards are open meanwhile.
 
+    The usual buffer gives out a random document for each that comes in, so that its state after n steps is known only
+    by doing n steps. Here the buffers of an epoch follow from seed and epoch, and a checkpoint needs only the step.
+
     Attributes:
         number: Number of the buffer, from 0.
         ranges: The shards' documents in it; None for a corpus in arrays.

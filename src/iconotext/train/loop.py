@@ -75,6 +75,8 @@ def training_step(
     rate: float,
 ) -> Tensor:
     """Do one step, and return the (P,) losses before it; randomness depends on seed, epoch, step and process alone."""
+    # Drawn anew, never from the state of a generator, which a checkpoint would have to restore: so a run that was
+    # killed ends with the same numbers, bit for bit.
     seed = int(
         np.random.SeedSequence([recipe.seed, epoch, step, processes.global_rank]).generate_state(1, np.uint64)[0]
     )

@@ -86,7 +86,7 @@ def _mapped(path: Path) -> NDArray[np.uint8]:
 
 
 def pack(folder: Path, path: Path) -> None:
-    """Write the files of a folder into one tar; equal files give an equal tar."""
+    """Write the files of a folder into one tar, not compressed, so that it can be mapped; equal files, equal tar."""
     with open_atomic(path, force=True) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for source in sorted(folder.iterdir()):
             member = tarfile.TarInfo(source.name)  # without times and owners

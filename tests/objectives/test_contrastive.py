@@ -1,15 +1,25 @@
+"""The contrastive objectives against loops over documents, their negatives, and their loss without information."""
+
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from iconotext.errors import ShapeError
-from iconotext.objectives.contrastive import hinge, logistic, sample_negatives, softmax
+from iconotext.objectives.contrastive import (
+    draw_single_pairs,
+    hinge,
+    logistic,
+    loss_without_information,
+    sample_negatives,
+    softmax,
+)
 
 # Documents 0 and 1 are positives, 2 is a negative only.
 SIMILARITIES = torch.tensor([[0.5, 0.4, 0.1], [0.2, 0.3, 0.6], [0.7, 0.0, 0.9]], dtype=torch.float64)
@@ -172,3 +182,127 @@ def test_no_positives_no_losses(name: Any) -> None:
     nobody = torch.zeros(0, 3, dtype=torch.bool)
     assert OBJECTIVES[name](SIMILARITIES, nobody, nobody).shape == (0,)
     assert OBJECTIVES[name](torch.zeros(0, 0), nobody[:, :0], nobody[:, :0]).shape == (0,)
+
+
+@given(st.integers(1, 12), st.integers(0, 12), st.integers(0, 2**32 - 1), st.data())
+def test_b_others_and_never_the_document_itself(positives: Any, more: Any, seed: Any, data: Any) -> None:
+    documents = positives + more
+    b = data.draw(st.integers(1, documents - 1)) if documents > 1 else None
+    for mask in sample_negatives(positives, documents, b, torch.Generator().manual_seed(seed)):
+        assert mask.dtype == torch.bool
+        assert mask.shape == (positives, documents)
+        assert mask.sum(dim=1).tolist() == [b or 0] * positives
+        assert not mask.diagonal().any()
+
+
+def test_all_others() -> None:
+    for mask in sample_negatives(2, 4, None, torch.Generator()):
+        assert mask.tolist() == [[False, True, True, True], [True, False, True, True]]
+    for mask in sample_negatives(1, 1, None, torch.Generator()):
+        assert mask.tolist() == [[False]]
+
+
+def test_every_other_document_is_as_likely() -> None:
+    generator = torch.Generator().manual_seed(0)
+    drawn = sum(sample_negatives(5, 9, 2, generator)[0].double() for _ in range(2000)) / 2000
+    # 1 in 4; the standard deviation of a share is below 0.01
+    expected = torch.full((5, 9), 0.25, dtype=torch.float64).fill_diagonal_(0)
+    torch.testing.assert_close(drawn, expected, atol=0.05, rtol=0)
+
+
+def test_the_directions_are_drawn_apart_and_repeat_with_the_seed() -> None:
+    one = sample_negatives(20, 20, 5, torch.Generator().manual_seed(7))
+    again = sample_negatives(20, 20, 5, torch.Generator().manual_seed(7))
+    assert not torch.equal(one[0], one[1])
+    assert all(torch.equal(a, b) for a, b in zip(one, again, strict=True))
+
+
+def test_too_few_documents_says_how_many_are_needed() -> None:
+    with pytest.raises(ShapeError, match="b = 20 negatives need 21 documents in a step, there are 12"):
+        sample_negatives(11, 12, 20, torch.Generator())
+    with pytest.raises(ShapeError, match="b = 4 negatives need 5 documents in a step, there are 4"):
+        sample_negatives(4, 4, 4, torch.Generator())
+    with pytest.raises(ShapeError, match="5 positives among 4 documents"):
+        sample_negatives(5, 4, 1, torch.Generator())
+
+
+def test_no_positives() -> None:
+    assert sample_negatives(0, 3, 2, torch.Generator())[0].shape == (0, 3)
+    assert sample_negatives(0, 0, None, torch.Generator())[0].shape == (0, 0)
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 20)), min_size=1, max_size=8), st.integers(0, 2**32 - 1))
+def test_each_index_belongs_to_its_document(counts: Any, seed: Any) -> None:
+    drawn = draw_single_pairs([n for n, _ in counts], [m for _, m in counts], torch.Generator().manual_seed(seed))
+    for side, indices in enumerate(drawn):
+        start = 0
+        assert indices.dtype == torch.int64
+        for document, index in enumerate(indices.tolist()):
+            assert start <= index < start + counts[document][side]
+            start += counts[document][side]
+
+
+def test_every_member_is_as_likely() -> None:
+    sentences, images = draw_single_pairs([4] * 4000, torch.tensor([2] * 4000), torch.Generator().manual_seed(1))
+    for indices, size in ((sentences, 4), (images, 2)):
+        shares = torch.bincount(indices % size, minlength=size) / 4000
+        torch.testing.assert_close(shares, torch.full((size,), 1 / size), atol=0.04, rtol=0)
+    together = torch.bincount((sentences % 4) * 2 + images % 2, minlength=8) / 4000
+    torch.testing.assert_close(together, torch.full((8,), 1 / 8), atol=0.03, rtol=0)
+
+
+def test_the_objectives_take_the_cosines_of_single_pairs() -> None:
+    generator = torch.Generator().manual_seed(0)
+    cosines = torch.rand(9, 6, requires_grad=True)
+    sentences, images = draw_single_pairs([4, 2, 3], [1, 3, 2], generator)
+    similarities = cosines[sentences][:, images]
+    hinge(similarities, *sample_negatives(3, 3, None, generator), negatives="hardest").mean().backward()
+    touched = torch.zeros(9, 6, dtype=torch.bool)
+    touched[sentences[:, None], images] = True
+    assert cosines.grad.any()
+    assert not cosines.grad[~touched].any()
+
+
+def test_counts_must_fit() -> None:
+    with pytest.raises(ShapeError, match="sentence counts of 2 documents, image counts of 1"):
+        draw_single_pairs([1, 2], [3], torch.Generator())
+    with pytest.raises(ShapeError, match=r"document 1 \(counted from 0\) has 0 images"):
+        draw_single_pairs([1, 2], [3, 0], torch.Generator())
+
+
+@st.composite
+def masks(draw):
+    documents = draw(st.integers(2, 6))
+    positives = draw(st.integers(1, documents))
+    flags = draw(st.lists(st.booleans(), min_size=positives * documents, max_size=positives * documents))
+    return torch.tensor(flags).view(positives, documents) & ~torch.eye(documents, dtype=torch.bool)[:positives]
+
+
+@given(masks(), st.floats(-2, 2), st.floats(0.05, 1))
+def test_all_alike_the_hinge_and_the_softmax_say_nothing(mask, similarity, margin):
+    alike = torch.full((mask.shape[1], mask.shape[1]), similarity, dtype=torch.float64)
+    for negatives in ("hardest", "mean"):
+        found = loss_without_information(mask, mask, kind="hinge", margin=margin)
+        torch.testing.assert_close(found, hinge(alike, mask, mask, margin=margin, negatives=negatives))
+        torch.testing.assert_close(found, 2 * margin * mask.any(1).double())
+    found = loss_without_information(mask, mask, kind="softmax", margin=margin)
+    torch.testing.assert_close(found, softmax(alike, mask, mask, scale=7.0))
+    torch.testing.assert_close(found, mask.sum(1).double().log1p())
+
+
+@given(masks())
+def test_the_logistic_objective_is_least_at_the_true_log_odds(mask):
+    found = loss_without_information(mask, mask, kind="logistic", margin=0.2).mean()
+    alike = torch.zeros(mask.shape[1], mask.shape[1], dtype=torch.float64)
+    others = [logistic(alike, mask, mask, scale=1.0, bias=bias).mean() for bias in np.linspace(-4, 8, 97)]
+    assert found <= min(others) + 1e-12
+    if mask.any():
+        assert found == pytest.approx(float(min(others)), rel=0.01)
+
+
+def test_equal_similarities_by_hand():
+    mask = ~torch.eye(11, dtype=torch.bool)  # b = 10
+    assert float(loss_without_information(mask, mask, kind="hinge", margin=0.2)[0]) == pytest.approx(0.4)
+    assert float(loss_without_information(mask, mask, kind="softmax", margin=0.2)[0]) == pytest.approx(np.log(11))
+    found = float(loss_without_information(mask, mask, kind="logistic", margin=0.2)[0])
+    assert found == pytest.approx(np.log(11) + 10 * np.log(1.1))

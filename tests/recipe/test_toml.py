@@ -16,10 +16,8 @@ from iconotext.recipe import (
     dump_recipe,
     load_recipe,
     make_recipe,
-    shipped_recipes,
 )
 from iconotext.recipe.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
-from iconotext.recipe.relations import is_relation_recipe
 from iconotext.similarity import SIMILARITIES
 
 
@@ -27,14 +25,6 @@ def written(tmp_path, text=""):
     path = tmp_path / "mine.toml"
     path.write_text(text)
     return path
-
-
-@pytest.mark.parametrize("name", [name for name in shipped_recipes() if not is_relation_recipe(name)])
-def test_shipped_recipes_are_what_they_are_dumped_as(name, tmp_path):
-    recipe = load_recipe(name)
-    path = written(tmp_path, dump_recipe(recipe))
-    assert load_recipe(path) == recipe
-    assert dump_recipe(load_recipe(path)) == dump_recipe(recipe)
 
 
 def test_a_dump_has_every_setting_that_has_a_value(tmp_path):
