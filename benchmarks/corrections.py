@@ -40,7 +40,7 @@ from iconotext.corpus.store import read_corpus
 from iconotext.decide.calibration import Calibration, Figure, calibration_of, kind_of
 from iconotext.decide.choose import choose_links
 from iconotext.decide.combine import places_by_evidence, subset_name, weigh
-from iconotext.decide.promise import conformal_p_values
+from iconotext.decide.false_discovery import conformal_p_values
 from iconotext.evidence.caption import PROBE, Encode, Reading, texts_of
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import Habit, PlaceEvidence, infer_habit, judged_evidence

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from iconotext.decide.competition import Competition
-from iconotext.decide.promise import largest_p_value
+from iconotext.decide.false_discovery import largest_p_value
+from iconotext.decide.target_decoy import Competition
 
 
 def competition(
@@ -28,7 +28,7 @@ def competition(
     names = collections or [None] * len(own)
     with Competition() as all_of_them:
         all_of_them.add(names, own, decoy)
-        return all_of_them.bars(max_false).passed(names, own, decoy)
+        return all_of_them.thresholds(max_false).passed(names, own, decoy)
 
 
 def benjamini_hochberg(p_values: NDArray[np.float64], max_false: float) -> NDArray[np.bool_]:

@@ -48,9 +48,9 @@ from iconotext.corpus.store import read_corpus
 from iconotext.decide.calibration import Calibration, Figure, calibration_of
 from iconotext.decide.choose import Selection, choose_links
 from iconotext.decide.combine import Coefficients, places_by_evidence, weigh_evidence
-from iconotext.decide.competition import DecoyPool
-from iconotext.decide.promise import conformal_p_values
+from iconotext.decide.false_discovery import conformal_p_values
 from iconotext.decide.settings import LinkSettings
+from iconotext.decide.target_decoy import DecoyPool
 from iconotext.evidence.caption import PROBE, Encode, Matcher, Reading
 from iconotext.evidence.gather import gather_evidence
 from iconotext.evidence.habit import PlaceEvidence, infer_habit

@@ -2,7 +2,8 @@
 
 ``Linker.load`` loads a model, ``Linker.link`` links one document, and ``Linker.link_all`` links many; ``run`` does the
 work. With ``max_false`` in the settings the linker first controls the false discoveries among all documents
-(``decide.promise``). ``PreparedLinker`` links documents one by one with what all documents of a run show together.
+(``decide.false_discovery``). ``PreparedLinker`` links documents one by one, with what all documents of a run show
+together.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from iconotext.decide.calibration import Calibration
-    from iconotext.decide.competition import DecoyPool
-    from iconotext.decide.promise import Candidate, Promises
+    from iconotext.decide.false_discovery import Candidate, Controlled
+    from iconotext.decide.target_decoy import DecoyPool
     from iconotext.encoders.encoder import Encoder
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.evidence.gather import DocumentEvidence, EncodedText
@@ -260,7 +261,7 @@ class Linker:
         own = ((OWN, each) for each in linked if isinstance(each, LinkedDocument))
         self.calibration = calibration_of(own, self.settings.evidence)
 
-    def promises(self, documents: Iterable[Document | Path | str | Failure]) -> Promises:
+    def promises(self, documents: Iterable[Document | Path | str | Failure]) -> Controlled:
         """Make the promises for documents that are linked together; only numbers about each are kept in memory.
 
         Args:
@@ -276,14 +277,14 @@ class Linker:
 
     def candidates(self, documents: Iterable[Document | Failure], pool: DecoyPool) -> Iterator[Candidate]:
         """Yield the image data for promises; it iterates ``documents`` twice and draws decoys from ``pool``."""
-        from iconotext.decide.promise import candidates
+        from iconotext.decide.false_discovery import candidates
 
         return candidates(documents, pool, self._best_links, self.settings.evidence)
 
-    def _promises(self, spool: Spool[Document | Failure]) -> Promises:
-        from iconotext.decide.promise import collection_promises
+    def _promises(self, spool: Spool[Document | Failure]) -> Controlled:
+        from iconotext.decide.false_discovery import control_among_documents
 
-        return collection_promises(spool, self._best_links, self.settings, self.calibration)
+        return control_among_documents(spool, self._best_links, self.settings, self.calibration)
 
     def _best_links(
         self, documents: Iterable[Document | Failure], evidence: tuple[Evidence, ...]

@@ -234,7 +234,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A promise about the links of all documents that were linked together; see ``iconotext.decide.promise``.
+    """A promise about the links of all documents that were linked together; see ``iconotext.decide.false_discovery``.
 
     Attributes:
         claim: The claim about each image that passed.

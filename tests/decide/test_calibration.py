@@ -8,7 +8,7 @@ import pytest
 from fit_evidence import dump_calibration
 
 from iconotext.decide.calibration import Figure, calibration_of, kind_of, load_calibration
-from iconotext.decide.competition import DecoyPool
+from iconotext.decide.target_decoy import DecoyPool
 from iconotext.types import Document, Image, Link, LinkedDocument, Sentence, TextLine
 from tests.support.linking import encode, link_document, workshop
 

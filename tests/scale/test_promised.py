@@ -11,8 +11,8 @@ import pytest
 
 from iconotext.corpus.shards import Counts, ShardSettings, find_shards, shard_documents
 from iconotext.corpus.store import read_corpus
-from iconotext.decide.competition import POOL, DecoyPool
 from iconotext.decide.settings import LinkSettings
+from iconotext.decide.target_decoy import POOL, DecoyPool
 from iconotext.errors import OutputError, SettingError
 from iconotext.linker import Linker
 from iconotext.report.as_json import json_object

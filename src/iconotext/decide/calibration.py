@@ -23,7 +23,6 @@ class Figure(NamedTuple):
     """A figure whose right sentences are known, with its best link.
 
     Attributes:
-        sentence: The link's confidence.
         sentence_right: Whether the link's sentence is right.
         paragraph: The link's ``paragraph``, 0 without layout.
         paragraph_right: Whether any sentence of the link's block is right.

@@ -224,7 +224,6 @@ def with_relations(
     Args:
         several: For each document its links, and image number to (P,) pooled features from the model's image backbone.
             For an image without features the sentence alone decides.
-        model: See ``RelationModel``.
     """
     texts = [_texts(linked) for linked, _ in several]
     rows = {text: row for row, text in enumerate(dict.fromkeys(chain.from_iterable(texts)))}

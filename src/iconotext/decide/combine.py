@@ -130,11 +130,7 @@ def kinds_of(evidence: DocumentEvidence) -> list[Evidence]:
 def combine(
     several: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients] | None = None
 ) -> list[Combination]:
-    """Combine the evidence of each document.
-
-    Args:
-        coefficients: As ``load_coefficients`` returns them, the default.
-    """
+    """Combine the evidence of each document."""
     for each in several:
         _check(each)
     found = [
@@ -265,8 +261,6 @@ def weigh_evidence(
         image_similarity: (S, V) cosines of an encoder; None without picture evidence.
         encode: Texts to unit vectors, for captions and words; called at most twice, and not if no image has any.
         sentence_vectors: (S, d) result of ``encode`` for the sentences, if available; saves time.
-        coefficients: Default: the fitted weights in the package.
-        matcher: Default: the matcher in the package.
         habit: Where the author puts images; inferred from this document alone by default.
     """
     (found,) = gather_evidence(
@@ -319,9 +313,6 @@ def places_by_evidence(
 ) -> list[PlaceEvidence | None]:
     """Return the likely places of the images of each document, by all evidence but layout.
 
-    Args:
-        coefficients: Default: the fitted weights in the package.
-
     Returns:
         The input for inferring a habit; None for a document without layout, sentences or usable images.
     """
@@ -354,11 +345,7 @@ def layouts(
     habits: Sequence[Habit],
     place: Places | None = None,
 ) -> list[Columns]:
-    """Return the layout features of each document; ``has_places`` must be true for all.
-
-    Args:
-        place: ``places(documents)``, if available; saves time.
-    """
+    """Return the layout features of each document; ``has_places`` must be true for all."""
     place = place or places(documents)
     usual = habit_probability(documents, place, joined_places(found), habits)
     return place.cells.columns(layout_features(documents, place, usual))

@@ -79,7 +79,6 @@ def trials(boxes: FloatMatrix, *, window: int = WINDOW) -> NDArray[np.bool_]:
     """Return (T, R) bool: which of R regions are left out together in each trial; never all of them.
 
     Args:
-        boxes: (R, 4).
         window: Side of the square that is left out if the regions are the cells of a grid: 1 to ``GRID`` cells.
     """
     grid, count = grid_boxes(), len(boxes)

@@ -79,9 +79,7 @@ class EncodedDocument:
 
     Attributes:
         document: The document, with the problems of its images.
-        encoder: The encoder that encoded it.
         vectors: (S, features) of the sentences, from the encoder's ``reader``.
-        seen: The encoded images.
         similarity: (S, V) float32 of each sentence with each image; 0 for an image that was not encoded.
     """
 
@@ -122,12 +120,9 @@ class BackboneEncoder:
     """An encoder made of a text backbone, a source of image features, and a space; it implements ``Encoder``.
 
     Attributes:
-        name: The name with which the model was loaded.
         text_backbone: The backbone that compares texts with texts.
         reader: The backbone that reads the sentences: ``text_backbone``, unless the model reads words itself.
         uncached: The same as ``reader`` without the cache, for sentences with words left out.
-        image_source: The source of image features.
-        space: Puts features of sentences and images into one space.
         coherence: Predicts relations; None for most models.
         folder: The folder of a trained model; None for other encoders.
     """
@@ -205,13 +200,7 @@ def untrained_encoder(
     cache: FeatureCache | None = None,
     read_layers: ReadLayers | None = None,
 ) -> BackboneEncoder:
-    """Make an encoder without training: in the backbones' own space if they share one, else in the concept bridge.
-
-    Args:
-        k: Number of class names that stand for an image; see ``concept_vectors``.
-        cache: The cache for features; None for no cache.
-        read_layers: As for ``cached_text``.
-    """
+    """Make an encoder without training: in the backbones' own space if they share one, else in the concept bridge."""
     reading = text if cache is None else cached_text(text, cache, read_layers=read_layers)
     shared = share_space(text, image)
     space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)

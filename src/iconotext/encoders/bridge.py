@@ -36,7 +36,6 @@ class ConceptBridge:
     """A space in which sentences and class names are vectors of one text backbone.
 
     Attributes:
-        text: The text backbone.
         classes: Names of the image backbone's classes; () without a classifier, then images have no vectors.
         k: Number of an image's most probable class names that stand for it.
     """

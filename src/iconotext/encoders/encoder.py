@@ -128,7 +128,6 @@ class ModelKind:
         summary: What it is, in one sentence.
         extra: The extra that installs what it needs; None if nothing is missing.
         is_named: Whether a name is that of such a model; the first kind that says so is taken.
-        load: Loads a model of this kind.
     """
 
     models: str
@@ -291,11 +290,8 @@ def trained_encoder(
 
     Args:
         name: The model's name, as the user gave it; default: the folder.
-        text: Text backbone; None for the model's own.
         image: Image backbone, table of features, or source of regions; None for the model's own.
-        cache: The cache for features; None for no cache.
         stored: The contents of the folder, if they were read before.
-        read_layers: As for ``cached_text``.
     """
     stored = stored or load_model(folder)
     features = stored.recipe.features

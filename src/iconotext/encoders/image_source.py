@@ -207,7 +207,6 @@ def looking_at_regions(
     """Make a source that encodes images with a model that reads regions.
 
     Args:
-        name: A name that is unique to the weights.
         in_file: Whether the regions are in a file, by the ``source`` of an image, so that no picture is needed.
         cache: The cache for vectors of images whose regions are not in a file; None for no cache.
     """

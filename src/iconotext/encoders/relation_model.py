@@ -82,9 +82,6 @@ class LayerMeans:
     """Computes the mean over a text's tokens in each layer of all-MiniLM-L6-v2, beginning with the embeddings.
 
     The weights are loaded when the first text has to be encoded.
-
-    Args:
-        cache: The cache for the means; None for no cache.
     """
 
     def __init__(self, cache: FeatureCache | None = None) -> None:
@@ -163,12 +160,7 @@ class RelationModel:
 
     Args:
         name: See above.
-        weights: The result of training.
-        layers: Computes the layers of the text backbone.
         cache: The cache for log-odds of texts, which are hundreds of times smaller than layers; None for no cache.
-
-    Raises:
-        ShapeError: The weights are for layers of another size.
     """
 
     def __init__(
@@ -250,7 +242,6 @@ def load_relation_model(folder: Path | None = None, *, cache: FeatureCache | Non
 
     Args:
         folder: A folder written by ``train_relations``; None for the model in the package.
-        cache: The cache for log-odds of texts; None for no cache.
     """
     from safetensors import SafetensorError, safe_open
 

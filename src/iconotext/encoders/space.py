@@ -216,9 +216,6 @@ def word_reader(stored: StoredModel, vocabulary: Vocabulary, longest: int, name:
     """Make a text backbone of the sentence encoder of a model that reads words.
 
     The documentation of ``JointSpace.stored`` tells what its vectors are.
-
-    Args:
-        name: A name that is unique to its weights.
     """
 
     def encoded(texts: Sequence[str]) -> Tensor:

@@ -46,15 +46,12 @@ class StoredModel:
     """The contents of a model folder.
 
     Attributes:
-        name: The name in the folder's recipe.
         recipe: The recipe, as resolved when training began.
-        inputs: Sizes of the encoders' inputs.
         vocabulary: The words of an encoder that reads words; None for others.
         backbones: Names of the ``text`` and the ``image`` backbone on whose features the model was trained; it cannot
             use features of other weights.
         concepts: Names of the concepts of regions, by number; empty if the model reads none.
         relations: Names of the coherence relations that the model predicts, by number; empty if none.
-        arrays: The weights, as stored.
     """
 
     name: str
@@ -128,11 +125,7 @@ def save_model(
     A trained dual encoder is written into the subfolder ``DUAL``.
 
     Args:
-        folder: The folder, created if necessary.
         weights: ``JointModel.state_dict()``.
-        vocabulary: The words of an encoder that reads words; None for others.
-        backbones: Names of the ``text`` and the ``image`` backbone.
-        half: Whether to store the weights in 16 bits.
     """
     from safetensors.torch import save
 

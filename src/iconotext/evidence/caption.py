@@ -124,8 +124,6 @@ class _Text(NamedTuple):
 
     Attributes:
         stems: Different stems, in the order of the text.
-        rare: Rareness of each stem.
-        in_head: Whether each stem is among the text's first words.
         pairs: Pairs of neighbouring words, each hashed to one number.
     """
 
@@ -338,9 +336,6 @@ def caption_features(
 ) -> dict[str, FloatMatrix]:
     """Compute features that compare the texts of every image with every sentence.
 
-    Args:
-        matcher: Default: the matcher in the package.
-
     Returns:
         Name to (cells,) float32, 0 where an image has no text. ``caption.*``: see ``compared``, for ``compared_text``.
         ``texts.*``: the word features for all texts of an image together. ``looks.*``: see
@@ -373,7 +368,6 @@ def compared(
     Args:
         texts: One for each image of the documents; None for an image without text.
         also: Longer texts, one for each image; only their words are compared, with the prefix ``texts.``.
-        matcher: Default: the matcher in the package.
 
     Returns:
         Name to (cells,) float32, 0 where an image has no text: those of ``word_features``, and ``cos``, cosine as a z

@@ -174,7 +174,6 @@ def gather_evidence(
     Args:
         documents: Images with a ``problem`` are ignored.
         similarities: For each document the encoder's (S, V) cosines, or None without picture evidence.
-        matcher: Default: the matcher in the package.
         texts: Results of ``text_evidence`` for the same documents and kinds, if available; saves time.
     """
     kinds = chosen_evidence(evidence)

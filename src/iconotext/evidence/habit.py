@@ -148,7 +148,6 @@ def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
     """Return the evidence about the places of the images of documents.
 
     Args:
-        place: ``places`` of the same documents.
         log_odds: (cells,) of the sentence for the image, by all evidence but layout.
     """
     cells = place.cells
@@ -172,7 +171,6 @@ def judged_evidence(
     """Replace the evidence about judged images: they are where their chosen sentences are, nowhere else.
 
     Args:
-        document: The document of ``found``.
         numbers: (V,) number of each image of ``document`` in ``judged``; default 0 to V - 1.
     """
     known = range(len(document.images)) if numbers is None else numbers
@@ -234,12 +232,7 @@ def habit_probability(
 
 
 def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[np.float64] | None = None) -> Habit:
-    """Infer the habit of a collection.
-
-    Args:
-        documents: Id and ``place_evidence`` of each document.
-        common: See ``Habit``.
-    """
+    """Infer the habit of a collection."""
     named: Sequence[tuple[str, PlaceEvidence]] = list(documents)
     common = common_shares() if common is None else common
     if not named:

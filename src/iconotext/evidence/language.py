@@ -17,7 +17,6 @@ def is_foreign(document: Document, language: str | None) -> bool:
     """Return whether a document is in another language than an encoder knows; False for very short texts.
 
     Args:
-        document: Its ``language`` is declared or detected.
         language: The encoder's language; None if unknown, then no document is foreign.
     """
     if language is None or document.language == language:
@@ -34,11 +33,7 @@ def no_meaning(texts: Sequence[str]) -> FloatMatrix:
 
 
 def language_note(document: Document, *, picture: bool, caption: bool) -> str | None:
-    """Return the message for the user about a foreign document; None if both arguments are False.
-
-    Args:
-        document: Its ``language`` is named.
-    """
+    """Return the message for the user about a foreign document; None if both arguments are False."""
     lost = [what for what, is_lost in (("pictures", picture), ("captions", caption)) if is_lost]
     if not lost:
         return None

@@ -129,7 +129,6 @@ class ImageBackbone:
         name: A name that identifies weights and processing: equal names give equal features. It is part of the cache
             key.
         dim: Length of a vector.
-        encode: Turns n pictures into their features.
         classes: Names of the classes in the order of the probabilities; None without a classifier.
     """
 

@@ -149,9 +149,6 @@ class FeatureCache:
     Args:
         path: The SQLite file, created when first used; default: the user's, see ``cache_file``.
         limit: Maximum size in bytes; default ``cache_limit``.
-
-    Raises:
-        SettingError: The default limit is not a size.
     """
 
     def __init__(self, path: Path | None = None, limit: int | None = None) -> None:
@@ -377,7 +374,6 @@ class Kind:
     """Arrays of one backbone that are stored together.
 
     Attributes:
-        backbone: Name of the backbone.
         kind: Names of the arrays, joined by ``+``.
         entries: Number of contents with such arrays.
         bytes: Their total size, without overhead of the database.
@@ -394,9 +390,7 @@ class Usage:
     """The size and contents of the cache.
 
     Attributes:
-        path: The file.
         bytes: Size on disk; 0 without a file.
-        limit: Maximum size in bytes.
         kinds: The contents, largest first.
     """
 
@@ -411,8 +405,6 @@ class Pruned:
     """The result of pruning the cache.
 
     Attributes:
-        entries: Number of entries that were removed.
-        bytes_before: Size on disk before.
         bytes_after: Size on disk after; while another process uses the cache, its file may shrink only later.
     """
 
@@ -436,11 +428,7 @@ def cache_usage(path: Path | None = None) -> Usage:
 
 
 def prune_cache(path: Path | None = None, *, older_than: float | None = None, to_bytes: int | None = None) -> Pruned:
-    """Remove entries, beginning with those used longest ago.
-
-    Args:
-        path: The file, by default the user's cache.
-    """
+    """Remove entries, beginning with those used longest ago."""
     path = path or cache_file()
     size_before, removed = _bytes(path), 0
     if path.is_file():

@@ -54,7 +54,6 @@ def look_at(
         cores: Whether each batch is decoded and computed on one core, several at once. Else the network runs on this
             thread, at most ``AHEAD`` batches behind decoding: for a GPU, and for networks that use several cores
             themselves.
-        threads: Number of threads; default: one per core.
     """
     ready = partial(_prepared, prepare=prepare, at_least=at_least)
     starts = range(0, len(files), batch_size)
@@ -102,8 +101,6 @@ def network_backbone(
     Args:
         network: Turns b inputs into arrays of b rows, named as in ``ImageFeatures``; its second argument tells whether
             regions are requested.
-        at_least: Shorter side in pixels that ``prepare`` needs; see ``decode``.
-        classes: Names of its classes; None without a classifier.
         cores: Whether on a CPU each batch is computed on one core; see ``look_at``.
         on_cpu: Tells whether the network runs on the CPU; called when the first picture has to be encoded.
     """

@@ -50,9 +50,6 @@ class Bert:
         weights: (outputs, inputs) weights by their names in transformers; ``embeddings.position`` has the vectors added
             to tokens by position. If ``NAME.step`` and ``NAME.zero`` exist, the input of layer NAME is first multiplied
             by ``NAME.evening`` and then rounded to 8 bits.
-        layers: Number of layers.
-        heads: Number of heads of each layer.
-        epsilon: Added to the variance in a layer norm.
     """
 
     weights: Mapping[str, Tensor]
@@ -218,11 +215,7 @@ class EfficientNetLite0(nn.Module):
 
 
 def network_of(weights: Mapping[str, Tensor], *, rounding: bool = True) -> EfficientNetLite0:
-    """Make the network with pretrained weights, ready for inference.
-
-    Args:
-        weights: The result of ``load_weights``.
-    """
+    """Make the network with pretrained weights, ready for inference."""
     with torch.device("meta"):  # saves filling 5 million weights with random numbers
         network = EfficientNetLite0()
     steps = {name: tensor for name, tensor in weights.items() if name.endswith((".step", ".zero"))}

@@ -37,7 +37,6 @@ class FeatureTable:
     """A row of numbers for each image, on disk; only requested rows are read.
 
     Attributes:
-        path: The file ``features.npy``.
         array: (rows, dim) float16, float32 or float64, memory-mapped.
         row_of: The row of each image, by its id (its ``source`` in the corpus).
     """
@@ -136,7 +135,6 @@ def write_feature_table(
     """Write a table of features, and ``id2row.json`` beside it.
 
     Args:
-        path: The ``.npy`` file.
         chunks: Arrays of (any number, dim), in all one row for each image; one array is in memory at a time.
     """
     import numpy as np

@@ -365,9 +365,6 @@ class Detector:
 
     Args:
         model: Returns ``logits``, ``pred_boxes`` and ``last_hidden_state``.
-        processor: Turns a picture into the network's input.
-        name: The name in error messages.
-        concepts: Number of classes.
     """
 
     def __init__(self, model: Foreign, processor: Foreign, name: str, concepts: int) -> None:

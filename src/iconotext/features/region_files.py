@@ -226,7 +226,6 @@ class Classifier:
     """A linear layer with a softmax.
 
     Attributes:
-        path: The file of the weights.
         weight: (classes, features).
         bias: (classes,).
     """
@@ -307,7 +306,6 @@ class RegionFiles:
 
     Args:
         path: The file or folder as the user named it.
-        tables: The files.
         concepts: Names of the detector's classes; None if unknown.
 
     Attributes:

@@ -145,8 +145,6 @@ class RegionTable:
     """A file or folder in one layout; opened again for each reading.
 
     Attributes:
-        path: The file or folder.
-        ids: Ids of the images.
         read: Yields the arrays of images, in order, one image in memory at a time. Raises ``FeatureError`` if the file
             is damaged, or has changed since it was opened.
         digest: Computes a digest that changes with the contents.

@@ -81,9 +81,6 @@ def encoder_folder(name: str) -> Path:
 def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
     """Open an ONNX graph; it may be called from any number of threads, each of which computes alone.
 
-    Args:
-        path: The file, with its weights beside it.
-
     Returns:
         A function from the graph's inputs, by name, to its single output.
     """

@@ -129,7 +129,6 @@ def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbo
     Words without a vector are skipped; a text in which no word has a vector gives zeros.
 
     Args:
-        source: word2vec or GloVe file, or ``minilm``.
         texts: All texts that will be encoded; only the vectors of their words are loaded.
     """
     words = sorted({word for text in texts for word in words_of(text)})

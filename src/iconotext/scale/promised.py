@@ -22,9 +22,9 @@ from iconotext.corpus.formats.table import write_tuples
 from iconotext.corpus.shard_results import Manifest, forget, is_done, sha256_of, write_manifest
 from iconotext.corpus.shards import Counts, Shard
 from iconotext.decide.calibration import Calibration
-from iconotext.decide.competition import POOL, DecoyPool, digest_of
-from iconotext.decide.promise import Candidate, Promises, Rule, rule_of
+from iconotext.decide.false_discovery import Candidate, Controlled, Thresholds, thresholds_of
 from iconotext.decide.settings import LinkSettings
+from iconotext.decide.target_decoy import POOL, DecoyPool, digest_of
 from iconotext.plain_text import json_text
 from iconotext.report.as_json import promise_object
 from iconotext.report.as_parquet import COLUMNS, ROWS_AT_ONCE
@@ -99,7 +99,7 @@ class Promised(Stage):
     """
 
     made: tuple[str, str] = ("", "")
-    rule: Rule | None = None
+    rule: Thresholds | None = None
 
     @property
     def begun(self) -> tuple[str, str]:
@@ -237,16 +237,18 @@ def read_candidates(output: str, manifest: Manifest) -> list[Candidate]:
     return [Candidate(*row) for row in zip(*columns.values(), strict=True)]
 
 
-def rule_of_all(output: str, manifests: Sequence[Manifest], calibration: Calibration, settings: LinkSettings) -> Rule:
+def rule_of_all(
+    output: str, manifests: Sequence[Manifest], calibration: Calibration, settings: LinkSettings
+) -> Thresholds:
     """Make one rule from the candidates of all linked shards."""
     if settings.max_false is None:
         raise ValueError("max_false is not set")
     read = partial(read_candidates, output)
     with closing(in_threads(read, manifests, threads=FETCHED, ahead=FETCHED)) as batches:
-        return rule_of(batches, calibration, settings.max_false, settings.promise)
+        return thresholds_of(batches, calibration, settings.max_false, settings.promise)
 
 
-def _keep_lines(source: Path, path: Path, promises: Promises, counts: Counts, *, drop: bool) -> None:
+def _keep_lines(source: Path, path: Path, promises: Controlled, counts: Counts, *, drop: bool) -> None:
     def lines() -> Iterator[str]:
         with source.open(encoding="utf-8", newline="\n") as file:
             for line in file:
@@ -267,7 +269,7 @@ def _keep_lines(source: Path, path: Path, promises: Promises, counts: Counts, *,
     write_text(path, lines(), force=True)
 
 
-def _keep_rows(source: Path, path: Path, promises: Promises, counts: Counts, *, drop: bool) -> None:
+def _keep_rows(source: Path, path: Path, promises: Controlled, counts: Counts, *, drop: bool) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from iconotext.decide.calibration import Calibration, calibration_of, kind_of, load_calibration
-from iconotext.decide.promise import Candidate, Promises, make_promises
+from iconotext.decide.false_discovery import Candidate, Controlled, control_false_discoveries
 from iconotext.evidence.gather import EncodedText
 from iconotext.linker import BEST, HABIT_DOCUMENTS, OWN, Linker
 from iconotext.plain_text import counted, json_text
@@ -130,7 +130,7 @@ def own_calibration(documents: Sequence[tuple[StoredEvidence, Judged]], habits: 
     return calibration_of(linked(), best.settings.evidence)
 
 
-def promised(documents: Sequence[Judgeable], habits: str, max_false: float) -> Promises:
+def promised(documents: Sequence[Judgeable], habits: str, max_false: float) -> Controlled:
     """Pictures without verdict that have the right paragraph, with a promise over the whole collection.
 
     The verdicts in this collection replace the calibration figures of other publishers, for each kind of picture with
@@ -158,5 +158,5 @@ def promised(documents: Sequence[Judgeable], habits: str, max_false: float) -> P
         for link in best.link_evidence(evidence, own_habits).links
         if link.image in each.pictures and link.image not in each.judged
     ]
-    promises = make_promises(tested, {**load_calibration(), **enough}, max_false, "paragraph")
+    promises = control_false_discoveries(tested, {**load_calibration(), **enough}, max_false, "paragraph")
     return replace(promises, made=tuple(promise for promise in promises.made if promise.claim != "document"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
 from iconotext.decide.calibration import Figure
-from iconotext.decide.promise import Candidate, conformal_p_values, make_promises, rule_of
+from iconotext.decide.false_discovery import Candidate, conformal_p_values, control_false_discoveries, thresholds_of
 from iconotext.types import Document, Link, LinkedDocument
 from tests.support.false_discoveries import mean_false, share
 
@@ -90,7 +90,7 @@ GOOD = {KIND: {"one": [[figure(0.99, True)]] * 60}}
 
 
 def test_all_three_claims():
-    promises = make_promises(run_of(20), GOOD, 0.1, "paragraph")
+    promises = control_false_discoveries(run_of(20), GOOD, 0.1, "paragraph")
     assert [(p.claim, p.tested, p.kept, p.calibration, p.refused) for p in promises.made] == [
         ("document", 20, 20, 20, None),
         ("paragraph", 20, 20, 60, None),
@@ -101,7 +101,7 @@ def test_all_three_claims():
     kept = promises.keep(linked)
     assert [link.image for link in kept.links] == [1]  # of the first five, the others are of other documents
     assert kept.promises[0].images == {1, 5, 9, 13, 17}
-    all_stay = make_promises(run_of(20), GOOD, 0.1, "none").keep(linked)
+    all_stay = control_false_discoveries(run_of(20), GOOD, 0.1, "none").keep(linked)
     assert all_stay.links == links
     assert [(p.images, p.decides) for p in all_stay.promises] == [(p.images, False) for p in kept.promises]
 
@@ -120,7 +120,7 @@ def test_all_three_claims():
     ],
 )
 def test_what_cannot_be_promised_is_refused(tested, table, claim, why):
-    promises = make_promises(tested, table, 0.1)
+    promises = control_false_discoveries(tested, table, 0.1)
     made = promises.made[claim]
     assert why in str(made.refused)
     assert (made.tested, made.kept, made.untested) == (0, 0, len(tested))
@@ -128,13 +128,13 @@ def test_what_cannot_be_promised_is_refused(tested, table, claim, why):
 
 
 def test_nine_documents_are_enough_where_all_figures_pass():
-    made = make_promises(run_of(5), {KIND: {"one": [[figure(1, True)]] * 9}}, 0.1).made[2]
+    made = control_false_discoveries(run_of(5), {KIND: {"one": [[figure(1, True)]] * 9}}, 0.1).made[2]
     assert (made.tested, made.kept, made.refused) == (5, 5, None)
 
 
 def test_images_of_an_unknown_kind_are_left_out_and_counted():
     mixed = [*run_of(12), *(each._replace(image=each.image + 50) for each in run_of(3, kind="fr", decoy=None))]
-    document, _, sentence = make_promises(mixed, GOOD, 0.1).made
+    document, _, sentence = control_false_discoveries(mixed, GOOD, 0.1).made
     assert (sentence.tested, sentence.untested, sentence.refused) == (
         12, 3, "not enough calibration data of this kind (fr)",
     )  # fmt: skip
@@ -142,7 +142,7 @@ def test_images_of_an_unknown_kind_are_left_out_and_counted():
 
 
 def test_no_images_no_promise():
-    assert [(p.tested, p.kept) for p in make_promises([], GOOD, 0.1).made] == [(0, 0)] * 3
+    assert [(p.tested, p.kept) for p in control_false_discoveries([], GOOD, 0.1).made] == [(0, 0)] * 3
 
 
 def test_the_order_of_images_does_not_matter():
@@ -152,9 +152,9 @@ def test_the_order_of_images_does_not_matter():
     digests = set()
     for _ in range(5):
         rng.shuffle(tested)
-        digests.add(make_promises(tested, table, 0.3).digest)
+        digests.add(control_false_discoveries(tested, table, 0.3).digest)
     assert len(digests) == 1
-    assert make_promises(tested, table, 0.4).digest not in digests
+    assert control_false_discoveries(tested, table, 0.4).digest not in digests
 
 
 def test_images_in_batches_are_promised_as_all_at_once():
@@ -176,7 +176,7 @@ def test_images_in_batches_are_promised_as_all_at_once():
         ]
         cuts = sorted(rng.sample(range(number + 1), min(number, 3)))
         batches = [tested[i:j] for i, j in zip([0, *cuts], [*cuts, number], strict=True)]
-        rule = rule_of(batches, table, 0.3, "paragraph")
+        rule = thresholds_of(batches, table, 0.3, "paragraph")
         pairs = [each for each in tested if each.decoy is not None]
         scores = np.array([(each.own, each.decoy) for each in pairs], np.float64).reshape(-1, 2).T
         good = competition(scores[0], scores[1], 0.3, [each.collection for each in pairs])

@@ -10,8 +10,8 @@ from false_discoveries import competition
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.decide import competition as rules
-from iconotext.decide.competition import MEMORY, NEVER, Competition, ordered
+from iconotext.decide import target_decoy as rules
+from iconotext.decide.target_decoy import MEMORY, NEVER, Competition, ordered
 from tests.support.false_discoveries import mean_false, share
 
 SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=30)
@@ -101,19 +101,19 @@ def test_collections_of_few_images_share_a_threshold_and_each_of_more_has_its_ow
     with Competition() as all_of_them:
         for name, number in (("b", MEMORY), (None, 1), ("a", MEMORY - 1), ("c", 3 * MEMORY)):
             all_of_them.add([name] * number, np.ones(number), np.zeros(number))
-        bars = all_of_them.bars(0.1)
-    assert list(bars.scores) == [None, "b", "c"]
-    assert (bars.tested, bars.kept, bars.collections) == (5 * MEMORY, 5 * MEMORY, 2)
-    new = bars.passed(["a", "d", "c", "c"], np.array([1.0, 1.0, 1.0, 0.5]), np.array([0.0, 2.0, 0.0, 0.0]))
+        thresholds = all_of_them.thresholds(0.1)
+    assert list(thresholds.scores) == [None, "b", "c"]
+    assert (thresholds.tested, thresholds.kept, thresholds.collections) == (5 * MEMORY, 5 * MEMORY, 2)
+    new = thresholds.passed(["a", "d", "c", "c"], np.array([1.0, 1.0, 1.0, 0.5]), np.array([0.0, 2.0, 0.0, 0.0]))
     assert new.tolist() == [True, False, True, False]
 
 
 def test_nothing_competes():
     with Competition() as nobody:
-        assert nobody.bars(0.5) == ({None: NEVER}, 0, 0)
+        assert nobody.thresholds(0.5) == ({None: NEVER}, 0, 0)
 
 
-def test_neither_order_nor_batches_change_the_bars(monkeypatch):
+def test_neither_order_nor_batches_change_the_thresholds(monkeypatch):
     rng = random.Random(4)
     images = [(rng.choice("abc"), rng.gauss(1, 1), rng.gauss(0, 1)) for _ in range(900)]
     found = []
@@ -124,7 +124,7 @@ def test_neither_order_nor_batches_change_the_bars(monkeypatch):
             for begin in range(0, 900, 100):
                 names, own, decoy = zip(*images[begin : begin + 100], strict=True)
                 all_of_them.add(names, np.array(own), np.array(decoy))
-            found.append(all_of_them.bars(0.2))
+            found.append(all_of_them.thresholds(0.2))
     assert found[0] == found[1]
     assert 0 < found[0].kept < 900
 

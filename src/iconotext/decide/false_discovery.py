@@ -1,7 +1,7 @@
-"""Promises about links: at most a given share of the links is wrong, over all documents that are linked together.
+"""Control of false discoveries: at most a given share of the links is wrong, over all documents linked together.
 
-``collection_promises`` makes them for documents, ``make_promises`` for the scores of images, and ``rule_of`` for scores
-that come in batches.
+Users know it as promises. ``control_among_documents`` tests the links of documents, ``control_false_discoveries`` the
+scores of images, and ``thresholds_of`` scores that come in batches.
 
 Three claims about an image's best link, from the weakest to the strongest, are each tested once for every image:
 
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iconotext.decide.calibration import Calibration, kind_of
-from iconotext.decide.competition import Bars, Competition, DecoyPool
+from iconotext.decide.target_decoy import Competition, DecoyPool, DecoyThresholds
 from iconotext.errors import SettingError
 from iconotext.types import CLAIMS, Claim, Document, Evidence, LinkedDocument, Promise, Required
 
@@ -43,8 +43,6 @@ class Candidate(NamedTuple):
     """An image for which claims are tested.
 
     Attributes:
-        document: Id.
-        image: Number in the document.
         kind: From ``calibration.kind_of``.
         sentence: Confidence of its best link.
         paragraph: ``Link.paragraph`` of its best link.
@@ -64,7 +62,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Promises:
+class Controlled:
     """The promises of a run.
 
     Attributes:
@@ -101,49 +99,47 @@ class Promises:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Thresholds:
     """The conditions under which an image of a run passes each claim.
 
     Attributes:
-        made: See ``Promises``.
-        bars: For the claim ``document``: the smallest score in competition with decoys.
+        made: See ``Controlled``.
+        thresholds: For the claim ``document``: the smallest score in competition with decoys.
         least: For each other claim, kind of image to smallest probability, for the kinds that can be tested.
-        required: See ``Promises``.
+        required: See ``Controlled``.
     """
 
     made: tuple[Promise, ...]
-    bars: Bars
+    thresholds: DecoyThresholds
     least: Mapping[Claim, Mapping[str, float]]
     required: Required
 
-    def promises(self, tested: Sequence[Candidate]) -> Promises:
+    def promises(self, tested: Sequence[Candidate]) -> Controlled:
         """Return the promises, with ``passed`` for these images, which may be a part of the run."""
         rivals = [each for each in tested if each.decoy is not None]
         passed: dict[Claim, dict[str, frozenset[int]]]
-        passed = {"document": _by_document(rivals, self.bars.passed(*_rivals(rivals)))}
+        passed = {"document": _by_document(rivals, self.thresholds.passed(*_rivals(rivals)))}
         for claim, least in self.least.items():
             good = (score is not None and score >= least.get(e.kind, math.inf) for e, score in _scored(tested, claim))
             passed[claim] = _by_document(tested, good)
-        return Promises(self.made, passed, self.required)
+        return Controlled(self.made, passed, self.required)
 
 
-def make_promises(
+def control_false_discoveries(
     tested: Sequence[Candidate], calibration: Calibration, max_false: float, required: Required = "sentence"
-) -> Promises:
+) -> Controlled:
     """Test every claim for every image.
 
     Args:
-        calibration: See ``Calibration``.
         max_false: Largest expected share of wrong claims, above 0 and below 1.
-        required: See ``Promises``.
     """
-    return rule_of([tested], calibration, max_false, required).promises(tested)
+    return thresholds_of([tested], calibration, max_false, required).promises(tested)
 
 
-def rule_of(
+def thresholds_of(
     batches: Iterable[Sequence[Candidate]], calibration: Calibration, max_false: float, required: Required = "sentence"
-) -> Rule:
-    """Return the rule for a run whose images come in batches; arguments as in ``make_promises``.
+) -> Thresholds:
+    """Return the rule for a run whose images come in batches; arguments as in ``control_false_discoveries``.
 
     Memory does not grow with the number of images: there are at most as many different p values as calibration figures,
     and the scores of images and decoys go into a temporary file.
@@ -166,8 +162,8 @@ def rule_of(
                         untested[claim][each.kind] += 1
                     else:
                         kinds[claim].add(each.kind)
-        bars = competition.bars(max_false)
-    made: dict[Claim, Promise] = {"document": _document_promise(bars, images, max_false)}
+        thresholds = competition.thresholds(max_false)
+    made: dict[Claim, Promise] = {"document": _document_promise(thresholds, images, max_false)}
     least: dict[Claim, dict[str, float]] = {}
     for claim, counted in p_values.items():
         values = np.array(sorted(counted))
@@ -181,7 +177,9 @@ def rule_of(
         documents = [each for kind in kinds[claim] for some in usable[kind].values() for each in some]
         kept, figures = int(numbers[values <= largest].sum()), sum(map(len, documents))
         made[claim] = Promise(claim, max_false, counted.total(), kept, figures, unknown.total(), refused)
-    return Rule(tuple(replace(made[claim], decides=claim == required) for claim in CLAIMS), bars, least, required)
+    return Thresholds(
+        tuple(replace(made[claim], decides=claim == required) for claim in CLAIMS), thresholds, least, required
+    )
 
 
 def conformal_p_values(
@@ -197,7 +195,6 @@ def conformal_p_values(
     Args:
         scores: (n,) of the images.
         classes: Class of document to calibration figures, document by document; at least one class.
-        claim: ``paragraph`` or ``sentence``.
     """
     found = np.zeros(len(scores))
     for documents in classes.values():
@@ -252,8 +249,8 @@ def _rivals(
     return [each.collection for each in tested], pairs[:, 0], pairs[:, 1]
 
 
-def _document_promise(bars: Bars, images: int, max_false: float) -> Promise:
-    needed, rivals = math.ceil(1 / max_false - 1e-9), bars.tested
+def _document_promise(thresholds: DecoyThresholds, images: int, max_false: float) -> Promise:
+    needed, rivals = math.ceil(1 / max_false - 1e-9), thresholds.tested
     refused = None
     if not rivals:
         refused = "no decoys: link several documents with pictures together, by picture or caption"
@@ -262,7 +259,9 @@ def _document_promise(bars: Bars, images: int, max_false: float) -> Promise:
     if refused:
         return Promise("document", max_false, 0, 0, 0, images, refused)
     why = "no decoy with words of the same kind" if images > rivals else None
-    return Promise("document", max_false, rivals, bars.kept, rivals, images - rivals, why, collections=bars.collections)
+    return Promise(
+        "document", max_false, rivals, thresholds.kept, rivals, images - rivals, why, collections=thresholds.collections
+    )
 
 
 def _usable(calibration: Calibration, max_false: float) -> Calibration:
@@ -290,15 +289,10 @@ LinkAll = Callable[[Iterable["Document | Failure"], tuple[Evidence, ...]], Itera
 """Links documents by some kinds of evidence, each image to its best sentence."""
 
 
-def collection_promises(
+def control_among_documents(
     documents: Iterable[Document | Failure], link_all: LinkAll, settings: LinkSettings, calibration: Calibration
-) -> Promises:
-    """Make the promises for documents that are linked together.
-
-    Args:
-        settings: With ``max_false``.
-        calibration: For the claims ``paragraph`` and ``sentence``.
-    """
+) -> Controlled:
+    """Make the promises for documents that are linked together."""
     if settings.max_false is None:
         raise SettingError("max_false is not set: say which share of the links may be wrong")
     pool = DecoyPool()
@@ -310,7 +304,7 @@ def collection_promises(
             ids.add(document.id)
             pool.add(document)
     tested = list(candidates(documents, pool, link_all, settings.evidence))
-    return make_promises(tested, calibration, settings.max_false, settings.promise)
+    return control_false_discoveries(tested, calibration, settings.max_false, settings.promise)
 
 
 def candidates(

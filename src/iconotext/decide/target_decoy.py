@@ -1,6 +1,6 @@
 """The competition of images with decoys: it sets the score that an image of a collection needs in order to be kept.
 
-``DecoyPool`` draws the decoys, and ``Competition`` collects the scores and computes the thresholds (``bars``).
+``DecoyPool`` draws the decoys, and ``Competition`` collects the scores and computes the thresholds (``thresholds``).
 
 A foreign image (one of another document) wins against its decoy as often as it loses. So the decoys that win above a
 threshold tell how many images win there by chance. Collections differ: where chapters are alike, foreign images score
@@ -51,7 +51,7 @@ NEVER = 1 << 32
 """A threshold that no score reaches."""
 
 
-class Bars(NamedTuple):
+class DecoyThresholds(NamedTuple):
     """The thresholds of the collections.
 
     Attributes:
@@ -112,7 +112,7 @@ class Competition:
         numbers = np.array([self._numbers.setdefault(name, len(self._numbers)) for name in collections], np.uint64)
         self._file.write((numbers << 33 | ordered(np.maximum(own, decoy)) << 1 | (own <= decoy)).tobytes())
 
-    def bars(self, max_false: float) -> Bars:
+    def thresholds(self, max_false: float) -> DecoyThresholds:
         """The thresholds at which the expected share of foreign images among those kept is at most ``max_false``.
 
         Images of a collection with the same score are kept or dropped together.
@@ -136,10 +136,10 @@ class Competition:
                     least = [
                         int(keys[at] >> 1) % NEVER if at < end else NEVER for at, end in zip(places, ends, strict=True)
                     ]
-                    return Bars(dict(zip(names, least, strict=True)), len(keys), int(left[good[0]]))
+                    return DecoyThresholds(dict(zip(names, least, strict=True)), len(keys), int(left[good[0]]))
             places[step.order[1]] = step.end
             lost, won = lost - step.lost, won - (step.end - step.begin - step.lost)
-        return Bars(dict.fromkeys(names, NEVER), len(keys), 0)
+        return DecoyThresholds(dict.fromkeys(names, NEVER), len(keys), 0)
 
     def _sorted(self, ranks: Mapping[str | None, int]) -> NDArray[np.uint64]:
         """Return a sorted number for each image, with bits for the rank of its collection, its score, and who won."""
