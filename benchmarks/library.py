@@ -59,10 +59,9 @@ from iconotext.encoders.relation_model import RelationModel
 from iconotext.features import imagenet_classes, load_image_backbone
 from iconotext.library.candidates import WITH_WORDS, Filters, asked_words
 from iconotext.library.index import ABOVE, build_index, exact_nearest, recall
-from iconotext.library.rows import schema
 from iconotext.library.search import Query, search
 from iconotext.library.settings import Background, IndexSettings, LibrarySettings
-from iconotext.library.store import create_library, open_library
+from iconotext.library.store import create_library, open_library, schema
 from iconotext.library.update import add_paths
 from iconotext.relations import RELATIONS
 
@@ -219,7 +218,7 @@ def measure_growth(place: Path | None, count: int, dim: int) -> Iterator[tuple[s
                     build_index(library, np.vstack([asked[0], asked[mixture]])[:: 1 + mixture])
                 if not name:
                     continue
-                found = clock.lap() | {"pieces": library.pieces("vector")}
+                found = clock.lap() | {"pieces": library.index_parts("vector")}
                 for what, mix in (("first", first), ("later", later)):
                     queries = mix.draw(QUERIES, np.random.default_rng(5), query=True)
                     index, exact = cast(IndexSettings, library.settings.index), exact_nearest(library, queries, TOP)

@@ -54,7 +54,7 @@ from iconotext.library.candidates import (
     with_every_word,
 )
 from iconotext.library.index import measure_background
-from iconotext.library.items import Item, Place, Said, said_of, words_of
+from iconotext.library.items import Item, LinkedSentence, Place, texts_of, words_of
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import create_library
 from iconotext.linker import Linker, LinkSettings
@@ -224,7 +224,7 @@ def of_documents(name: str, linked: Sequence[LinkedDocument], encoder: Encoder, 
             if image.problem is not None or not isinstance(image.file, Path):
                 continue
             links = sorted((link for link in each.links if link.image == number), key=lambda link: -link.confidence)
-            said = tuple(Said(document.sentences[link.sentence].text, link.confidence) for link in links)
+            said = tuple(LinkedSentence(document.sentences[link.sentence].text, link.confidence) for link in links)
             gold = [sentence for sentence, i in document.links or () if i == number]
             questions += [(document.sentences[gold[0]].text, len(files), document.id)] if gold else []
             places.append(Place(str(image.file), "/d", number, caption=image.caption, alt=image.alt, sentences=said))
@@ -278,14 +278,14 @@ def variants(source: Source) -> Iterator[tuple[str, Source]]:
 
 def ask(source: Source, encoder: Encoder) -> Asked:
     """Ask a library of the source's pictures."""
-    texts = [said_of([place]) for place in source.places]
+    texts = [texts_of([place]) for place in source.places]
     several = sorted({text for some in texts for text in some})
     vectors = dict(zip(several, encoder.encode_sentences(several), strict=True)) if several else {}
     said = [np.stack([vectors[text] for text in some]) if some else None for some in texts]
     with tempfile.TemporaryDirectory() as folder:
         library = create_library(Path(folder) / "lib", LibrarySettings("default", encoder.fingerprint, encoder.dim))
         items = [
-            Item(f"{number:08}", (place,), None, vector, said=about)
+            Item(f"{number:08}", (place,), None, vector, text_vectors=about)
             for number, (place, vector, about) in enumerate(zip(source.places, source.vectors, said, strict=True))
         ]
         library.insert(items)

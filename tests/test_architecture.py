@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -53,6 +54,13 @@ LAYERS = [
     "cli",
 ]
 
+FORBIDDEN = [
+    ("evaluate", "library"),  # measures need no pictures to search
+    ("library", "scale"),  # a library adds one shard; runs over many are another matter
+    ("scale", "library"),
+]
+"""Folders that must not import each other, though the order of the layers would allow one of the two directions."""
+
 MODULES = {
     ".".join(["iconotext", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__"): path
     for path in SOURCE.rglob("*.py")
@@ -93,6 +101,17 @@ def test_modules_import_only_from_above():
     assert wrong == []
 
 
+@pytest.mark.parametrize(("folder", "other"), FORBIDDEN)
+def test_folders_that_stay_apart(folder, other):
+    assert [str(path) for path in (SOURCE / folder).rglob("*.py") if other in imported(path)] == []
+
+
+def test_corpora_start_no_processes_themselves():
+    starts = re.compile(r"^import multiprocessing|ProcessPoolExecutor", re.MULTILINE)
+    wrong = [name for name, path in MODULES.items() if starts.search(path.read_text(encoding="utf-8"))]
+    assert [name for name in wrong if name.startswith("iconotext.corpus.")] == []  # ``system.processes`` starts them
+
+
 def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
     """Every node of a module but those that only type checkers see."""
     if isinstance(tree, ast.If) and ast.unparse(tree.test) == "TYPE_CHECKING":
@@ -126,6 +145,8 @@ def test_modules_do_not_import_each_other_in_a_circle():
 ROOMS = {
     "iconotext": "index",
     "iconotext.alt_text": "alt_text",
+    "iconotext.corpus": "corpus",
+    "iconotext.library": "library",
     "iconotext.evaluate": "evaluate",
     "iconotext.train": "train",
 }

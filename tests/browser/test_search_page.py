@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from iconotext.library.candidates import Filters
-from iconotext.library.items import Item, Place, Said
+from iconotext.library.items import Item, LinkedSentence, Place
 from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page, write_search_page
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import create_library
-from tests.library.library_fakes import RELATIONS, Colours, Relations, paint
+from tests.support.library import RELATIONS, Colours, Relations, paint
 from tests.support.linked import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -25,7 +25,7 @@ def page_of(folder: Path, query: Query, text: str = "A quiet morning at the lake
     items = []
     for number, size in enumerate([(400, 300), (300, 420), (600, 150)]):
         file = paint(folder / f"{number}.png", (40 * number, 200, 90), size=size)
-        said = (Said(text, 0.93), Said("Then the sun came out. " * 20, 0.2))
+        said = (LinkedSentence(text, 0.93), LinkedSentence("Then the sun came out. " * 20, 0.2))
         place = Place(str(file), str(folder / "tour.md"), number, "x.png", text, text, said, "en", (1.0, number - 1.0))
         items.append(
             Item(
@@ -39,7 +39,7 @@ def page_of(folder: Path, query: Query, text: str = "A quiet morning at the lake
             )
         )
     thumbnail = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-    inside = Place(None, str(folder / "report.docx"), 4, text, sentences=(Said(text, 0.5),))
+    inside = Place(None, str(folder / "report.docx"), 4, text, sentences=(LinkedSentence(text, 0.5),))
     items.append(Item("8", (inside,), None, Colours().texts(["green"])[0], np.zeros(2, "f4"), "relations-1", thumbnail))
     gone = Place(str(folder / "gone.png"))
     items.append(Item("9", (gone, inside), None, Colours().texts(["blue"])[0], None, ""))

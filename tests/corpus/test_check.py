@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus import check
-from iconotext.corpus.check import Known, check_corpus
+from iconotext.corpus.check import EarlierDocuments, check_corpus
 from iconotext.corpus.formats import json_lines, table
 from iconotext.corpus.formats.json_lines import jsonl_parts
 from iconotext.corpus.store import read_corpus, write_corpus
@@ -281,8 +281,8 @@ def test_corpora_that_belong_together_are_compared(tmp_path, picture):
         (tmp_path / folder / f"{name}.png").write_bytes(data[copied])
         (tmp_path / folder / "x.png").write_bytes(data[rest])
         corpus(tmp_path / folder, row(folder, f"{name}.png", split=name), row("same", "x.png", split=name))
-    known = Known()
-    first, second = (check_corpus(tmp_path / folder / "c.jsonl", known=known) for folder in "ab")
+    earlier = EarlierDocuments()
+    first, second = (check_corpus(tmp_path / folder / "c.jsonl", earlier=earlier) for folder in "ab")
     assert first.problems == ()
     assert [str(problem) for problem in second.problems] == [
         "line 1, field images.0: test.png is in test here and in train at c.jsonl, line 1",
@@ -292,7 +292,7 @@ def test_corpora_that_belong_together_are_compared(tmp_path, picture):
 
 
 def test_what_is_known_of_a_document_takes_64_bits():
-    known, splits = Known(), [None, "train", "validation", "test"]
+    earlier, splits = EarlierDocuments(), [None, "train", "validation", "test"]
     places = [
         (shard, place, split, pair)
         for shard in ("", "00000.parquet, ", "9.tar, ")
@@ -300,7 +300,7 @@ def test_what_is_known_of_a_document_takes_64_bits():
         for split in splits
         for pair in (False, True)
     ]
-    assert [known.add(p, split, pair, shard=s) for s, p, split, pair in places] == list(range(72))
-    assert [known.at(number) for number in range(72)] == [(s + p, split, pair) for s, p, split, pair in places]
-    assert (known.rows.itemsize, len(known.words)) == (8, 9)
-    assert known.at(known.add("sample 3, a.long/name7", "test", False, shard="9.tar, "))[0] == "9.tar, sample 3"
+    assert [earlier.add(p, split, pair, shard=s) for s, p, split, pair in places] == list(range(72))
+    assert [earlier.at(number) for number in range(72)] == [(s + p, split, pair) for s, p, split, pair in places]
+    assert (earlier.rows.itemsize, len(earlier.words)) == (8, 9)
+    assert earlier.at(earlier.add("sample 3, a.long/name7", "test", False, shard="9.tar, "))[0] == "9.tar, sample 3"

@@ -19,7 +19,7 @@ from iconotext.corpus.formats import json_lines
 from iconotext.corpus.formats.json_stream import lists
 from iconotext.corpus.store import format_of, read_corpus, read_records
 from iconotext.errors import CorpusError
-from tests.corpus.strategies import JSON
+from tests.support.corpora import JSON
 
 GOOD = {"id": "a", "sentences": ["A.", "B."], "images": ["x.png"]}
 

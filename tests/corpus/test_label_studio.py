@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given, settings
 from PIL import Image as Pillow
 
-from iconotext.corpus.builders.label_studio import Settings, documents
 from iconotext.corpus.builders.run import build_corpus
 from iconotext.corpus.check import check_corpus
-from iconotext.corpus.label_studio import annotated_row, labelling_config, task, tasks_json
+from iconotext.corpus.label_studio import Settings, annotated_row, documents, labelling_config, task, tasks_json
 from iconotext.corpus.store import read_corpus
 from iconotext.errors import CorpusError
 from iconotext.relations import RELATIONS

@@ -13,49 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iconotext.corpus.check import check_corpus
-from iconotext.corpus.formats.obelics import NEXT_DOCUMENT
 from iconotext.corpus.store import count_documents, format_of, left_out, read_corpus, write_corpus
 from iconotext.errors import CorpusError
 from iconotext.types import Document, Image, Sentence
-
-SCHEMA = pa.schema(
-    [
-        ("images", pa.list_(pa.string())),
-        ("metadata", pa.string()),
-        ("general_metadata", pa.string()),
-        ("texts", pa.list_(pa.string())),
-    ]
-)
-
-
-def entry(address, alt=None):
-    found = {"document_url": "https://a.example/p", "unformatted_src": address, "src": address, "original_width": 640}
-    return found | ({"alt_text": alt} if alt else {})
-
-
-def page(*pieces, url="https://a.example/p", **change):
-    """A row: images are entries of metadata, texts are texts."""
-    row = {
-        "images": [piece["src"] if isinstance(piece, dict) else None for piece in pieces],
-        "metadata": json.dumps([piece if isinstance(piece, dict) else None for piece in pieces]),
-        "general_metadata": json.dumps({"url": url, "warc_filename": "crawl/1.warc.gz"} if url else {}),
-        "texts": [piece if isinstance(piece, str) else None for piece in pieces],
-    }
-    return row | change
-
-
-def table(path, *rows, schema=SCHEMA, **options):
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), path, **options)
-    return path
-
-
-PAGE = page(
-    "A title\n\nFirst sentence. Second one, of 3.5 metres!\n \nÜber  ünd\nover.",
-    entry("https://a.example/1.jpg", "A caf\u00e9"),
-    entry("https://a.example/2.jpg"),
-    f"More.\n\n{NEXT_DOCUMENT}\n\nAnother page.",
-    entry("https://a.example/3.jpg", " "),
-)
+from tests.support.corpora import PAGE, SCHEMA, entry, page, table
 
 
 def test_a_page_by_hand(tmp_path):

@@ -16,7 +16,7 @@ from iconotext.corpus.row import SPLITS
 from iconotext.corpus.store import count_documents, left_out, read_corpus, write_corpus
 from iconotext.errors import CorpusError, OutputError
 from iconotext.types import Document, Image, Sentence
-from tests.corpus.strategies import documents
+from tests.support.corpora import documents
 
 
 def plain(document):

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.corpus import to_shards
+from iconotext.corpus import shards as to_shards
 from iconotext.corpus.check import check_corpus
 from iconotext.corpus.formats.webdataset import tar_beside
+from iconotext.corpus.shards import _name, write_shards
 from iconotext.corpus.store import read_corpus, read_rows
-from iconotext.corpus.to_shards import _name, write_shards
 from iconotext.errors import CorpusError, OutputError, SettingError
 
 

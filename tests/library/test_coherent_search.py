@@ -13,7 +13,7 @@ from iconotext.encoders.coherence import Coherence, Refinement
 from iconotext.errors import SettingError
 from iconotext.library.search import Query, search
 from iconotext.library.store import open_library
-from tests.library.library_fakes import Colours, Relations, paint, update
+from tests.support.library import Colours, Relations, paint, update
 
 # Log-odds of Story: 10 times how blue the picture is (length 1), less 2.
 STORY = Coherence(("Story",), torch.nn.Linear(6, 1).requires_grad_(False))

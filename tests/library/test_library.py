@@ -16,16 +16,15 @@ from iconotext.errors import DocumentError, FeatureError, LibraryError, SettingE
 from iconotext.features import FeatureCache
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import kind_of
+from iconotext.library.commit import held_ledger
 from iconotext.library.files import image_date
-from iconotext.library.items import Place, Said
-from iconotext.library.ledger import held_ledger
+from iconotext.library.items import LinkedSentence, Place
 from iconotext.library.models import DocumentLinker, default_pooled
-from iconotext.library.rows import PLACES
 from iconotext.library.search import Query, search
-from iconotext.library.store import Library, check_new, describe, open_library, quoted
+from iconotext.library.store import PLACES, Library, check_new, describe, open_library, quoted
 from iconotext.library.update import add_paths, remove_from_library
 from iconotext.read import Failure
-from tests.library.library_fakes import Colours, Relations, content, link_all, link_every, names, paint, update
+from tests.support.library import Colours, Relations, content, link_all, link_every, names, paint, update
 
 
 @pytest.fixture
@@ -492,7 +491,7 @@ def test_a_document_gives_its_pictures_what_it_says_of_them(lib, article):
         source="img/blue.png",
         caption="Then the wall was blue.",
         alt="A wall",
-        sentences=(Said("Once we painted the wall.", 0.9), Said("It took a day.", 0.8)),
+        sentences=(LinkedSentence("Once we painted the wall.", 0.9), LinkedSentence("It took a day.", 0.8)),
         language="en",
         relations=(0.0, 3.0),  # of the caption: "then" 2, blue 1
     )
@@ -656,7 +655,7 @@ def test_list_says_what_is_there(photos, lib, article):
 def test_places_survive_their_text():
     places = (
         Place(file="/a'b\"c\\.png"),
-        Place(document="/d", number=0, sentences=(Said("ß\n", 0.5),), relations=(1.0,)),
+        Place(document="/d", number=0, sentences=(LinkedSentence("ß\n", 0.5),), relations=(1.0,)),
     )
     assert PLACES.validate_json(PLACES.dump_json(places, exclude_defaults=True)) == places
     assert quoted("a'b") == "'a''b'"

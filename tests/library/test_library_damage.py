@@ -10,7 +10,7 @@ from iconotext.errors import LibraryError
 from iconotext.library import damage
 from iconotext.library.damage import HINT, SUMS, check_sums
 from iconotext.library.store import LEDGER, open_library
-from tests.library.library_fakes import paint, update
+from tests.support.library import paint, update
 from tests.support.program import run
 
 DAMAGES = {

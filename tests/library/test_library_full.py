@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iconotext.library.store import describe, open_library
-from tests.library.library_fakes import content, paint, update
+from tests.support.library import content, paint, update
 
 pytestmark = pytest.mark.slow
 resource = pytest.importorskip("resource", reason="the system knows no limits of files")
@@ -20,7 +20,7 @@ import resource, sys
 from pathlib import Path
 from iconotext.cli.common import known_errors
 from iconotext.library import update as add
-from tests.library.library_fakes import update
+from tests.support.library import update
 
 add.BATCH, add.TIDY_AFTER = 20, 2
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))

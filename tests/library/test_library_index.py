@@ -106,19 +106,19 @@ def test_pictures_added_and_removed_after_the_index_was_made(library, monkeypatc
 
 def test_an_index_in_many_pieces_is_made_anew(library, monkeypatch):
     monkeypatch.setattr(module, "ABOVE", 2000)
-    monkeypatch.setattr(module, "PIECES", 3)
-    assert library.pieces("vector") == 0
+    monkeypatch.setattr(module, "MAX_PARTS", 3)
+    assert library.index_parts("vector") == 0
     build_index(library, unit(queries(40)))
-    assert library.pieces("vector") == 1
+    assert library.index_parts("vector") == 1
     for run in range(20):  # LanceDB joins the first ones
         library.insert(items(50, seed=20 + run))
         library.tidy()
-        if library.pieces("vector") > 3:
+        if library.index_parts("vector") > 3:
             break
         assert not needs_index(library)
     assert needs_index(library)
     build_index(library, unit(queries(40)))
-    assert library.pieces("vector") == 1
+    assert library.index_parts("vector") == 1
     assert not needs_index(library)
 
 
@@ -131,7 +131,7 @@ def test_filters_are_searched_exactly_where_few_pictures_satisfy_them(library, m
     where = Filters(folder="/few's")
     found = found_near(opened, query, 30, where)
     assert len(found) == 30  # as many as there are, far off as they may be
-    told = opened.told(near.picture for near in found).values()
+    told = opened.details(near.picture for near in found).values()
     assert {item.places[0].file.rsplit("/", 1)[0] for item in told} == {"/few's"}
 
 

@@ -14,7 +14,7 @@ import pytest
 from iconotext.errors import LibraryError
 from iconotext.library.search import Query, search
 from iconotext.library.store import describe, open_library
-from tests.library.library_fakes import Colours, EveryLink, content, paint, update
+from tests.support.library import Colours, EveryLink, content, paint, update
 from tests.support.shards import png, row, write_jsonl, write_tar
 
 pytestmark = [
@@ -29,13 +29,13 @@ WRITER = """
 import os, signal, sys
 from pathlib import Path
 from iconotext.library import update as library_add
-from iconotext.library import shards
+from iconotext.library import changes
 from iconotext.library.store import Library
-from iconotext.library.ledger import Ledger
-from tests.library.library_fakes import Colours, EveryLink, update
+from iconotext.library.commit import Ledger
+from tests.support.library import Colours, EveryLink, update
 
 lib, photos, what, nth, waits = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]), sys.argv[5] == "waits"
-library_add.BATCH = shards.PART = 4
+library_add.BATCH = changes.PART = 4
 library_add.TIDY_AFTER = 2
 
 def dying(method, when):
@@ -117,7 +117,7 @@ def test_a_kill_leaves_a_library_that_is_searched_and_goes_on(tmp_path, photos, 
 
 @pytest.mark.parametrize(("what", "nth", "stored"), [("after-insert", 1, 4), ("after-put", 3, 12)])
 def test_a_kill_in_the_midst_of_a_shard_loses_no_part_that_was_brought_in(tmp_path, monkeypatch, what, nth, stored):
-    monkeypatch.setattr("iconotext.library.shards.PART", 4)
+    monkeypatch.setattr("iconotext.library.changes.PART", 4)
     shards, lib, colours = tmp_path / "shards", tmp_path / "lib", Colours()
     write_jsonl(shards / "0.jsonl", [row(n, [f"{n}.png"]) for n in range(IMAGES)])
     write_tar(shards / "0.tar", {f"{n}.png": png(n) for n in range(IMAGES)})

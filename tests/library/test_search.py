@@ -16,11 +16,10 @@ from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library import search as search_module
 from iconotext.library.candidates import Filters, make_filters
 from iconotext.library.items import Compared, Item, Place
-from iconotext.library.refinement import LEAST, WEIGHT, probabilities, refined, relation_scale
-from iconotext.library.search import Query, firm_results, search
+from iconotext.library.search import LEAST, WEIGHT, Query, firm_results, probabilities, refined, relation_scale, search
 from iconotext.library.settings import LibrarySettings
 from iconotext.library.store import Library, create_library, open_library
-from tests.library.library_fakes import RELATIONS, Colours, Relations, paint, update
+from tests.support.library import RELATIONS, Colours, Relations, paint, update
 
 FOLDERS = ["plain", "it's", 'a"b', "50%_off", "a\\b", "x') OR (1=1", "ünï 図", "--drop", "a;b"]
 
@@ -299,17 +298,17 @@ def test_relations_are_read_of_as_few_as_can_be_and_choose_as_if_read_of_all(lib
     odds[:, 1].sort()  # the last ones tell stories
     library.insert([item(f"{n:03}", tuple(vectors[n]), tuple(odds[n]) if n % 3 else None) for n in range(150)])
     read: list[int] = []
-    told = Library.told
+    told = Library.details
 
     def counted(self: Library, pictures: Iterable[Compared]) -> dict[str, Item]:
         read.append(len(some := list(pictures)))
         return told(self, some)
 
-    monkeypatch.setattr(Library, "told", counted)
+    monkeypatch.setattr(Library, "details", counted)
     for top in (1, 10, 140):
         results = []
         for at_once in (1000, 1, 20):
-            monkeypatch.setattr(search_module, "TOLD_AT_ONCE", at_once)
+            monkeypatch.setattr(search_module, "DETAILS_BATCH", at_once)
             read.clear()
             query = Query("green once", relation="Story", top=top, anyway=True)
             results.append(search(open_library(lib), query, Colours().encoder(), Relations()))

@@ -8,7 +8,7 @@ from iconotext.errors import ImageError, LibraryError
 from iconotext.library import search as searcher
 from iconotext.library.search import Query, Searcher
 from iconotext.library.store import open_library
-from tests.library.library_fakes import Colours, Relations, paint, update
+from tests.support.library import Colours, Relations, paint, update
 
 
 @pytest.fixture

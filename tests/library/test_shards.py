@@ -16,8 +16,8 @@ from iconotext.corpus.shard_results import begin
 from iconotext.corpus.shards import ShardSettings, find_shards
 from iconotext.errors import ImageError, LibraryError, StoreError
 from iconotext.library.candidates import make_filters
+from iconotext.library.commit import Ledger
 from iconotext.library.items import file_of, member_content
-from iconotext.library.ledger import Ledger
 from iconotext.library.models import DocumentLinker
 from iconotext.library.search import Query, search
 from iconotext.library.search_page import search_page
@@ -27,7 +27,7 @@ from iconotext.scale.stage import Stage
 from iconotext.serve import search_work
 from iconotext.system import object_store as store
 from iconotext.types import Member
-from tests.library.library_fakes import Colours, EveryLink, link_every, update
+from tests.support.library import Colours, EveryLink, link_every, update
 from tests.support.object_store import running, send
 from tests.support.shards import row, write_jsonl, write_tar
 
@@ -100,7 +100,7 @@ def test_a_changed_shard_is_read_again_and_one_that_is_gone_goes(shards, tmp_pat
 
 
 def test_a_shard_that_becomes_shorter_loses_its_last_parts(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr("iconotext.library.shards.PART", 1)
+    monkeypatch.setattr("iconotext.library.changes.PART", 1)
     lib = tmp_path / "lib"
     update(lib, shards, link=EveryLink())
     assert update(lib, shards / "0.jsonl", link=EveryLink()).shards_unchanged == 1
@@ -110,7 +110,7 @@ def test_a_shard_that_becomes_shorter_loses_its_last_parts(shards, tmp_path, mon
 
 
 def test_a_run_that_ends_early_goes_on_with_the_next_part(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr("iconotext.library.shards.PART", 1)
+    monkeypatch.setattr("iconotext.library.changes.PART", 1)
     lib, colours, put = tmp_path / "lib", Colours(), Ledger.put
 
     def put_some(self: Ledger, entries: Any) -> None:

@@ -29,13 +29,13 @@ from iconotext.library.candidates import (
     stems_of_words,
     with_every_word,
 )
-from iconotext.library.items import Item, Place, Said, words_of
+from iconotext.library.items import Item, LinkedSentence, Place, words_of
 from iconotext.library.search import NEAREST, Query, has_good_match, search
 from iconotext.library.settings import Background, LibrarySettings
 from iconotext.library.store import Library, create_library, open_library
 from iconotext.types import TextLine
-from tests.library.library_fakes import link_all, paint, unit, update
 from tests.support.encoders import MadeUpEncoder
+from tests.support.library import link_all, paint, unit, update
 
 SUBJECTS = ("tram", "lake", "bread", "castle", "violin", "otter", "bridge", "lamp")
 
@@ -188,7 +188,7 @@ def test_a_document_that_goes_takes_its_words_with_it(tmp_path, lib):
     results = search(open_library(lib), Query("zeppelin", anyway=True), Words().encoder())
     assert not any(result.match.words for result in results)
     [item] = open_library(lib).items([first.digest]).values()
-    assert len(item.said) == 2  # the alternative text and the sentence of the document that is left
+    assert len(item.text_vectors) == 2  # the alternative text and the sentence of the document that is left
 
 
 def test_scores_by_hand():
@@ -203,7 +203,7 @@ def test_scores_by_hand():
         [3, 3 * IMAGE + 2 * TEXT + 2 * WORDS + SILENT, 3 * IMAGE - TEXT + SILENT], abs=1e-5
     )
     assert in_cosines(whole, background)[0] == pytest.approx(0.4)
-    place = Place("/a.jpg", "/d.md", 0, caption="Two dogs in snow", sentences=(Said("They ran.", 0.9),))
+    place = Place("/a.jpg", "/d.md", 0, caption="Two dogs in snow", sentences=(LinkedSentence("They ran.", 0.9),))
     has = set(words_of([place]).split())
     match = match_of(GOOD, 2.5, 1.0, stems_of_words("The dog's run in the SNOW"), has, every=False)
     assert (match.level, match.picture, match.text, match.words) == ("good", True, False, ("dog", "SNOW"))
@@ -238,7 +238,7 @@ def test_a_killed_first_run_leaves_a_library_that_is_searched_with_words(tmp_pat
     for number, caption in enumerate(("A red tram", "A lake", "Some bread")):
         place = Place(None, "/d.md", number, caption=caption, language="en")
         library.insert(
-            [Item(f"{number}", (place,), datetime(2020, 1, 1), vectors[number], said=Words().texts([caption]))]
+            [Item(f"{number}", (place,), datetime(2020, 1, 1), vectors[number], text_vectors=Words().texts([caption]))]
         )
     assert library.settings.background is None
     assert found(tmp_path / "lib", "red tram")[0] == "d"
@@ -249,7 +249,7 @@ def said(captions: dict[str, str]) -> list[Item]:
     """Pictures by their names with what is said of each; all look the same."""
     vector = unit(np.ones((1, 64), np.float32))
     places = {name: Place(None, "/d.md", number, caption=text) for number, (name, text) in enumerate(captions.items())}
-    return [Item(name, (place,), None, vector[0], said=vector) for name, place in places.items()]
+    return [Item(name, (place,), None, vector[0], text_vectors=vector) for name, place in places.items()]
 
 
 @pytest.mark.parametrize(("many", "found"), [(30, 30), (150, 38), (900, 38), (901, None)])
@@ -283,12 +283,12 @@ def test_what_is_told_of_a_picture_is_its_own_after_others_came_and_went(tmp_pat
     library.tidy()
     library.insert(said({"late": "A late tram"}))
     pictures = [picture for picture, _ in library.matching("tram", 50)]
-    told = library.told(reversed(pictures))
+    told = library.details(reversed(pictures))
     assert len(told) == 28
     for digest, item in library.items(told).items():
         assert (told[digest].places, told[digest].words, told[digest].date) == (item.places, item.words, item.date)
-        np.testing.assert_array_equal(told[digest].said, item.said)
-    assert library.told([]) == {}
+        np.testing.assert_array_equal(told[digest].text_vectors, item.text_vectors)
+    assert library.details([]) == {}
     assert library.matching("quantum", 50) == []
 
 
@@ -348,7 +348,7 @@ def test_the_relation_model_of_each_picture_is_told_however_it_is_found_out(tmp_
 
     def told(opened: Library) -> dict[str, str]:
         pictures = opened.matching("tram", 9)
-        return {name: item.relation_model for name, item in opened.told(each for each, _ in pictures).items()}
+        return {name: item.relation_model for name, item in opened.details(each for each, _ in pictures).items()}
 
     assert told(library) == told(open_library(library.path)) == {"a": "one", "b": "one"}
     library.insert([replace(item, relation_model="two") for item in said({"c": "A tram"})])
@@ -357,4 +357,4 @@ def test_the_relation_model_of_each_picture_is_told_however_it_is_found_out(tmp_
     assert told(library) == told(open_library(library.path)) == {"a": "one", "b": "one", "c": "two"}
     library.update([replace(item, relation_model="two") for item in said({"a": "A tram", "b": "A tram"})])
     assert told(library) == told(open_library(library.path)) == {"a": "two", "b": "two", "c": "two"}
-    assert library.told([]) == {}
+    assert library.details([]) == {}

@@ -16,8 +16,8 @@ from iconotext.images import decode
 from iconotext.library.files import digest_of
 from iconotext.serve import search_work
 from iconotext.serve.search_work import LibraryNames
-from tests.library.library_fakes import paint, update
 from tests.support.counted import calls
+from tests.support.library import paint, update
 
 
 def send(tmp_path, colour: tuple[int, int, int], **save: object) -> str:
@@ -56,7 +56,7 @@ def test_a_picture_within_a_document_is_shown_as_small_as_it_is_kept(tmp_path):
     from iconotext.library.store import open_library
     from iconotext.report.embedded import embed
     from iconotext.types import Image as Shown
-    from tests.library.library_fakes import Colours
+    from tests.support.library import Colours
 
     update(tmp_path / "lib", paint(tmp_path / "a.png", "red"))
     thumbnail = embed([Shown("", paint(tmp_path / "b.png", "blue", size=(50, 40)))], [0])[0].uri

@@ -19,8 +19,13 @@ from typer.main import get_group
 
 from iconotext.cli.common import known_errors
 from iconotext.cli.config import Configured, flag, variable, words
+from iconotext.corpus.builders import OWN_FILES, WEB_PAGES
 from iconotext.papers.analyses import ANALYSES
+from iconotext.papers.datasets import ALIKHANI_2021, HESSEL_2019, RELEASED
 from iconotext.system.plugins import say_broken
+
+SHARDS = (*WEB_PAGES, RELEASED)
+BUILDERS = (*OWN_FILES, *HESSEL_2019, *ALIKHANI_2021, *SHARDS)
 
 PLUGINS = "iconotext.commands"
 """Group of the entry points of other packages."""
@@ -100,22 +105,16 @@ COMMANDS = (
     Command("corpus split", "Divide a corpus into train, validation and test, at random.", "corpus:split"),
     Command("corpus stats", "Count documents, sentences, images and links.", "corpus_stats:stats"),
     Command("corpus build", "Make a corpus out of files, photographs with captions, or a published data set."),
-    Command("corpus build folder", "Documents, or folders of them.", "corpus.builders.folder", "", _OWN),
-    Command("corpus build captions", "Photographs with captions.", "corpus.builders.captions", "", _OWN),
-    Command("corpus build label-studio", "Links given in Label Studio.", "corpus.builders.label_studio", "", _OWN),
-    Command("corpus build pairs", "Each picture and its author's words.", "corpus.builders.pairs", "", _OWN),
-    Command("corpus build mscoco", "Ten images, ten sentences, five links.", "papers.datasets.mscoco", "", _HESSEL),
-    Command("corpus build story-dii", "Albums, five captions each.", "papers.datasets.story_dii", "", _HESSEL),
-    Command("corpus build story-sis", "Albums, a story each.", "papers.datasets.story_sis", "", _HESSEL),
-    Command("corpus build dii-stress", "Story-DII with more captions.", "papers.datasets.dii_stress", "", _HESSEL),
-    Command("corpus build rqa", "Recipes whose steps have pictures.", "papers.datasets.rqa", "", _HESSEL),
-    Command("corpus build diy", "Albums with captions, of Reddit's r/DIY.", "papers.datasets.diy", "papers", _HESSEL),
-    Command("corpus build wiki", "English articles of Wikipedia.", "papers.datasets.wiki", "papers", _HESSEL),
-    Command("corpus build cite", "Steps of recipes with relations.", "papers.datasets.cite", "", _ALIKHANI),
-    Command("corpus build clue", "Captions with relations.", "papers.datasets.clue", "", _ALIKHANI),
-    Command("corpus build mmc4", "Web pages of Multimodal C4.", "corpus.builders.mmc4", "", _SHARDS),
-    Command("corpus build obelics", "Web pages of OBELICS.", "corpus.builders.obelics", "parquet", _SHARDS),
-    Command("corpus build multi-retrieval", "Data as released.", "papers.datasets.multi_retrieval", "", _SHARDS),
+    *(
+        Command(f"corpus build {builder.name}", builder.summary, builder.module, builder.extra, panel)
+        for panel, builders in (
+            (_OWN, OWN_FILES),
+            (_HESSEL, HESSEL_2019),
+            (_ALIKHANI, ALIKHANI_2021),
+            (_SHARDS, SHARDS),
+        )
+        for builder in builders
+    ),
     Command("scale", "Link many documents in shards, in many processes.", "", "parquet"),
     Command("scale link", "Link the documents of shards.", "scale:link", "parquet"),
     Command("scale duplicates", "Find pictures that look like an earlier one.", "scale:duplicates", "parquet"),
@@ -256,7 +255,7 @@ def _loaded(row: Command) -> Any:
     if row.group == "corpus build":
         from iconotext.cli.corpus_build import builder_command
 
-        function = builder_command(row.path.split()[-1], import_module(f"iconotext.{module}"))
+        function = builder_command(next(each for each in BUILDERS if each.name == row.path.split()[-1]))
     else:
         function = getattr(import_module(f"iconotext.cli.{module}"), attribute) if module else None
     around = typer.Typer(rich_markup_mode="markdown")

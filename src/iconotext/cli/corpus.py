@@ -71,7 +71,7 @@ def check(
     - `iconotext corpus check corpus.parquet --json | jq '.problems[].field'`
     """
     with known_errors():
-        from iconotext.corpus.check import Known, check_corpus, unreadable
+        from iconotext.corpus.check import EarlierDocuments, check_corpus, unreadable
         from iconotext.corpus.shards import corpus_files
         from iconotext.errors import CorpusError
         from iconotext.system.object_store import address_of, is_remote
@@ -79,16 +79,16 @@ def check(
         wrong = False
         for named in paths:
             files = corpus_files(named)
-            known = None if files == (named,) else Known()
+            earlier = None if files == (named,) else EarlierDocuments()
             for path in files:
                 if is_remote(address := address_of(path)):
                     raise CorpusError(f"{address}: lies in a store; files of this machine are checked: fetch it first")
                 number = workers or os.cpu_count() or 1
                 try:
                     watch = _watched(path)
-                    checked = check_corpus(path, decode_images=pictures, workers=number, watch=watch, known=known)
+                    checked = check_corpus(path, decode_images=pictures, workers=number, watch=watch, earlier=earlier)
                 except CorpusError as error:
-                    if known is None:
+                    if earlier is None:
                         raise
                     checked = unreadable(path, error)  # the other shards are checked all the same
                 if json:
@@ -197,8 +197,7 @@ def convert(
 
 
 def _write_shards(source: Path, target: Path, size: int | None) -> None:
-    from iconotext.corpus.shards import corpus_files, documents_of
-    from iconotext.corpus.to_shards import DOCUMENTS
+    from iconotext.corpus.shards import DOCUMENTS, corpus_files, documents_of
 
     files = corpus_files(source)
     documents = (d for file in files for d in documents_of(file, inside=files != (source,)))
@@ -206,7 +205,7 @@ def _write_shards(source: Path, target: Path, size: int | None) -> None:
 
 
 def _into_shards(documents: Iterable[Document], target: Path, size: int) -> None:
-    from iconotext.corpus.to_shards import write_shards
+    from iconotext.corpus.shards import write_shards
 
     done = write_shards(documents, target, size=size)
     pictures = counted(done.pictures, "picture")

@@ -15,7 +15,8 @@ from iconotext.plain_text import counted
 from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
-    from iconotext.corpus.builders.report import BuildReport
+    from iconotext.corpus.builders import Builder
+    from iconotext.corpus.builders.run import BuildReport
 
 RULES = 12
 """Number of rules for dropped items that are shown; the report has all."""
@@ -24,9 +25,9 @@ MORE: Mapping[str, Mapping[str, Any]] = {**READING.more, "compare": {"case_sensi
 """Further arguments of options, by the name of the setting."""
 
 
-def builder_command(name: str, module: Any) -> Callable[..., None]:
+def builder_command(builder: Builder) -> Callable[..., None]:
     """Make the command of a builder, with an option for each of its settings."""
-    kind = module.Settings
+    kind, documents = builder.load()
     more = {field: found for field, found in MORE.items() if field in kind.model_fields}
     panel = Fields(short={"source": "-s"}, more=more)
 
@@ -35,7 +36,7 @@ def builder_command(name: str, module: Any) -> Callable[..., None]:
             from iconotext.corpus.builders.run import build_corpus
 
             report = build_corpus(
-                name, module.documents, settings, output, workers=workers, force=force, watcher=progress
+                builder.name, documents, settings, output, workers=workers, force=force, watcher=progress
             )
             show(report, output)
 
@@ -46,7 +47,7 @@ def builder_command(name: str, module: Any) -> Callable[..., None]:
 
 def show(report: BuildReport, output: Path) -> None:
     """Print counts beside the published ones, dropped items, and the corpus, on stderr."""
-    from iconotext.corpus.builders.report import dropped_path, report_path
+    from iconotext.corpus.builders.run import dropped_path, report_path
 
     if any(count.published is not None for count in report.counts):
         rows = [

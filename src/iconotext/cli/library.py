@@ -28,7 +28,7 @@ from iconotext.read import ReadSettings
 from iconotext.read.format import EXAMPLES
 
 if TYPE_CHECKING:
-    from iconotext.library.changes import Report
+    from iconotext.library.commit import Report
 
 SHOWN = 20
 """Number of left-out pictures, or folders, that are named on the terminal; ``--json`` names all."""

@@ -32,7 +32,7 @@ _NUMBERED = re.compile(r"(\D*)(\d*)")
 
 
 @dataclass(slots=True)
-class Known:
+class EarlierDocuments:
     """The documents of corpora that are checked together, such as shards; documents are numbered.
 
     Attributes:
@@ -60,7 +60,7 @@ class Known:
         return len(self.rows) - 1
 
     def at(self, document: int) -> tuple[str, Split | None, bool]:
-        """The place and the split of a document, and whether it is a pair."""
+        """Return the place and the split of a document, and whether it is a pair."""
         row = self.rows[document]
         split = (None, *SPLITS)[row >> 1 & 3]
         return f"{self.words[row >> 43]}{row >> 3 & (1 << 40) - 1 or ''}", split, bool(row & 1)
@@ -101,7 +101,7 @@ def check_corpus(
     decode_images: bool = True,
     workers: int = 1,
     watch: Watch = unwatched,
-    known: Known | None = None,
+    earlier: EarlierDocuments | None = None,
 ) -> CheckedCorpus:
     """Check rows, images, features and splits.
 
@@ -120,12 +120,12 @@ def check_corpus(
     Raises:
         CorpusError: The corpus cannot be read at all.
     """
-    name, folder, inside = format_of(path), corpus_folder(path), known is not None
+    name, folder, inside = format_of(path), corpus_folder(path), earlier is not None
     there = (folder / TABLE_FILE).is_file() or (folder / ROWS_FILE).is_file()
     table = load_feature_table(folder / TABLE_FILE) if there else None
     files, images = FORMATS[name].files, images_of(path, inside=inside)
-    place = "" if known is None else f"{path.name}, "
-    check = _Check(images, folder, table, decode_images, FORMATS[name].has_ids, known or Known(), place)
+    place = "" if earlier is None else f"{path.name}, "
+    check = _Check(images, folder, table, decode_images, FORMATS[name].has_ids, earlier or EarlierDocuments(), place)
     if (tar := images.tar) is not None:
         wrong = [f"{counted(number, 'member')} refused: {reason}" for reason, number in tar.refused.items()]
         wrong += [tar.problem] if tar.path != path and tar.problem is not None else []
@@ -145,7 +145,7 @@ def check_corpus(
 
 
 def unreadable(path: Path, error: CorpusError) -> CheckedCorpus:
-    """The result for a corpus that cannot be read at all."""
+    """Return the result for a corpus that cannot be read at all."""
     return CheckedCorpus(path, None, 0, (Problem("all of it", None, str(error).removeprefix(f"{path}: ")),), ())
 
 
@@ -175,11 +175,7 @@ class PartRead(NamedTuple):
 
 
 def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part) -> PartRead:
-    """Read a part, and determine where its images are; runs in a worker.
-
-    Args:
-        run: Name of the check; the places of images that a worker remembers are only for this check.
-    """
+    """Read a part, and determine where its images are; runs in a worker. ``run`` names the check."""
     look, documents = _look(corpus, inside, run), []
     try:
         for record in part():
@@ -202,7 +198,7 @@ def _read(corpus: Path, inside: bool, decode_images: bool, run: str, part: Part)
 
 @lru_cache(maxsize=1)
 def _look(corpus: Path, inside: bool, run: str) -> Callable[[str], Whereabouts]:
-    """A function that determines where an image is, with a cache for this check."""
+    """Return a function that determines where an image is, with a cache for this check."""
     return lru_cache(KNOWN)(images_of(corpus, inside=inside).whereabouts)
 
 
@@ -226,7 +222,7 @@ class _Check:
     table: FeatureTable | None
     decode_images: bool
     has_ids: bool
-    known: Known
+    earlier: EarlierDocuments
     place: str
     documents: int = 0
     problems: list[Problem] = field(default_factory=list)
@@ -246,27 +242,27 @@ class _Check:
 
     def part(self, part: PartRead) -> Iterator[None]:
         """Check the next part; yields once per document. ``CorpusError`` if the corpus cannot be read any further."""
-        looked = in_threads(self._seen, list(self._unseen(part.documents)))
+        inspections = in_threads(self._seen, list(self._unseen(part.documents)))
         for document in part.documents:
             self.documents += 1
             for problem in document.problems:
                 self.add(problem)
             if document.id is not None:
-                self._document(document, document.id, looked)
+                self._document(document, document.id, inspections)
             yield
         if part.broken is not None:
             raise CorpusError(part.broken)
 
-    def _document(self, document: Checked, name: str, looked: Iterator[tuple[int, str | None]]) -> None:
-        row = self.known.add(document.place, document.split, document.pair, shard=self.place)
+    def _document(self, document: Checked, name: str, inspections: Iterator[tuple[int, str | None]]) -> None:
+        row = self.earlier.add(document.place, document.split, document.pair, shard=self.place)
         self._no_images += not document.images
         self._no_sentences += not document.sentences
-        if self.has_ids and (first := self.known.of_id.setdefault(hash(name), row)) != row:
-            self.add(repeated_id(document.place, name, self.known.at(first)[0]))
+        if self.has_ids and (first := self.earlier.of_id.setdefault(hash(name), row)) != row:
+            self.add(repeated_id(document.place, name, self.earlier.at(first)[0]))
         for number, (source, where) in enumerate(document.images):
             if document.inside and document.inside[number]:
                 self._keys[hash(source)] = document.inside[number]
-            elif (problem := self._image(source, where, document.split, looked)) is not None:
+            elif (problem := self._image(source, where, document.split, inspections)) is not None:
                 self.add(Problem(document.place, f"images.{number}", problem))
         if document.split is not None:
             for number, (source, _) in enumerate(document.images):
@@ -274,27 +270,27 @@ class _Check:
                     self.add(Problem(document.place, f"images.{number}", problem))
 
     def _image(
-        self, source: str, where: Whereabouts, split: Split | None, looked: Iterator[tuple[int, str | None]]
+        self, source: str, where: Whereabouts, split: Split | None, inspections: Iterator[tuple[int, str | None]]
     ) -> str | None:
-        """The problem of an image, at its first occurrence."""
+        """Return the problem of an image, at its first occurrence."""
         name = hash(source)
         is_new = name not in self._keys
         content, problem = 0, None
         if self._must_look(name, where, split):
-            content, problem = next(looked)
+            content, problem = next(inspections)
             self._looked_at.add(name)
         self._keys[name] = content or self._keys.get(name, name)
         self._elsewhere += is_new and where == Whereabouts.WEB
         return self.files.not_found(source) if is_new and where == Whereabouts.LOST else problem
 
     def _must_look(self, name: int, where: Whereabouts, split: Split | None) -> bool:
-        """Whether to open an image, or read its features; without decoding, only files that splits might share."""
+        """Return whether to open an image, or read its features; without decoding, only to compare splits."""
         if name in self._looked_at or where not in (Whereabouts.FILE, Whereabouts.INSIDE, Whereabouts.NOWHERE):
             return False
         return self.table is not None if where == Whereabouts.NOWHERE else self.decode_images or split is not None
 
     def _unseen(self, documents: list[Checked]) -> Iterator[tuple[str, Whereabouts]]:
-        """The images that ``_image`` will need, in the same order."""
+        """Yield the images that ``_image`` will need, in the same order."""
         seen: set[int] = set()
         for document in documents:
             for source, where in document.images:
@@ -304,7 +300,7 @@ class _Check:
                     yield source, where
 
     def _seen(self, image: tuple[str, Whereabouts]) -> tuple[int, str | None]:
-        """Digest of the bytes of an image (0 if there are none), and its problem."""
+        """Return a digest of the bytes of an image (0 if there are none), and its problem."""
         source, where = image
         file, content = self.folder / source, 0
         try:
@@ -325,13 +321,13 @@ class _Check:
         return content, None
 
     def _leak(self, source: str, split: Split, row: int) -> str | None:
-        """A message if an image of a document is also in another split; once for each further split."""
+        """Return a message if an image of a document is also in another split; once for each further split."""
         key = self._keys[hash(source)]
-        known, leaked = self.known, self.known.leaked
-        place, first, pair = known.at(known.of_picture.setdefault(key, row))
+        earlier, leaked = self.earlier, self.earlier.leaked
+        place, first, pair = earlier.at(earlier.of_picture.setdefault(key, row))
         if first == split:
             return None
-        if pair and known.at(row)[2]:
+        if pair and earlier.at(row)[2]:
             self._shared.add(key)
             return None
         if (key, split) in leaked:
@@ -340,7 +336,7 @@ class _Check:
         return f"{source} is in {split} here and in {first} at {place}"
 
     def notes(self, *, no_features: bool) -> Iterator[str]:
-        """Findings that are not errors but may be mistakes."""
+        """Yield findings that are not errors but may be mistakes."""
         for number, what in ((self._no_images, "images"), (self._no_sentences, "sentences")):
             if number:
                 yield f"{number} documents without {what}: they take no part in training"

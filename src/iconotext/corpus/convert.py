@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 
 def region_path(name: str, corpus: Path) -> Path | None:
-    """The file of regions that a recipe names, at this path or beside the corpus; None if there is no such file."""
+    """Return the file of regions that a recipe names, at this path or beside the corpus; None if there is none."""
     return next((place for place in _places(name, corpus) if is_region_file(place) and place.exists()), None)
 
 
 def table_path(name: str, corpus: Path) -> Path:
-    """The recipe's table of features, at this path or beside the corpus; ``FeatureError`` if in neither place."""
+    """Return the recipe's table of features, here or beside the corpus; ``FeatureError`` if in neither place."""
     for place in _places(name, corpus):
         if place.is_file():
             return place
@@ -55,12 +55,10 @@ def table_path(name: str, corpus: Path) -> Path:
 
 
 def own_features(model: str, corpus: Path) -> str | None:
-    """The table of features, or file of regions, for a trained model that reads images from such a file.
+    """Return the table of features, or file of regions, for a trained model that reads images from such a file.
 
-    A file beside the corpus is preferred to the one that the model was trained on.
-
-    Returns:
-        None for a model that reads pictures, and if there is no such file.
+    A file beside the corpus is preferred to the one that the model was trained on. None for a model that reads
+    pictures, and if there is no such file.
     """
     folder = init_folder(model)
     if not is_model_folder(folder):
@@ -74,7 +72,7 @@ def own_features(model: str, corpus: Path) -> str | None:
 
 
 def instead_of_pictures(corpus: Path) -> str | None:
-    """The table of features beside a corpus whose images have no files; None if they have files, or without a table."""
+    """Return the table of features beside a corpus whose images have no files; else None."""
     table = _places(TABLE_FILE, corpus)[1]
     if not table.is_file():
         return None
@@ -120,14 +118,14 @@ def _sorted(links: Iterable[Link]) -> tuple[tuple[int, int], ...]:
 
 def _for_mmc4(linked: LinkedDocument, best: dict[int, Link]) -> Document:
     document = linked.document
-    kept, infos = document.meta.get("mmc4"), document.meta.get("image_info")
+    stored, infos = document.meta.get("mmc4"), document.meta.get("image_info")
     if not isinstance(infos, list) or len(infos) != len(document.images):
         infos = [{} for _ in document.images]
     matched: list[dict[str, Any]] = [{**info} for info in infos]
     for number, info in enumerate(matched):
         info["matched_sim"] = plain_number(best[number].score) if number in best else None
     matrix = [[plain_number(cell) for cell in row] for row in linked.similarity.T.tolist()]
-    shard = {**(kept if isinstance(kept, dict) else {}), "similarity_matrix": matrix}
+    shard = {**(stored if isinstance(stored, dict) else {}), "similarity_matrix": matrix}
     return replace(document, links=_sorted(best.values()), meta={**document.meta, "mmc4": shard, "image_info": matched})
 
 
@@ -141,14 +139,14 @@ def _in_order(document: Document, best: dict[int, Link]) -> Document:
         images.append(replace(image, position=position))
     order = sorted(range(len(images)), key=lambda number: images[number].position or 0)
     meta = dict(document.meta)
-    kept = meta.get("obelics")
-    if isinstance(kept, dict) and isinstance(kept.get("images"), list) and len(kept["images"]) == len(order):
-        meta["obelics"] = {**kept, "images": [kept["images"][number] for number in order]}
+    stored = meta.get("obelics")
+    if isinstance(stored, dict) and isinstance(stored.get("images"), list) and len(stored["images"]) == len(order):
+        meta["obelics"] = {**stored, "images": [stored["images"][number] for number in order]}
     return replace(document, images=tuple(images[number] for number in order), links=None, meta=meta)
 
 
 def _begin(document: Document, sentence: int) -> int:
-    """Number of the first sentence in a sentence's paragraph."""
+    """Return the number of the first sentence in a sentence's paragraph."""
     block = document.sentences[sentence].block
     while sentence and block is not None and document.sentences[sentence - 1].block == block:
         sentence -= 1
@@ -255,19 +253,19 @@ def convert_corpus(
 def pooled_features(
     encoder: ImageBackbone, files: list[Path], watch: Watch, label: str = "Features"
 ) -> Iterator[FloatMatrix]:
-    """(pictures, dim) features, ``AT_ONCE`` pictures at a time; ``CorpusError`` if a picture cannot be read."""
+    """Yield (pictures, dim) features, ``AT_ONCE`` pictures at a time; ``CorpusError`` if a picture cannot be read."""
     starts = range(0, len(files), AT_ONCE)
     for start in watch(starts, total=len(starts), label=label):
-        some = files[start : start + AT_ONCE]
-        features = encoder.encode(some)
-        for file, problem in zip(some, features.problems, strict=True):
+        batch = files[start : start + AT_ONCE]
+        features = encoder.encode(batch)
+        for file, problem in zip(batch, features.problems, strict=True):
             if problem is not None:
                 raise CorpusError(f"{file}: {problem}; repair it or take it out: features need every picture")
         yield features.pooled
 
 
 def _has_rows(source: Path, folder: Path, watch: Watch) -> bool:
-    """Whether any image of a corpus has a row in the folder's table, which may belong to another data set."""
+    """Return whether any image of a corpus has a row in the folder's table, which may belong to another data set."""
     file = folder / ROWS_FILE
     if not file.is_file():
         return False

@@ -79,7 +79,7 @@ class ImageFiles:
         return None if self._tar_path is None else Tar(self._tar_path)
 
     def whereabouts(self, source: str) -> Whereabouts:
-        """Where an image is, by its name in the corpus.
+        """Return where an image is, by its name in the corpus.
 
         An image with features beside the corpus needs no file. An image with an address is not available, unless a file
         has this very name.
@@ -101,11 +101,7 @@ class ImageFiles:
         return self._reach == "tar" or (self._reach == "folder" and leads_out(source))
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
-        """Locate an image, as (file, or bytes in a tar; None).
-
-        Returns:
-            (None, reason) if the image is missing; (None, None) if it needs no file.
-        """
+        """Return (file, or bytes in a tar; None), (None, reason) if missing, (None, None) if it needs no file."""
         match self.whereabouts(source):
             case Whereabouts.INSIDE if self.tar is not None:
                 return self.tar.read(self.tar.find(source) or source), None
@@ -118,7 +114,7 @@ class ImageFiles:
         return None, None
 
     def not_found(self, source: str) -> str:
-        """The message for an image whose file is missing."""
+        """Return the message for an image whose file is missing."""
         if self._reach == "tar":
             return f"not found in {self._tar_path}: {source}"
         if self._refuses(source):
@@ -128,7 +124,7 @@ class ImageFiles:
 
 
 def leads_out(source: str) -> bool:
-    """Whether a file name leads out of its folder."""
+    """Return whether a file name leads out of its folder."""
     path, windows = PurePosixPath(source), PureWindowsPath(source)
     if path.is_absolute() or bool(windows.drive) or "\0" in source:
         return True
@@ -136,7 +132,7 @@ def leads_out(source: str) -> bool:
 
 
 def named_by_address(source: str) -> bool:
-    """Whether the name of an image is an address, on the web or in another collection, and not a path."""
+    """Return whether an image's name is an address, on the web or in another collection, and not a path."""
     return ":" in source and ADDRESS.match(source) is not None
 
 
@@ -147,7 +143,7 @@ class ImageKeys:
         self._of_file: dict[Path, bytes] = {}
 
     def of(self, image: Image) -> bytes:
-        """The key of an image; without a readable file, it depends on the document's name for the image."""
+        """Return the key of an image; without a readable file, it depends on the document's name for the image."""
         if isinstance(image.file, bytes):
             return hashlib.sha256(image.file).digest()
         if image.file is None:
@@ -159,7 +155,7 @@ class ImageKeys:
 
 
 def content_key(file: Path) -> bytes | None:
-    """A digest of the bytes of a file; None if it cannot be read."""
+    """Return a digest of the bytes of a file; None if it cannot be read."""
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").digest()

@@ -1,4 +1,4 @@
-"""Label Studio: write links as tasks for people to correct (``task``), and read annotations (``annotated_row``).
+"""Label Studio: write links as tasks for people to correct (``task``), and build a corpus of the annotated tasks.
 
 A task has the text of a document and its pictures. A sentence and a picture are regions, a link is a relation between
 them. Label Studio and iconotext count characters in the same way.
@@ -6,18 +6,24 @@ them. Label Studio and iconotext count characters in the same way.
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from xml.sax.saxutils import quoteattr
 
 from pydantic import BaseModel, Field, StrictStr, ValidationError
 
+from iconotext.corpus.builders.fetched import saved_image
+from iconotext.corpus.builders.folder import images_folder
+from iconotext.corpus.builders.run import BuilderSettings
+from iconotext.corpus.builders.web_pages import with_images
 from iconotext.corpus.image_files import ImageFiles
-from iconotext.corpus.row import Row, document_of, parse_row, problems_of, row_of
+from iconotext.corpus.row import Row, UniqueIds, document_of, parse_row, problems_of, row_of
 from iconotext.errors import CorpusError
 from iconotext.plain_text import json_text
 from iconotext.relations import RELATIONS
@@ -25,14 +31,19 @@ from iconotext.report.as_json import plain_number
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.explanation import shown_relations
 from iconotext.report.flow import Span, document_text, sentences_within
+from iconotext.system.strict_json import parse_json
 from iconotext.types import Link, LinkedDocument
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+
 
 KEY = "iconotext"
 """Key of the document in the data of a task."""
 
 
 def labelling_config() -> str:
-    """The labelling interface of a project for these tasks, as XML."""
+    """Return the labelling interface of a project for these tasks, as XML."""
     relations = "\n".join(f"    <Relation value={quoteattr(relation.name)}/>" for relation in RELATIONS)
     return f"""<View>
   <Header value="Mark a sentence, mark a picture, and draw a relation between the two where the sentence is about it."/>
@@ -52,7 +63,7 @@ def labelling_config() -> str:
 
 
 def tasks_json(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[str]:
-    """Pieces of a JSON list of tasks for import into Label Studio."""
+    """Yield a JSON list of tasks for import into Label Studio."""
     separator = "[\n"
     for linked in documents:
         yield separator + json_text(task(linked, folder))
@@ -60,8 +71,8 @@ def tasks_json(documents: Iterable[LinkedDocument], folder: Path) -> Iterator[st
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
 
-def task(linked: LinkedDocument, folder: Path, said: Sequence[Link] | None = None) -> dict[str, Any]:
-    """A document as a task, with its links as a prediction.
+def task(linked: LinkedDocument, folder: Path, annotated: Sequence[Link] | None = None) -> dict[str, Any]:
+    """Return a document as a task, with its links as a prediction.
 
     Pictures are included with a longer side of at most 900 pixels; those that cannot be decoded are left out.
 
@@ -89,8 +100,8 @@ def task(linked: LinkedDocument, folder: Path, said: Sequence[Link] | None = Non
         },
         "predictions": [prediction],
     }
-    if said is not None:
-        own = [link for link in said if link.image in pictures]
+    if annotated is not None:
+        own = [link for link in annotated if link.image in pictures]
         found["annotations"] = [{"result": _result(own, text, spans, pictures)}]
     return found
 
@@ -183,17 +194,13 @@ Drop = Callable[[str, str, str], None]
 
 
 def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int, str]] | None:
-    """The document of an exported task, with the links that most annotators chose.
+    """Return the document of an exported task, with the links that most annotators chose; None if nobody annotated it.
 
     Args:
         drop: Called for each item that is left out: rule, item, reason.
 
     Returns:
-        The row of a corpus, and image number to the picture that the task shows, as a ``data:`` address; None if nobody
-        has annotated the task.
-
-    Raises:
-        CorpusError: The task is not in the form that iconotext writes.
+        The row of a corpus, and image number to the picture that the task shows, as a ``data:`` address.
     """
     try:
         task = Task.model_validate(value)
@@ -226,7 +233,7 @@ def annotated_row(value: object, place: str, drop: Drop) -> tuple[Row, dict[int,
 def _links(
     annotation: _Annotation, spans: list[Span], numbers: list[int], drop: Callable[[str], None]
 ) -> set[tuple[int, int]]:
-    """The links of one annotator; ``drop`` is called for relations that are not links."""
+    """Return the links of one annotator; ``drop`` is called for relations that are not links."""
     regions = {result.id: result for result in annotation.result if result.id is not None and result.type != "relation"}
     links: set[tuple[int, int]] = set()
     for relation in annotation.result:
@@ -244,3 +251,85 @@ def _links(
         else:
             links |= {(sentence, image) for sentence in sentences}
     return links
+
+
+class Settings(BuilderSettings):
+    """Make documents with gold links out of what people annotated in Label Studio.
+
+    The tasks are those of `iconotext link --to label-studio`, exported as JSON when they were annotated. A link counts
+    if more than half of the annotators of its document gave it. Training and `evaluate` take the corpus.
+
+    **Examples**
+
+    - `iconotext corpus build label-studio --source export.json --output gold.jsonl`
+    """
+
+    source: tuple[Path, ...]
+    """An export of Label Studio, as JSON; may be given several times."""
+
+    images: Path | None = None
+    """Folder that the names of pictures start from (default: that of the export). A picture that is not found there is
+    taken from the task, at most 900 pixels long."""
+
+
+def documents(build: Build, settings: Settings) -> Iterator[Values]:
+    """Yield the annotated tasks; ``CorpusError`` if a file is not an export, or no task is annotated."""
+    ids, taken, links, found = UniqueIds(), 0, 0, 0
+    for path in settings.source:
+        for number, task in enumerate(build.watch(_tasks(path), label="Reading")):
+            made = annotated_row(task, f"{path}, task {number + 1}", build.report.drop)
+            if made is None:
+                continue
+            row, pictures = made
+            there, copied = _place_images(build, row, pictures, settings.images or path.parent)
+            taken += copied
+            row.id = ids.take(row.id)
+            found, links = found + 1, links + len(row.links or ())
+            yield with_images(row.model_dump(exclude_none=True), there)
+    if not found:
+        raise CorpusError(f"{', '.join(map(str, settings.source))}: nobody has annotated any task")
+    build.report.count("gold links", links)
+    build.report.count("pictures taken from the tasks", taken)
+
+
+def _tasks(path: Path) -> list[Any]:
+    try:
+        tasks = parse_json(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise CorpusError(f"{path}: no export of Label Studio as JSON: {error}") from error
+    if not isinstance(tasks, list):
+        raise CorpusError(f"{path}: no export of Label Studio as JSON: a list of tasks is needed")
+    return tasks
+
+
+def _place_images(build: Build, row: Row, pictures: dict[int, str], home: Path) -> tuple[list[int], int]:
+    """Name each picture relative to the corpus.
+
+    Returns the numbers of the available pictures, and how many of them were taken from the task.
+    """
+    there, taken = [], 0
+    for number, name in enumerate(row.images):
+        file = home / name
+        if file.is_file():
+            row.images[number] = build.relative_path(file)
+        elif number in pictures:
+            copy = saved_image(_bytes(pictures[number], row.id), images_folder(build.output))
+            row.images[number] = build.relative_path(copy)
+            taken += 1
+        else:
+            build.report.drop("picture that is not there", f"{row.id}: {name}")
+            continue
+        there.append(number)
+    return there, taken
+
+
+def _bytes(address: str, document: str) -> bytes:
+    try:
+        head, _, body = address.partition(",")
+        if not head.startswith("data:image/") or not head.endswith(";base64"):
+            raise ValueError("no data: address")
+        return base64.b64decode(body, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise CorpusError(f"document {document!r}: a picture of its task is damaged: {error}") from error

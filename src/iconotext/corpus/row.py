@@ -81,12 +81,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The contents of one place of a file: a row, or problems, or both.
+    """The contents of one place of a file: a row, or problems, or both; a row with problems must not be used.
 
     Attributes:
         place: As in ``Problem``.
         row: None if it cannot be made.
-        problems: All known problems; a row with problems must not be used.
         files: For each image its bytes inside the row, None if it has none there; () if no image has.
         number: Number of the row with these bytes, from 0.
     """
@@ -103,11 +102,7 @@ Part = Callable[[], Iterator[Record]]
 
 
 def parse_row(value: object, place: str) -> Record:
-    """Check the columns of a document: their types, their lengths, the range of every index.
-
-    Args:
-        value: The parsed contents of a place.
-    """
+    """Check the columns of a document: their types, their lengths, the range of every index."""
     try:
         row = Row.model_validate(value)
     except ValidationError as error:
@@ -119,8 +114,7 @@ def parse_row(value: object, place: str) -> Record:
 def parse_json_row(line: bytes, place: str) -> Record | None:
     """Parse a line of JSON and check it like ``parse_row``, in a third of the time.
 
-    Returns:
-        None if the JSON or its types may be wrong: then ``parse_row`` names the problem.
+    Returns None if the JSON or its types may be wrong: then ``parse_row`` names the problem.
     """
     if b"NaN" in line or b"Infinity" in line:  # pydantic would accept them as numbers
         return None
@@ -135,7 +129,7 @@ _PARSER = Row.__pydantic_validator__
 
 
 def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
-    """The problems that pydantic reports for a value."""
+    """Return the problems that pydantic reports for a value."""
     return tuple(
         Problem(place, ".".join(map(str, found["loc"])) or None, found["msg"])
         for found in error.errors(include_url=False, include_context=False, include_input=False)
@@ -143,7 +137,7 @@ def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
 
 
 def _misfits(row: Row) -> Iterator[tuple[str, str]]:
-    """Field and message of all well-typed values that do not fit the rest of the row."""
+    """Yield field and message of all well-typed values that do not fit the rest of the row."""
     n, m = len(row.sentences), len(row.images)
     for name, value, wanted in (
         ("blocks", row.blocks, n),
@@ -165,7 +159,7 @@ def _misfits(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _odd_meta(meta: dict[str, Any], n: int) -> Iterator[tuple[str, str]]:
-    """Field and message of wrong entries of ``meta``, in a row of n sentences."""
+    """Yield field and message of wrong entries of ``meta``, in a row of n sentences."""
     kinds = meta.get("sentence_kind")
     if kinds is not None and not (
         isinstance(kinds, list) and len(kinds) == n and all(isinstance(k, str) for k in kinds)
@@ -177,7 +171,7 @@ def _odd_meta(meta: dict[str, Any], n: int) -> Iterator[tuple[str, str]]:
 
 
 def _not_text(row: Row) -> Iterator[tuple[str, str]]:
-    """Texts that UTF-8 cannot encode: JSON allows half a surrogate pair, on which later steps would fail."""
+    """Yield texts that UTF-8 cannot encode: JSON allows half a surrogate pair, on which later steps would fail."""
     columns = {"id": [row.id], "sentences": row.sentences, "images": row.images}
     for name, texts in (columns | {"captions": row.captions or [], "alts": row.alts or []}).items():
         try:
@@ -188,7 +182,7 @@ def _not_text(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def json_of(row: Row, value: object) -> str:
-    """A value of a row as JSON; ``CorpusError``, with the row's id, if JSON cannot represent it."""
+    """Return a value of a row as JSON; ``CorpusError``, with the row's id, if JSON cannot represent it."""
     try:
         return dump_json(value)
     except ValueError as error:
@@ -202,7 +196,7 @@ class UniqueIds:
         self._taken: dict[str, int] = {}  # with the next number to try for this name
 
     def take(self, name: str) -> str:
-        """The name, with ``#2``, ``#3``, ... appended if it is taken."""
+        """Return the name, with ``#2``, ``#3``, ... appended if it is taken."""
         number = self._taken.get(name)
         if number is None:
             self._taken[name] = 2
@@ -232,15 +226,11 @@ class FindsImages(Protocol):
     """Locates the images that a corpus refers to."""
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
-        """(image, None); (None, reason) if it should exist and does not; (None, None) if it needs no file."""
+        """Return (image, None); (None, reason) if it should exist and does not; (None, None) if it needs no file."""
 
 
 def document_of(row: Row, image_files: FindsImages, files: Sequence[bytes | None] = ()) -> Document:
-    """The document of a row; a missing image gets a ``problem``.
-
-    Args:
-        files: Images inside the row, see ``Record.files``.
-    """
+    """Return the document of a row; a missing image gets a ``problem``. ``files`` are as in ``Record``."""
     meta = dict(row.meta)
     if row.relations is not None:
         meta["relations"] = row.relations
@@ -285,13 +275,9 @@ def _images(row: Row, image_files: FindsImages, files: Sequence[bytes | None]) -
 
 
 def row_of(document: Document, folder: Path) -> Row:
-    """The row of a document in a corpus file.
+    """Return the row of a document; ``CorpusError``, with document and field, if it does not fit the format.
 
-    Args:
-        document: Its images must be files, or have no file at all.
-
-    Raises:
-        CorpusError: The document does not fit the format; the message names document and field.
+    Its images must be files, or have no file at all.
     """
     values: dict[str, Any] = {
         "id": document.id,
@@ -313,10 +299,9 @@ def row_of(document: Document, folder: Path) -> Row:
 
 
 def written_source(image: Image, folder: Path) -> str:
-    """The name of an image in a corpus file in ``folder``: the path to its file, else its ``source``.
+    """Return the name of an image in a corpus file in ``folder``: the path to its file, else its ``source``.
 
-    Raises:
-        CorpusError: The picture came from inside its document, or from the network, and has no file.
+    Raises ``CorpusError`` if the picture came from inside its document, or from the network, and has no file.
     """
     if isinstance(image.file, bytes):
         raise CorpusError(
@@ -335,7 +320,7 @@ def written_source(image: Image, folder: Path) -> str:
 
 @lru_cache(maxsize=1024)
 def _real(folder: Path) -> Path:
-    """The folder with symbolic links resolved, since ".." after a link leads elsewhere."""
+    """Resolve symbolic links of a folder, since ".." after a link leads elsewhere."""
     return folder.resolve()
 
 
@@ -353,7 +338,7 @@ def _meta(document: Document) -> dict[str, Any]:
 
 
 def _complete(values: list[int | None]) -> list[int] | None:
-    """The values if none is None, since a column has a number for each; else None."""
+    """Return the values if none is None, since a column has a number for each; else None."""
     known = [value for value in values if value is not None]
     return known if known and len(known) == len(values) else None
 

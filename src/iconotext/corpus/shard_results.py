@@ -363,5 +363,5 @@ def _documents(file: Path) -> Iterator[_Row]:
         yield _Row(name, problems, tuple(_link(row) for row in some if row["sentence"] is not None))
 
 
-def _link(said: dict[str, Any]) -> Link:
-    return Link(said["sentence"], said["image"], said["score"], said["confidence"], {})
+def _link(values: dict[str, Any]) -> Link:
+    return Link(values["sentence"], values["image"], values["score"], values["confidence"], {})

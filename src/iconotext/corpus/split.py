@@ -20,11 +20,7 @@ from iconotext.types import Document
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The shares of validation and test; the rest is for training.
-
-    Raises:
-        SettingError: A share is below 0, or nothing is left for training.
-    """
+    """The shares of validation and test; the rest is for training. ``SettingError`` if nothing is left for training."""
 
     validation: float = 0.1
     test: float = 0.1
@@ -36,7 +32,7 @@ class Shares:
             )
 
     def counts(self, total: int) -> dict[Split, int]:
-        """The numbers of validation and test items among ``total``, rounded."""
+        """Return the numbers of validation and test items among ``total``, rounded."""
         return {"validation": round(self.validation * total), "test": round(self.test * total)}
 
 
@@ -78,7 +74,7 @@ def assign_splits(documents: Iterable[Document], shares: Shares, *, seed: int = 
 
 
 def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """``assign_splits`` for given groups: ``group_of`` has the group number of each document, from ``connected``."""
+    """Assign splits as ``assign_splits`` does, for the group number of each document, from ``connected``."""
     groups = grouped(group_of)
     random.Random(f"split {seed}").shuffle(groups)
     wanted = shares.counts(len(group_of))
@@ -86,14 +82,9 @@ def grouped_splits(group_of: Sequence[int], shares: Shares, *, seed: int = 0) ->
 
 
 def filled_splits(groups: Sequence[Sequence[int]], wanted: Mapping[Split, int], what: str, advice: str) -> list[Split]:
-    """The split of each item: groups fill the splits in order, as far as they fit, and the rest is for training.
+    """Return the split of each item: groups fill the splits in order, as far as they fit; the rest is for training.
 
-    Args:
-        what: Name of a group's members, for the error.
-        advice: Advice to the user, for the error.
-
-    Raises:
-        CorpusError: No group is small enough for a split.
+    Raises ``CorpusError`` if no group is small enough for a split; ``what`` names a group's members, ``advice`` helps.
     """
     room = dict(wanted)
     splits: list[Split] = ["train"] * sum(map(len, groups))
@@ -113,14 +104,7 @@ def filled_splits(groups: Sequence[Sequence[int]], wanted: Mapping[Split, int], 
 
 
 def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) -> list[Split]:
-    """Give items without a split a random one; the others keep theirs.
-
-    Args:
-        shares: Shares of the items without a split.
-
-    Raises:
-        SettingError: All items have a split.
-    """
+    """Give items without a split a random one; the others keep theirs. ``SettingError`` if all have one."""
     free = array("q", (i for i, split in enumerate(splits) if split is None))
     if splits and not free:
         raise SettingError("all have a split already: leave out validation=... and test=...")
@@ -135,46 +119,41 @@ def share_out(splits: Sequence[Split | None], shares: Shares, *, seed: int = 0) 
 
 
 def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
-    """The group number of each item; items that share a key are in one group, also through other items.
+    """Return the group number of each item; items that share a key are in one group, also through other items.
 
     Args:
-        keys: For each item the keys that it may share with others: texts, bytes, or tuples of them. Iterated once.
-            16 bytes are stored for each key, half of them a hash; the probability that any two of ten million are equal
-            is 3 in a million.
+        keys: For each item the keys that it may share with others: texts, bytes, or tuples of them. Iterated once. 16
+            bytes are stored for each key, half of them a hash; the probability that any two of ten million are equal is
+            3 in a million.
 
     Returns:
         For each item the number, from 0, of the first item of its group.
     """
     import numpy as np
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    hashes, things, total = array("q"), array("q"), 0
-    for number, some in enumerate(keys):
+    hashes, items, total = array("q"), array("q"), 0
+    for number, own in enumerate(keys):
         before = len(hashes)
-        hashes.extend(map(hash, some))
-        things.extend([number] * (len(hashes) - before))
+        hashes.extend(map(hash, own))
+        items.extend([number] * (len(hashes) - before))
         total = number + 1
-    key = np.frombuffer(hashes, np.int64)
-    order = np.argsort(key, kind="stable")
-    key, thing = key[order], np.frombuffer(things, np.int64)[order]
-    same = key[1:] == key[:-1]
-    one, other = thing[:-1][same], thing[1:][same]  # neighbours among the items with a key
-    group = np.arange(total)
-    while (apart := group[one] != group[other]).any():
-        one, other = one[apart], other[apart]
-        # Of two connected groups, the later one points to the earlier one; then every pointer is followed to its end.
-        np.minimum.at(group, np.maximum(group[one], group[other]), np.minimum(group[one], group[other]))
-        while ((further := group[group]) != group).any():
-            group = further
-    numbers: list[int] = group.tolist()
+    if not total:
+        return []
+    # A graph of items and keys, in which each item is joined with its keys.
+    different, key = np.unique(np.frombuffer(hashes, np.int64), return_inverse=True)
+    edges = (np.frombuffer(items, np.int64), total + key.ravel())
+    size = total + len(different)
+    graph = coo_array((np.ones(len(key), np.int8), edges), shape=(size, size))
+    group = connected_components(graph, directed=False)[1][:total]
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    numbers: list[int] = first[group.ravel()].tolist()
     return numbers
 
 
 def grouped(groups: Sequence[int]) -> list[list[int]]:
-    """The numbers of the items in each group, in order; the group of the first item comes first.
-
-    Args:
-        groups: Group number of each item, from ``connected``.
-    """
+    """Return the numbers of the items in each group, in order; the group of the first item comes first."""
     found: dict[int, list[int]] = {}
     for number, group in enumerate(groups):
         found.setdefault(group, []).append(number)

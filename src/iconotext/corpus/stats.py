@@ -76,12 +76,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """How often a coherence relation holds.
-
-    Attributes:
-        yes: Number of documents in which it holds.
-        known: Number of documents for which this was answered.
-    """
+    """How often a coherence relation holds: in ``yes`` of the ``known`` documents for which this was answered."""
 
     yes: int
     known: int
@@ -128,7 +123,7 @@ class CorpusStats:
         return self.links / self.possible if self.possible else None
 
     def as_json(self) -> dict[str, Any]:
-        """The counts as a JSON object."""
+        """Return the counts as a JSON object."""
         return {
             "documents": self.documents,
             "splits": self.splits,
@@ -181,7 +176,7 @@ class Counting:
             self._known += 1
 
     def stats(self) -> CorpusStats:
-        """The counts so far."""
+        """Return the counts so far."""
         import numpy as np
 
         return CorpusStats(
@@ -208,7 +203,7 @@ def row_stats(rows: Iterable[Row]) -> CorpusStats:
 
 
 def _sizes(counts: Counter[int]) -> Sizes:
-    """Median, mean and maximum of numbers, given how often each occurs; 0 for none."""
+    """Return median, mean and maximum of numbers, given how often each occurs; 0 for none."""
     total = counts.total()
     if not total:
         return Sizes(0, 0, 0)
@@ -243,16 +238,9 @@ class Bin:
 
 
 def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
-    """Bins of equal width 1, 2, 5, 10, 20, 50, ... from the smallest size to the largest, including empty ones.
+    """Return bins of equal width 1, 2, 5, 10, 20, 50, ... from the smallest size to the largest, including empty ones.
 
     If the largest hundredth of the documents would at least double the width of the bins, an open last bin has them.
-
-    Args:
-        histogram: Size (0 or more) to number of documents.
-        at_most: Number of bins, at least 2.
-
-    Returns:
-        Ascending; [] for an empty histogram.
     """
     sizes = sorted(size for size, number in histogram.items() if number)
     if not sizes:
@@ -279,7 +267,7 @@ def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
 
 
 def _bulk_end(histogram: Mapping[int, int], sizes: list[int]) -> int:
-    """The smallest size that at least the share ``BULK`` of the documents do not exceed."""
+    """Return the smallest size that at least the share ``BULK`` of the documents do not exceed."""
     wanted, passed = BULK * sum(histogram[size] for size in sizes), 0
     for size in sizes:
         passed += histogram[size]
@@ -289,7 +277,7 @@ def _bulk_end(histogram: Mapping[int, int], sizes: list[int]) -> int:
 
 
 def _width(low: int, high: int, at_most: int) -> int:
-    """The smallest width of 1, 2 or 5 times a power of ten with which ``at_most`` bins cover ``low`` to ``high``."""
+    """Return the smallest of the widths 1, 2, 5, 10, 20, ... with which ``at_most`` bins cover the sizes."""
     for power in count():
         for digit in (1, 2, 5):
             width: int = digit * 10**power

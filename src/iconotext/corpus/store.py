@@ -22,7 +22,7 @@ from iconotext.corpus.formats.released import (
     write_released,
 )
 from iconotext.corpus.formats.table import count_rows, parquet_parts, table_columns, write_parquet
-from iconotext.corpus.formats.webdataset import count_samples, sample_parts, tar_beside, write_samples
+from iconotext.corpus.formats.webdataset import count_samples, sample_parts, tar_beside
 from iconotext.corpus.image_files import ImageFiles, Reach
 from iconotext.corpus.row import SPLITS, Part, Problem, Record, Row, UniqueIds, document_of, row_of
 from iconotext.errors import CorpusError, OutputError
@@ -42,42 +42,114 @@ class Writer(Protocol):
         """Write the rows atomically."""
 
 
+EVERYTHING = frozenset({"links", "split", "blocks", "positions", "captions", "alts", "relations", "meta"})
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format for corpora.
 
     Attributes:
+        suffixes: Suffixes of its files; the released format is also a folder.
+        summary: What it is, for the guides.
+        images: Where its images are, for the guides.
         parts: Reads a file in parts, which other processes can read; ``CorpusError`` if it cannot be read.
-        write: Writes rows in order, one in memory at a time.
         count: Counts the documents of a file without parsing them.
+        write: Writes rows in order, one in memory at a time; None if the format is only read.
         keeps: Fields of a document that the format stores, besides sentences, images and id.
+        meta: Keys of ``meta`` that it stores, if ``keeps`` does not have ``meta``.
         files: Whether its images are files, not ids.
         has_ids: Whether documents have ids, so that repeated ids are a mistake; else ``#2``, ``#3``, ... is appended to
             repeated names.
+        extra: Name of the extra with the packages that it needs.
     """
 
+    name: FormatName
+    suffixes: tuple[str, ...]
+    summary: str
+    images: str
     parts: Callable[[Path], Iterator[Part]]
-    write: Writer
     count: Callable[[Path], int]
-    keeps: frozenset[str]
+    write: Writer | None = None
+    keeps: frozenset[str] = EVERYTHING
+    meta: frozenset[str] = frozenset()
     files: bool = True
     has_ids: bool = True
+    extra: str | None = None
 
 
-EVERYTHING = frozenset({"links", "split", "blocks", "positions", "captions", "alts", "relations", "meta"})
+PACKED = (".jsonl.zip", ".jsonl.gz", ".jsonl.zst")
 
 FORMATS: dict[FormatName, Format] = {
-    "jsonl": Format(jsonl_parts, write_jsonl, count_lines, EVERYTHING),
-    "parquet": Format(parquet_parts, write_parquet, count_rows, EVERYTHING),
-    "released": Format(
-        released_parts, write_released, count_released, frozenset({"links", "split"}), files=False, has_ids=False
-    ),
-    "mmc4": Format(mmc4_parts, write_mmc4, count_lines, frozenset({"links"}), has_ids=False),
-    "obelics": Format(
-        obelics_parts, write_obelics, count_rows, frozenset({"blocks", "positions", "alts"}), has_ids=False
-    ),
-    "webdataset": Format(sample_parts, write_samples, count_samples, EVERYTHING),
+    row.name: row
+    for row in (
+        Format(
+            "jsonl",
+            (".jsonl", *PACKED),
+            "One JSON object a line: the format of iconotext.",
+            "files, relative to the corpus",
+            jsonl_parts,
+            count_lines,
+            write_jsonl,
+        ),
+        Format(
+            "parquet",
+            (".parquet", ".pq"),
+            "A table with the same columns.",
+            "files, relative to the corpus, or bytes in the rows",
+            parquet_parts,
+            count_rows,
+            write_parquet,
+            extra="parquet",
+        ),
+        Format(
+            "released",
+            (".json",),
+            "The format of the code released with Hessel 2019: `docs.json`, or a folder with it.",
+            "ids, rows of `features.npy`",
+            released_parts,
+            count_released,
+            write_released,
+            keeps=frozenset({"links", "split"}),
+            files=False,
+            has_ids=False,
+        ),
+        Format(
+            "mmc4",
+            (".jsonl", *PACKED),
+            "A shard of Multimodal C4, recognised by its first line.",
+            "files beside the shard, or in `SHARD_images/`",
+            mmc4_parts,
+            count_lines,
+            write_mmc4,
+            keeps=frozenset({"links"}),
+            meta=frozenset({"mmc4", "image_info"}),
+            has_ids=False,
+        ),
+        Format(
+            "obelics",
+            (".parquet", ".pq"),
+            "A table of OBELICS, recognised by its columns.",
+            "addresses",
+            obelics_parts,
+            count_rows,
+            write_obelics,
+            keeps=frozenset({"blocks", "positions", "alts"}),
+            meta=frozenset({"obelics"}),
+            has_ids=False,
+            extra="parquet",
+        ),
+        Format(
+            "webdataset",
+            (".tar",),
+            "A WebDataset, which is only read.",
+            "in the tar, and nowhere else",
+            sample_parts,
+            count_samples,
+        ),
+    )
 }
+"""Formats of corpora. Of two formats with the same suffix, the first is that of a new file with this suffix."""
 
 
 def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = False) -> Iterator[Document]:
@@ -107,7 +179,7 @@ def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = Fa
 
 
 def images_of(path: Path, *, inside: bool = False) -> ImageFiles:
-    """An object that locates the images of a corpus outside its rows; ``CorpusError`` if there is no corpus."""
+    """Return an object that locates the images of a corpus outside its rows; ``CorpusError`` if there is no corpus."""
     name = format_of(path)
     reach: Reach = "tar" if name == "webdataset" else "folder" if inside else "anywhere"
     return ImageFiles(corpus_folder(path), files=FORMATS[name].files, tar=tar_beside(path), reach=reach)
@@ -126,11 +198,7 @@ def _rows_with_files(path: Path) -> Iterator[tuple[Row, tuple[bytes | None, ...]
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Read the rows and problems of a corpus, with a problem for each repeated id.
-
-    Raises:
-        CorpusError: The file is missing, or cannot be read any further.
-    """
+    """Read the rows and problems of a corpus, with a problem for each repeated id."""
     format_ = FORMATS[format_of(path)]
     records = (record for part in format_.parts(path) for record in part())
     if format_.has_ids:
@@ -156,12 +224,12 @@ def with_repeated_ids(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def repeated_id(place: str, name: str, first: str) -> Problem:
-    """The problem that a document has the id of the document at ``first``."""
+    """Return the problem that a document has the id of the document at ``first``."""
     return Problem(place, "id", f"{name!r} is also the id of {first}")
 
 
 def count_documents(path: Path) -> int:
-    """Number of documents, including bad ones, without parsing them; ``CorpusError`` for an unreadable file."""
+    """Return the number of documents, including bad ones, without parsing them."""
     return FORMATS[format_of(path)].count(path)
 
 
@@ -186,7 +254,9 @@ def write_corpus(
 def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to: FormatName | None = None) -> int:
     """Write rows, like ``write_corpus`` with the same errors; paths of images are not changed."""
     name, target = _target(Path(path), to)
-    return FORMATS[name].write(_unique(rows), target, force=force)
+    if (write := FORMATS[name].write) is None:
+        raise OutputError(f"{target}: the format {name} is only read; name a file .jsonl or .parquet")
+    return write(_unique(rows), target, force=force)
 
 
 def _target(path: Path, to: FormatName | None) -> tuple[FormatName, Path]:
@@ -204,18 +274,18 @@ def _unique(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def format_of(path: Path) -> FormatName:
-    """The format of an existing corpus; ``CorpusError`` if there is nothing to read."""
+    """Return the format of an existing corpus; ``CorpusError`` if there is nothing to read."""
     if path.is_dir():
         if not (path / DOCUMENTS_FILE).is_file():
             raise CorpusError(f"{path}: {_no_corpus(path)}")
         return "released"
-    match path.suffix.lower():
-        case ".parquet" | ".pq":
-            return "obelics" if has_obelics_columns(table_columns(path)) else "parquet"
-        case ".json":
-            return "released"
-        case ".tar":
-            return "webdataset"
+    suffix = path.suffix.lower()
+    if suffix in FORMATS["parquet"].suffixes:
+        return "obelics" if has_obelics_columns(table_columns(path)) else "parquet"
+    if suffix in FORMATS["released"].suffixes:
+        return "released"
+    if suffix in FORMATS["webdataset"].suffixes:
+        return "webdataset"
     with lines_of(path) as lines:
         head = [line.lstrip(b"\xef\xbb\xbf \t") for line in islice((line for line in lines if not line.isspace()), 3)]
     if len(head) == 3 and not any(line.startswith(b"{") for line in head):
@@ -237,21 +307,18 @@ def _no_corpus(folder: Path) -> str:
 
 
 def target_format(path: Path) -> FormatName:
-    """The format of a new corpus by its name: ``.jsonl``, ``.parquet``, else a folder for the released format.
+    """Return the format of a new corpus by its name: ``.jsonl``, ``.parquet``, else a folder for the released format.
 
     Raises:
         OutputError: The name does not determine a format.
         MissingPackageError: The format is Parquet, and the package that writes it is not installed.
     """
-    match path.suffix.lower():
-        case ".jsonl":
-            return "jsonl"
-        case ".parquet" | ".pq":
-            require("parquet", purpose=f"{path}: a table of Parquet")
-            return "parquet"
-        case ".json" | "":
-            return "released"
-    if path.is_dir():
+    for row in FORMATS.values():
+        if row.write is not None and path.suffix.lower() in row.suffixes:
+            if row.extra is not None:
+                require(row.extra, purpose=f"{path}: a table of Parquet")
+            return row.name
+    if not path.suffix or path.is_dir():
         return "released"
     raise OutputError(
         f"{path}: name a file .jsonl or .parquet; `iconotext corpus convert` and `split` also take a folder, for the "
@@ -260,14 +327,12 @@ def target_format(path: Path) -> FormatName:
 
 
 def corpus_folder(path: Path) -> Path:
-    """The folder to which paths of images are relative, and which may have a table of features."""
+    """Return the folder to which paths of images are relative, and which may have a table of features."""
     return path if path.is_dir() else path.parent
 
 
 def left_out(document: Document, to: FormatName) -> set[str]:
-    """The fields of a document that a format cannot store."""
-    meta = set(document.meta) - {"relations"}
-    meta -= {"mmc4": {"mmc4", "image_info"}, "obelics": {"obelics"}}.get(to, set())
+    """Return the fields of a document that a format cannot store."""
     has = {
         "links": document.links is not None,
         "split": document.split is not None,
@@ -276,6 +341,6 @@ def left_out(document: Document, to: FormatName) -> set[str]:
         "captions": any(image.caption is not None for image in document.images),
         "alts": any(image.alt is not None for image in document.images),
         "relations": "relations" in document.meta,
-        "meta": bool(meta),
+        "meta": bool(set(document.meta) - {"relations"} - FORMATS[to].meta),
     }
     return {name for name, there in has.items() if there} - FORMATS[to].keeps

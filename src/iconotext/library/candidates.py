@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from iconotext.errors import SettingError
 from iconotext.evidence.words import stems
 from iconotext.library.index import ABOVE, measure_background
-from iconotext.library.items import Near
+from iconotext.library.items import Compared, Near
 from iconotext.library.settings import Background
 from iconotext.library.store import Library, quoted
 from iconotext.system.object_store import lasting
@@ -64,6 +64,7 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
     """Make filters from a user's input.
 
     Args:
+        folder: The picture, or a document with it, is in this folder or below.
         since: A year, month or day (2024, 2024-05, 2024-05-31); its beginning counts.
         until: A year, month or day; its end counts.
 
@@ -78,7 +79,7 @@ def make_filters(folder: Path | None = None, since: str | None = None, until: st
 
 
 def _span(text: str, option: str) -> tuple[datetime, datetime | None]:
-    """The beginning and the (exclusive) end of a year, month or day; the end of the year 9999 is None."""
+    """Return the beginning and the (exclusive) end of a year, month or day; the end of the year 9999 is None."""
     found = _DATE.fullmatch(text.strip())
     try:
         if found is None:
@@ -105,7 +106,7 @@ texts that do not fit count against it. The cosine of a picture without texts ha
 its file name count, with the same weight."""
 
 GOOD, STRONG = 4.1, 7.4
-"""The lowest scores of a good and of a strong match: see docs/search.md for how often either is wrong."""
+"""The lowest scores of a good and of a strong match: see docs/results/search.md for how often either is wrong."""
 
 EVERY_WORD = 1.4
 """Bonus if a picture's texts have every word of the sentence, times the logarithm of the number of words: the more
@@ -137,7 +138,7 @@ class Match:
     words: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The reasons, as ``search --json`` prints them."""
+        """Return the reasons, as ``search --json`` prints them."""
         return {"picture": self.picture, "text": self.text, "words": list(self.words)}
 
     @property
@@ -148,38 +149,31 @@ class Match:
 
 
 def asked_words(sentence: str) -> str:
-    """The stems of a query for full-text search; empty if it has function words only."""
+    """Return the stems of a query for full-text search; empty if it has function words only."""
     return " ".join(sorted(stems(sentence)))
 
 
 def deviations(
-    cosines: FloatMatrix, said: FloatMatrix, relevance: FloatMatrix, background: Background
+    cosines: FloatMatrix, text_cosines: FloatMatrix, relevance: FloatMatrix, background: Background
 ) -> tuple[FloatMatrix, FloatMatrix, FloatMatrix]:
-    """How far pictures stand out for a sentence, in standard deviations.
+    """Return how far pictures stand out for a sentence, in standard deviations.
 
     Args:
         cosines: (N,) cosine of each picture with the sentence.
-        said: (N,) highest cosine of a text about the picture with the sentence; NaN without texts.
+        text_cosines: (N,) highest cosine of a text about the picture with the sentence; NaN without texts.
         relevance: (N,) BM25.
-        background: The cosines of made-up sentences in this library.
 
     Returns:
         (N,) the total score, (N,) that of the picture alone, and (N,) that of the nearest text (NaN without one).
     """
-    of_image, of_text = _standard(cosines, background.picture), _standard(said, background.text)
+    of_image, of_text = _standard(cosines, background.picture), _standard(text_cosines, background.text)
     with_text = IMAGE * of_image + TEXT * of_text + SILENT
-    whole = np.where(np.isnan(said), of_image, with_text) + WORDS * np.sqrt(relevance)
+    whole = np.where(np.isnan(text_cosines), of_image, with_text) + WORDS * np.sqrt(relevance)
     return np.asarray(whole, np.float32), of_image, of_text
 
 
 def with_every_word(whole: FloatMatrix, every: NDArray[np.bool_], words: int) -> FloatMatrix:
-    """Raise the scores of pictures whose texts and names have every word above ``GOOD``; their order stays the same.
-
-    Args:
-        whole: (N,) total scores from ``deviations``.
-        every: (N,) whether a picture has every word.
-        words: Number of words in the sentence, without function words.
-    """
+    """Raise the (N,) scores of pictures that have every word of the sentence above ``GOOD``; their order stays."""
     raised = np.logaddexp(whole + EVERY_WORD * np.log(max(words, 1)), GOOD)
     return np.asarray(np.where(every, raised, whole), np.float32)
 
@@ -190,13 +184,13 @@ def has_every_word(has: AbstractSet[str], wanted: AbstractSet[str]) -> bool:
 
 
 def in_cosines(found: FloatMatrix, background: Background) -> FloatMatrix:
-    """Express scores as cosines: the cosine at which a picture without texts would have the same score."""
+    """Return scores as the cosine at which a picture without texts would have the same score."""
     mean, deviation = background.picture
     return np.asarray(mean + deviation * found, np.float32)
 
 
 def stems_of_words(sentence: str) -> dict[str, set[str]]:
-    """The stems of each word of a sentence, in order; an empty set for a function word."""
+    """Return the stems of each word of a sentence, in order; an empty set for a function word."""
     return {word: stems(word) for word in re.findall(r"\w+", sentence)}
 
 
@@ -227,7 +221,7 @@ def match_of(
 def level_of(
     whole: FloatMatrix, of_image: FloatMatrix, of_text: FloatMatrix, every: NDArray[np.bool_], words: int
 ) -> NDArray[np.int64]:
-    """The levels of matches, as numbers of ``LEVELS``.
+    """Return the (N,) levels of matches, as numbers of ``LEVELS``.
 
     A match is good or strong by its score, if the picture or a text is near to the sentence. It is also good if the
     picture's texts and names have every word of the sentence. A single word is often there by chance; so for a sentence
@@ -241,6 +235,10 @@ def level_of(
 def _standard(cosines: FloatMatrix, background: tuple[float, float]) -> FloatMatrix:
     mean, deviation = background
     return np.asarray((cosines - mean) / deviation, np.float32)
+
+
+def _nearest_text(picture: Compared, vector: FloatMatrix) -> float:
+    return np.nan if picture.text_vectors is None else float((picture.text_vectors @ vector).max())
 
 
 WITH_WORDS = 100
@@ -263,11 +261,11 @@ class Candidates:
     matches: list[Match] | None = None
 
     def match(self, number: int) -> Match | None:
-        """How well a picture matches the sentence; None in a search by picture."""
+        """Return how well a picture matches the sentence; None in a search by picture."""
         return None if self.matches is None else self.matches[number]
 
     def level(self, number: int) -> int:
-        """0 for a strong match, 1 for a good and 2 for a weak one; 0 for all in a search by picture."""
+        """Return 0 for a strong match, 1 for a good and 2 for a weak one; 0 for all in a search by picture."""
         return 0 if self.matches is None else LEVELS.index(self.matches[number].level)
 
 
@@ -280,11 +278,10 @@ def find_candidates(
     sentence: str | None,
     where: str | None,
 ) -> Candidates:
-    """Find the pictures to rank.
+    """Find the pictures to rank: at least n, if there are n.
 
     Args:
         vector: (dim,) unit vector of the query.
-        n: Find at least n pictures, if there are n.
         sentence: The query, if texts about pictures are to count; None for a search by picture.
         where: SQL condition.
     """
@@ -303,7 +300,7 @@ def find_candidates(
     background = library.settings.background or measure_background(library, encoder)
     whole, of_image, of_text = deviations(
         np.array([each.similarity for each in near], np.float32),
-        np.array([np.nan if said is None else (said @ vector).max() for (_, _, said, *_), _ in near], np.float32),
+        np.array([_nearest_text(each.picture, vector) for each in near], np.float32),
         np.array([relevance.get(each.digest, 0) for each in near], np.float32),
         background,
     )

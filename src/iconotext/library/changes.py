@@ -1,89 +1,48 @@
-"""The changes that a file brings to a library: compare it with its ledger entry, and list the pictures in it.
+"""The changes that a picture, a document or a shard brings to a library: compare it with the ledger, list its pictures.
 
-``image_change`` and ``document_change`` make the ``Change`` of a file, or None if it is unchanged; ``arrivals_of``
-lists the pictures of a linked document. ``Report`` collects the counts and problems of a run.
+``image_change`` and ``document_change`` make the ``Change`` of a file, or None if it is unchanged; ``shard_changes``
+yields the changes of a shard, part by part, linked now or taken from the results of ``iconotext scale link``. The
+ledger records each part as it records a file. So a run that was killed goes on with the next part, and memory does not
+grow with the shard.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from iconotext.corpus.shard_results import Result, find_result, linked_again
+from iconotext.corpus.shards import EXAMPLES, Counts, Shard, find_shards, reason_of, shard_documents
+from iconotext.errors import CorpusError
 from iconotext.evidence.ocr import text_in
 from iconotext.images import copied_from, copies, copy_problem, inspect, plain_name
-from iconotext.library.files import Found, digest_of, file_state, image_date
-from iconotext.library.items import Arrival, Place, Said, clean
-from iconotext.library.ledger import Entry, Ledger
+from iconotext.library.commit import RESULT_OF, Change, Entry, Ledger, Report
+from iconotext.library.files import SourceFile, digest_of, file_state, image_date
+from iconotext.library.items import Arrival, LinkedSentence, Place, clean, file_of, part_name
 from iconotext.library.models import Models
-from iconotext.plain_text import encodable
+from iconotext.plain_text import counted, encodable
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
-from iconotext.system.object_store import address_of
+from iconotext.system.object_store import address_of, at_hand, entry, lasting
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Image, LinkedDocument
 
-
-@dataclass(slots=True)
-class Report:
-    """Counts and problems of a run.
-
-    Attributes:
-        added: Pictures that are new in the library.
-        encoded: Pictures that were encoded.
-        unchanged: Pictures and documents, as files, that have not changed.
-        documents: Documents that were read.
-        shards: Shards, or results of shards, that were read.
-        shards_unchanged: Shards, or results of shards, that have not changed.
-        shards_with_results: Shards that were not read, since a result replaces them.
-        removed: Pictures that are no longer in any place.
-        left_out: Pictures that cannot be read or are too small, and files in folders that have the suffix of a shard
-            but are not shards: place and reason.
-        failures: Documents, shards and folders that cannot be read: place and reason.
-        reasons: Why rows, documents and pictures of shards could not be used, with counts.
-        examples: Some of these problems, with their places.
-    """
-
-    added: int = 0
-    encoded: int = 0
-    unchanged: int = 0
-    documents: int = 0
-    shards: int = 0
-    shards_unchanged: int = 0
-    shards_with_results: int = 0
-    removed: int = 0
-    left_out: list[tuple[str, str]] = field(default_factory=list)
-    failures: list[tuple[str, str]] = field(default_factory=list)
-    reasons: Counter[str] = field(default_factory=Counter)
-    examples: list[str] = field(default_factory=list)
+if TYPE_CHECKING:
+    from iconotext.types import Document
 
 
-@dataclass(slots=True)
-class Change:
-    """A file that is new, has changed, or is gone.
-
-    Attributes:
-        entry: The new entry in the ledger; None for a file that is gone.
-        arrivals: The pictures that it brings in.
-        kept: Addresses, as the document writes them, of pictures that cannot be read at present; their places stay in
-            the library.
-    """
-
-    path: str
-    entry: Entry | None = None
-    arrivals: list[Arrival] = field(default_factory=list)
-    kept: frozenset[str] = frozenset()
-
-
-def smaller_copies(files: Sequence[Found], ledger: Ledger, models: Models) -> dict[Path, Path]:
-    """Picture files that are smaller copies of others, see ``images.copies``: path of the copy to path of the other.
+def smaller_copies(files: Sequence[SourceFile], ledger: Ledger, models: Models) -> dict[Path, Path]:
+    """Find picture files that are smaller copies of others, see ``images.copies``: copy to other file.
 
     Files with the same name are compared again only if one of them is new, has changed or is gone.
     """
-    groups: dict[tuple[str, int], list[Found]] = defaultdict(list)
+    groups: dict[tuple[str, int], list[SourceFile]] = defaultdict(list)
     for file in files:
         if file.kind == "picture":
             groups[plain_name(str(file.path)), models.reading(file.path).min_side].append(file)
@@ -97,7 +56,7 @@ def smaller_copies(files: Sequence[Found], ledger: Ledger, models: Models) -> di
             path: copied_from(entry.problem if entry else None) for path, entry in zip(paths, entries, strict=True)
         }
         current = all(
-            entry is not None and (entry.state, entry.settings) == (file_state(file.path), models.looked_at(file))
+            entry is not None and (entry.state, entry.settings) == (file_state(file.path), models.settings_key(file))
             for file, entry in zip(group, entries, strict=True)
         )
         if current and {other for other in known.values() if other} <= {str(path) for path in paths}:
@@ -110,20 +69,20 @@ def smaller_copies(files: Sequence[Found], ledger: Ledger, models: Models) -> di
 
 
 def image_change(
-    file: Found,
+    file: SourceFile,
     old: Entry | None,
     brought: Set[str],
     models: Models,
     report: Report,
     copied: Mapping[Path, Path] = MappingProxyType({}),
 ) -> Change | None:
-    """The change of a picture's file; None if unchanged.
+    """Return the change of a picture's file; None if unchanged.
 
     Args:
         brought: Owners of pictures in the library.
         copied: From ``smaller_copies``.
     """
-    path, settings = str(file.path), models.looked_at(file)
+    path, settings = str(file.path), models.settings_key(file)
     state = file_state(file.path) or ""
     if file.path in copied:
         problem = copy_problem(str(copied[file.path]))
@@ -154,22 +113,24 @@ def image_change(
     return Change(path, Entry(path, state, settings), [arrival])
 
 
-def is_unchanged(document: Found, old: Entry | None, models: Models) -> bool:
-    """Whether the document, its pictures and the settings for reading them are all unchanged."""
-    expected = old and Entry(str(document.path), old.state, models.looked_at(document))
+def is_unchanged(document: SourceFile, old: Entry | None, models: Models) -> bool:
+    """Return whether the document, its pictures and the settings for reading them are all unchanged."""
+    expected = old and Entry(str(document.path), old.state, models.settings_key(document))
     return old is not None and old == expected and _is_current(document.path, old.state)
 
 
-def document_change(file: Found, old: Entry | None, brought: Set[str], models: Models, report: Report) -> Change | None:
-    """The change of a document; None if it and its pictures are unchanged. See ``image_change``."""
-    path, settings, asked = str(file.path), models.looked_at(file), models.asked_of(file.path)
+def document_change(
+    file: SourceFile, old: Entry | None, brought: Set[str], models: Models, report: Report
+) -> Change | None:
+    """Return the change of a document; None if it and its pictures are unchanged. See ``image_change``."""
+    path, settings, asked = str(file.path), models.settings_key(file), models.asked_of(file.path)
     if is_unchanged(file, old, models):
         report.unchanged += 1
         return None
     own_state = file_state(file.path)
     arrivals: list[Arrival] = []
     pictures: dict[str, str | None] = {}
-    kept: set[str] = set()
+    unreadable: set[str] = set()
     missing, number, problem = False, 0, None
     for linked in models.link(file.path, file.folder, asked):
         if isinstance(linked, Failure):
@@ -184,18 +145,18 @@ def document_change(file: Found, old: Entry | None, brought: Set[str], models: M
             unfetched = image.file is None and bool(REMOTE.match(image.source))
             closed = _cannot_be_opened(image.file)
             if unfetched or closed:
-                kept.add(clean(image.source) or "")
+                unreadable.add(clean(image.source) or "")
             missing = missing or (bool(asked.get("fetch")) if unfetched else closed or image.file is None)
     if problem is not None and path in brought:
         return None  # the document's pictures stay until it can be read again, or is gone
     report.documents += problem is None
     state = json.dumps({"document": own_state, "pictures": pictures, "missing": missing})
     there = {arrival.places[0].source for arrival in arrivals}
-    return Change(path, Entry(path, state, settings, problem), arrivals, frozenset(kept - there))
+    return Change(path, Entry(path, state, settings, problem), arrivals, frozenset(unreadable - there))
 
 
 def _cannot_be_opened(picture: Path | bytes | None) -> bool:
-    """Whether a picture's file exists and cannot be read, perhaps only temporarily."""
+    """Return whether a picture's file exists and cannot be read, perhaps only temporarily."""
     if not isinstance(picture, Path):
         return False
     try:
@@ -226,7 +187,7 @@ def arrivals_of(
     part: int | None = None,
     dated: Path | None = None,
 ) -> Iterator[Arrival]:
-    """The pictures of a linked document; its first image has the number ``first`` in the file.
+    """Yield the pictures of a linked document; its first image has the number ``first`` in the file.
 
     Args:
         left_out: The pictures that cannot be used are appended: place and reason.
@@ -266,6 +227,158 @@ def _place(linked: LinkedDocument, number: int, path: Path, first: int) -> Place
         caption=clean(image.caption),
         alt=clean(image.alt),
         written=clean(text_in(image)),
-        sentences=tuple(Said(encodable(texts[link.sentence].text), round(link.confidence, 6)) for link in links),
+        sentences=tuple(
+            LinkedSentence(encodable(texts[link.sentence].text), round(link.confidence, 6)) for link in links
+        ),
         language=linked.document.language,
     )
+
+
+PART = 256
+"""A part ends at this many documents or pictures, whichever comes first."""
+
+
+def parts_of(brought: Iterable[str]) -> dict[str, int]:
+    """Return the number of parts of each shard: 1 + the number of the last part that brought in a picture."""
+    parts: dict[str, int] = {}
+    for owner in brought:
+        if (file := file_of(owner)) != owner:
+            parts[file] = max(parts.get(file, 0), int(owner.rpartition("#")[2]) + 1)
+    return parts
+
+
+def linked_shards(
+    files: Iterable[SourceFile], ledger: Ledger, brought: Iterable[str], stays: Callable[[str], bool]
+) -> tuple[set[Path], dict[Path, Path]]:
+    """Find the shards that are replaced by a result of ``scale link``, among ``files`` and those in the library.
+
+    A result replaces its shard while it can be read, whichever of the two was added first. Of several results for one
+    shard only one is used: the one in the library, else the first.
+
+    Args:
+        brought: The owners of the library's pictures: files, and parts of shards.
+        stays: Whether the pictures from this file stay in the library.
+
+    Returns:
+        The replaced shards; and each unused result with the result that is used in its place.
+    """
+    parts, settings_key = parts_of(brought), [file.path for file in files if file.kind == "shard"]
+    used: dict[Path, Path] = {}
+    unused: dict[Path, Path] = {}
+    for shard, result in _results(ledger, parts, settings_key, stays):
+        if (other := used.setdefault(lasting(shard), result)) != result:
+            unused[result] = other
+    return used.keys() & {*settings_key, *map(Path, parts)}, unused
+
+
+def _results(
+    ledger: Ledger, brought: Iterable[str], settings_key: Sequence[Path], stays: Callable[[str], bool]
+) -> Iterator[tuple[Path, Path]]:
+    """Yield shards with their results; if a shard has several results, the one to use comes first."""
+    noted = {file_of(name): shard for name, shard in ledger.results().items()}
+    for name in sorted(filter(stays, noted)):
+        yield Path(noted[name]), Path(name)
+    forgotten = {Path(name) for name in brought if name not in noted and ledger.get(name) is None and stays(name)}
+    for path in (*sorted(forgotten), *settings_key):
+        with suppress(CorpusError):  # reported when the shard is read
+            if (result := find_result(path)) is not None:
+                if path not in forgotten:
+                    result.shard()  # else the result cannot be read, and the shard is read instead
+                yield Path(result.manifest.inputs[0].address), path
+
+
+def shard_changes(
+    file: SourceFile, ledger: Ledger, parts: Mapping[str, int], models: Models, report: Report
+) -> Iterator[Change]:
+    """Yield the changes of a shard, part by part; commit each before asking for the next.
+
+    Args:
+        parts: Shard to number of parts in the library, from ``parts_of``.
+    """
+    path, settings = address_of(file.path), models.settings_key(file)
+    known, result = ledger.get(path), None
+    certain = file.folder is None or known is not None or path in parts
+    try:
+        result = find_result(file.path)
+        shard = find_shards([path])[0] if result is None else result.shard()
+    except CorpusError as error:  # its pictures stay
+        many = f" ({counted(result.manifest.images.get('usable', 0), 'picture')})" if result is not None else ""
+        _note(report, path, f"{error}{many}", certain=certain or result is not None)
+        return
+    state = _state(file.path, shard, result)
+    if known == Entry(path, state, settings):
+        report.shards_unchanged += 1
+        return
+    counts, number = Counts(), 0
+    try:
+        for batch in _batches(_linked(result, shard, counts, models, file)):
+            name = part_name(path, number)
+            entry = Entry(name, state, settings)
+            if ledger.get(name) != entry:
+                yield Change(name, entry, list(_arrivals(batch, file.path, number, shard, counts)))
+            number += 1
+    except CorpusError as error:
+        counts.problem = str(error)
+    certain = certain or result is not None or counts.documents["read"] > 0
+    report.shards += certain
+    report.documents += counts.documents["written"]
+    report.reasons.update(counts.reasons)
+    report.examples += counts.examples[: EXAMPLES - len(report.examples)]
+    if counts.problem is not None:  # parts behind the problem stay
+        _note(report, path, counts.problem, certain=certain)
+    else:
+        yield from (Change(part_name(path, surplus)) for surplus in range(number, parts.get(path, 0)))
+        yield Change(path, Entry(path, state, settings))
+
+
+def _linked(
+    result: Result | None, shard: Shard, counts: Counts, models: Models, file: SourceFile
+) -> Iterator[LinkedDocument | Failure]:
+    if result is not None:
+        yield from linked_again(result, shard, counts)
+        return
+    with at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
+        documents: Iterator[Document] = shard_documents(shard, paths, counts)
+        yield from models.link.link_all(documents, models.asked_of(file.path))
+
+
+def _batches(documents: Iterable[LinkedDocument | Failure]) -> Iterator[list[LinkedDocument | Failure]]:
+    """Divide the documents of a shard into parts, whose ends depend on the shard alone, so every run has the same."""
+    batch: list[LinkedDocument | Failure] = []
+    pictures = 0
+    for linked in documents:
+        batch.append(linked)
+        pictures += len(linked.document.images) if isinstance(linked, LinkedDocument) else 0
+        if max(len(batch), pictures) >= PART:
+            yield batch
+            batch, pictures = [], 0
+    if batch:
+        yield batch
+
+
+def _arrivals(
+    batch: Sequence[LinkedDocument | Failure], path: Path, part: int, shard: Shard, counts: Counts
+) -> Iterator[Arrival]:
+    """Yield the pictures of a part; the reasons of unusable documents and pictures are counted."""
+    for linked in batch:
+        if isinstance(linked, Failure):
+            counts.note(f"document: {reason_of(str(linked.error))}", f"{linked.path}: {linked.error}")
+            continue
+        counts.documents["written"] += 1
+        problems: list[tuple[str, str]] = []
+        yield from arrivals_of(linked, path, 0, problems, part=part, dated=Path(shard.file.address))
+        for place, problem in problems:
+            counts.note(f"picture: {reason_of(problem)}", f"{place}: {problem}")
+
+
+def _state(file: Path, shard: Shard, result: Result | None) -> str:
+    """Return sizes and times of all files of a shard; for a result, also which shard it replaces."""
+    files = [entry(address_of(file)), shard.file, *shard.beside]
+    state = {each.address: f"{each.size}:{each.modified}" for each in files if each is not None}
+    return json.dumps(state if result is None else {RESULT_OF: shard.file.address} | state)
+
+
+def _note(report: Report, path: str, problem: str, *, certain: bool) -> None:
+    """Report a shard that cannot be read to its end; if not ``certain``, the file may not be a shard at all."""
+    problem = encodable(problem.removeprefix(f"{path}: "))
+    (report.failures if certain else report.left_out).append((path, problem))

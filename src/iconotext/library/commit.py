@@ -1,27 +1,204 @@
-"""Write changes of files to a library: encode new pictures, write the table, and record the files in the ledger.
+"""Write changes of files to a library: ``commit``, and the ledger that records which files were added.
 
-``commit`` does all of it. First the ledger forgets the files, then the library is written, then the ledger records the
-files. So a run may be killed at any time: the library stays consistent, and the next run reads these files again.
+The ledger tells which files need not be read again. ``commit`` first forgets the files in the ledger, then writes the
+library, then records the files. So a run may be killed at any time: the library stays consistent, the next run reads a
+few files again without encoding them, and the loss of the ledger loses no data. The process that holds the ledger
+(``held_ledger``) may write to the library. The lock is SQLite's, and ends with the process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
-from dataclasses import replace
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import closing, contextmanager
+from dataclasses import astuple, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.library.changes import Change, Report
-from iconotext.library.items import Arrival, Item, Place, said_of
-from iconotext.library.ledger import Entry, Ledger
+from iconotext.errors import LibraryError, OutputError
+from iconotext.library.damage import not_written, note_sums
+from iconotext.library.items import Arrival, Item, Place, texts_of
 from iconotext.library.models import Models
-from iconotext.library.store import Library
+from iconotext.library.store import LEDGER, Library, torn_versions
 from iconotext.report.embedded import embed
+from iconotext.system.strict_json import parse_json
 from iconotext.types import Image
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
+
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS files (
+    path TEXT PRIMARY KEY,    -- absolute
+    state TEXT NOT NULL,      -- size and time of the file, and of the pictures that a document shows
+    settings TEXT NOT NULL,   -- how it was looked at
+    problem TEXT              -- why it brought in none, or not all; NULL for a good one
+) WITHOUT ROWID
+"""
+
+RESULT_OF = "result of"
+"""First key in the state of a result, which is JSON. Its value is the address of the shard that the result
+belongs to.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The recorded state of a file.
+
+    Attributes:
+        state: Size and time of the file, and of all pictures that a document shows: see ``file_state``.
+        settings: Settings with which it was read; with other settings it must be read again.
+        problem: Why it brought in no pictures, or not all.
+    """
+
+    path: str
+    state: str
+    settings: str
+    problem: str | None = None
+
+
+class Ledger:
+    """The ledger of a library, locked by this process."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def get(self, path: str) -> Entry | None:
+        """Return the entry of a file; None if it has none."""
+        row = self._connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
+        return None if row is None else Entry(*row)
+
+    def results(self) -> dict[str, str]:
+        """Return the results of ``scale link``, and their parts: path to the address of the shard."""
+        rows = self._connection.execute("SELECT path, state FROM files WHERE state GLOB ?", (f'{{"{RESULT_OF}"*',))
+        return {path: parse_json(state)[RESULT_OF] for path, state in rows}
+
+    def put(self, entries: Iterable[Entry]) -> None:
+        """Record files; all of them or none."""
+        with self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", map(astuple, entries))
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Forget files; all of them or none."""
+        with self._connection:
+            self._connection.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
+
+    def clear(self) -> None:
+        """Forget all files."""
+        with self._connection:
+            self._connection.execute("DELETE FROM files")
+
+
+@contextmanager
+def held_ledger(folder: Path) -> Iterator[Ledger]:
+    """Hold the ledger of a library, which is needed to write to the library.
+
+    Raises:
+        LibraryError: Another process holds it, or it cannot be written, at the beginning or within the block.
+    """
+    path = folder / LEDGER
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(path, timeout=0, isolation_level="DEFERRED")
+    except (OSError, sqlite3.Error) as error:
+        raise LibraryError(f"cannot write {path}: {error}") from error
+    with closing(connection):
+        try:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # from the first write until the connection closes
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute(_SCHEMA)
+            connection.commit()
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise LibraryError(f"{folder}: another process is adding to it; wait for it, or end it") from error
+            raise LibraryError(not_written(path, str(error))) from error
+        except sqlite3.DatabaseError as error:
+            raise LibraryError(
+                f"{path}: damaged ({error}); delete this file; the next run looks at all files again"
+            ) from error
+        ledger = Ledger(connection)
+        _drop_torn(folder, ledger)
+        try:
+            yield ledger
+        except sqlite3.Error as error:  # while working: the disk is full, or gone
+            raise LibraryError(not_written(path, str(error))) from error
+        finally:
+            torn = _drop_torn(folder, ledger)
+        if torn:
+            raise LibraryError(not_written(folder, "a file was cut short, as where the disk is full"))
+
+
+def _drop_torn(folder: Path, ledger: Ledger) -> bool:
+    """Delete broken versions of the table, clear the ledger if there were any, and record the digests of all files.
+
+    Returns whether there were broken versions, or this failed.
+    """
+    try:
+        torn = torn_versions(folder)
+        if torn:
+            ledger.clear()
+        for version in torn:
+            version.unlink()
+        note_sums(folder, went_back=bool(torn))
+    except (OSError, OutputError, sqlite3.Error):  # the next run tries again
+        return True
+    return bool(torn)
+
+
+@dataclass(slots=True)
+class Report:
+    """Counts and problems of a run.
+
+    Attributes:
+        added: Pictures that are new in the library.
+        encoded: Pictures that were encoded.
+        unchanged: Pictures and documents, as files, that have not changed.
+        documents: Documents that were read.
+        shards: Shards, or results of shards, that were read.
+        shards_unchanged: Shards, or results of shards, that have not changed.
+        shards_with_results: Shards that were not read, since a result replaces them.
+        removed: Pictures that are no longer in any place.
+        left_out: Pictures that cannot be read or are too small, and files in folders that have the suffix of a shard
+            but are not shards: place and reason.
+        failures: Documents, shards and folders that cannot be read: place and reason.
+        reasons: Why rows, documents and pictures of shards could not be used, with counts.
+        examples: Some of these problems, with their places.
+    """
+
+    added: int = 0
+    encoded: int = 0
+    unchanged: int = 0
+    documents: int = 0
+    shards: int = 0
+    shards_unchanged: int = 0
+    shards_with_results: int = 0
+    removed: int = 0
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+    examples: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Change:
+    """A file that is new, has changed, or is gone.
+
+    Attributes:
+        entry: The new entry in the ledger; None for a file that is gone.
+        arrivals: The pictures that it brings in.
+        unreadable: Addresses in the document of pictures that cannot be read at present; their places stay.
+    """
+
+    path: str
+    entry: Entry | None = None
+    arrivals: list[Arrival] = field(default_factory=list)
+    unreadable: frozenset[str] = frozenset()
 
 
 THUMBNAIL = 420
@@ -37,10 +214,9 @@ def commit(
     brought: Set[str],
     models: Models | None = None,
 ) -> None:
-    """Write changes to the library and the ledger.
+    """Write changes of different files to the library and the ledger.
 
     Args:
-        changes: Changes of different files.
         brought: Owners of the library's pictures at the beginning of the run.
         models: Encode new pictures; None if files are only removed.
     """
@@ -49,10 +225,10 @@ def commit(
     of_file = {change.path: change for change in changes}
     arrivals = _merged(arrival for change in changes for arrival in change.arrivals)
     ledger.forget(of_file)
-    stored = library.items(arrivals) | library.brought_by(of_file.keys() & brought)
+    stored = library.items(arrivals) | library.items_of_owners(of_file.keys() & brought)
     items, problems = dict(stored), dict[str, str]()
     if models is not None:
-        stale = {digest for digest in arrivals if digest in stored and not models.made(stored[digest])}
+        stale = {digest for digest in arrivals if digest in stored and not models.is_current(stored[digest])}
         fresh, problems = models.encode(
             [a for digest, a in arrivals.items() if digest in stale or digest not in stored]
         )
@@ -70,10 +246,7 @@ def commit(
 
 
 def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
-    """Digest to arrival; arrivals of the same picture are joined, with all places and the earliest date.
-
-    The camera's date is part of the content, and so the same for all.
-    """
+    """Join arrivals of the same picture, with all places and the earliest date; a camera's date is the same for all."""
     found: dict[str, Arrival] = {}
     for arrival in arrivals:
         known = found.setdefault(arrival.digest, replace(arrival, places=[]))
@@ -84,7 +257,7 @@ def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
 
 
 def _stays(place: Place, change: Change | None) -> bool:
-    return change is None or (place.source or "") in change.kept
+    return change is None or (place.source or "") in change.unreadable
 
 
 def _with_arrival(item: Item, arrival: Arrival | None, models: Models | None) -> Item:
@@ -115,7 +288,6 @@ def _related(places: Sequence[Place], item: Item, models: Models) -> list[Place]
 
 
 def _english(place: Place) -> str | None:
-    """The document's text about the picture, if in English."""
     return place.text if place.document is not None and place.language == "en" else None
 
 
@@ -139,7 +311,7 @@ def _write(
 
 
 def _differs(item: Item, stored: Item | None) -> bool:
-    """Whether a stored picture must be written again; always if it was encoded again."""
+    """Return whether a stored picture must be written again; always if it was encoded again."""
     if stored is None:
         return False
     if item.vector is not stored.vector:
@@ -150,16 +322,18 @@ def _differs(item: Item, stored: Item | None) -> bool:
 
 def _with_said(items: Sequence[Item], stored: dict[str, Item], models: Models | None) -> list[Item]:
     """Add the vectors of the texts about each picture; only texts new to the library are encoded."""
-    texts = {item.digest: said_of(item.places) for item in items}
+    texts = {item.digest: texts_of(item.places) for item in items}
     vectors: dict[str, FloatMatrix] = {}
     for digest in texts.keys() & stored.keys():
         known = stored[digest]
-        vectors |= zip(said_of(known.places), () if known.said is None else known.said, strict=True)
-    several = list(dict.fromkeys(text for some in texts.values() for text in some if text not in vectors))
-    if several and models is not None:
-        vectors |= zip(several, models.encoder.encode_sentences(several), strict=True)
+        vectors |= zip(texts_of(known.places), () if known.text_vectors is None else known.text_vectors, strict=True)
+    new_texts = list(dict.fromkeys(text for own in texts.values() for text in own if text not in vectors))
+    if new_texts and models is not None:
+        vectors |= zip(new_texts, models.encoder.encode_sentences(new_texts), strict=True)
     return [
-        replace(item, said=np.stack([vectors[text] for text in texts[item.digest]]) if texts[item.digest] else None)
+        replace(
+            item, text_vectors=np.stack([vectors[text] for text in texts[item.digest]]) if texts[item.digest] else None
+        )
         for item in items
     ]
 

@@ -45,13 +45,10 @@ def note_sums(path: Path, *, went_back: bool = False) -> None:
 
 
 def check_sums(path: Path, *, whole: bool = False) -> None:
-    """Check the files of a library.
+    """Raise ``LibraryError`` for the first file that is not as it was written; a missing file counts as removed.
 
     Args:
         whole: Compare the digests of large files, too.
-
-    Raises:
-        LibraryError: A file is not as it was written; the message names it. A file that is gone counts as removed.
     """
     for name, (size, digest) in _known(path).items():
         file = path / f"{TABLE}.lance" / name
@@ -69,7 +66,7 @@ def check_sums(path: Path, *, whole: bool = False) -> None:
 
 
 def not_written(path: Path, why: str) -> str:
-    """The error message for a library that cannot be read or written."""
+    """Return the error message for a library that cannot be read or written."""
     line = f"{path}: the library cannot be read or written: {why}"
     if not re.search(r"No space left|quota exceeded|File too large|disk is full|disk I/O error|whole buffer", why):
         return line

@@ -37,7 +37,7 @@ _CAMERA_TIME = "%Y:%m:%d %H:%M:%S"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourceFile:
     """A file to add, and the named folder that contains it; None if the file itself was named."""
 
     path: Path
@@ -47,8 +47,8 @@ class Found:
 
 def find_files(
     readings: Mapping[Path, ReadSettings], *, unread: list[tuple[str, str]], skipped: Counter[str] | None = None
-) -> Iterator[Found]:
-    """The pictures, documents and shards at paths, without repetitions, with the same rules as ``find_documents``.
+) -> Iterator[SourceFile]:
+    """Yield the different pictures, documents and shards at paths, by the same rules as ``find_documents``.
 
     Hidden files in folders are left out. A named file is a picture unless it has the suffix of a document or a shard.
     In folders, shards whose names begin with ``_`` are left out, as are tars with a shard's pictures.
@@ -76,10 +76,10 @@ def find_files(
             if (why := _not_listed(file)) is not None:
                 unread.append((str(file), why))
             else:
-                yield Found(file, folder, file_kind(file) or "picture")
+                yield SourceFile(file, folder, file_kind(file) or "picture")
 
 
-def _in_store(root: Path, reading: ReadSettings, unread: list[tuple[str, str]]) -> Iterator[Found]:
+def _in_store(root: Path, reading: ReadSettings, unread: list[tuple[str, str]]) -> Iterator[SourceFile]:
     try:
         shards = find_shards([address_of(root)])
     except (CorpusError, OutputError) as error:
@@ -87,11 +87,10 @@ def _in_store(root: Path, reading: ReadSettings, unread: list[tuple[str, str]]) 
         return
     for path in (Path(shard.file.address) for shard in shards):
         if path == root or not is_excluded(path, root, reading):
-            yield Found(path, None if path == root else root, "shard")
+            yield SourceFile(path, None if path == root else root, "shard")
 
 
 def _not_listed(file: Path) -> str | None:
-    """Why a folder cannot be listed; None if it can, and for a file."""
     try:
         os.listdir(file)
     except NotADirectoryError:
@@ -102,7 +101,7 @@ def _not_listed(file: Path) -> str | None:
 
 
 def file_kind(path: Path) -> Literal["picture", "document", "shard"] | None:
-    """The kind of a file by its suffix; None for other files."""
+    """Return the kind of a file by its suffix; None for other files."""
     suffix = path.suffix.lower()
     if path.name.endswith(SHARDS):
         return "shard"
@@ -118,7 +117,7 @@ def _is_shard(file: Path, folder: Path) -> bool:
 
 
 def file_state(path: Path) -> str | None:
-    """Size and time of a file; if they are the same, the content counts as unchanged. None if the file is missing."""
+    """Return size and time of a file, which stand for its content; None if it is missing."""
     try:
         status = path.stat()
     except (OSError, ValueError):
@@ -127,7 +126,7 @@ def file_state(path: Path) -> str | None:
 
 
 def digest_of(image: Path | bytes) -> str:
-    """Digest of a picture's content, 32 hexadecimal digits; ``OSError`` if the file cannot be read."""
+    """Return the digest of a picture's content, 32 hexadecimal digits; ``OSError`` if the file cannot be read."""
     if isinstance(image, bytes):
         return hashlib.sha256(image).hexdigest()[:32]
     with image.open("rb") as stream:
@@ -135,7 +134,7 @@ def digest_of(image: Path | bytes) -> str:
 
 
 def image_date(image: Path | bytes, *, otherwise: Path) -> tuple[datetime | None, bool]:
-    """When a picture was taken, in local time to the second, and whether that is the camera's date.
+    """Return when a picture was taken, in local time to the second, and whether that is the camera's date.
 
     Args:
         otherwise: File whose time is used without a camera's date: the picture's own, or the document around it.

@@ -33,7 +33,7 @@ IMAGES = 2000
 
 
 def made_up_sentences(encoder: Encoder) -> FloatMatrix:
-    """(``SENTENCES``, dim) vectors of short sentences about things of all kinds."""
+    """Return (``SENTENCES``, dim) vectors of short sentences about things of all kinds."""
     from iconotext.features import imagenet_classes
 
     draw = np.random.default_rng(0)
@@ -44,10 +44,10 @@ def made_up_sentences(encoder: Encoder) -> FloatMatrix:
 def measure_background(library: Library, encoder: Encoder) -> Background:
     """Measure the cosines of made-up sentences with the pictures and texts of a library."""
     sentences = made_up_sentences(encoder)
-    some = library.some(IMAGES)
-    images = np.stack([item.vector for item in some])
-    said = [item.said for item in some if item.said is not None]
-    text = _of(sentences @ np.vstack(said).T) if said else (0.0, 1.0)
+    sample = library.sample(IMAGES)
+    images = np.stack([item.vector for item in sample])
+    texts = [item.text_vectors for item in sample if item.text_vectors is not None]
+    text = _of(sentences @ np.vstack(texts).T) if texts else (0.0, 1.0)
     return Background(_of(sentences @ images.T), text)
 
 
@@ -62,7 +62,7 @@ GROWN = 4
 """The index is built again when the library has grown, or shrunk, by this factor; until then new pictures join the old
 partitions. Up to a factor of eight recall stayed the same, also for new kinds (``benchmarks/library.py --grow``)."""
 
-PIECES = 16
+MAX_PARTS = 16
 """It is also built again above this many pieces: each run adds one, which costs every search half a millisecond."""
 
 GOAL = 0.97
@@ -73,13 +73,13 @@ REFINE = (2, 3, 5, 10, 20)
 
 
 def needs_index(library: Library) -> bool:
-    """Whether the index must be built, or built again."""
+    """Return whether the index must be built, or built again."""
     count, index = library.count(), library.settings.index
     if count <= ABOVE:
         return False
     if index is None or not index.pictures / GROWN <= count <= GROWN * index.pictures:
         return True
-    return library.pieces("vector") > PIECES
+    return library.index_parts("vector") > MAX_PARTS
 
 
 def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
@@ -119,9 +119,9 @@ def build_index(library: Library, queries: FloatMatrix) -> IndexSettings:
 
 
 def index_queries(library: Library, encoder: Encoder) -> FloatMatrix:
-    """Queries for testing an index: ``SENTENCES`` made-up sentences, and up to a quarter as many pictures."""
+    """Return queries for testing an index: ``SENTENCES`` made-up sentences, and up to a quarter as many pictures."""
     several = SENTENCES // 4
-    pictures = [item.vector for item in library.some(several)[:several]]
+    pictures = [item.vector for item in library.sample(several)[:several]]
     return np.vstack([made_up_sentences(encoder), np.array(pictures, np.float32).reshape(-1, encoder.dim)])
 
 
@@ -132,7 +132,7 @@ def _settings(partitions: int) -> list[tuple[int, int]]:
 
 
 def recall(library: Library, index: IndexSettings, queries: FloatMatrix, nearest: list[set[str]]) -> float:
-    """The share of the nearest pictures that a search with these settings finds, mean over the queries."""
+    """Return the share of the nearest pictures that a search with these settings finds, mean over the queries."""
     shares = [
         len({near.digest for near in library.nearest(query, len(names), index=index)} & names) / len(names)
         for query, names in zip(queries, nearest, strict=True)
@@ -142,7 +142,7 @@ def recall(library: Library, index: IndexSettings, queries: FloatMatrix, nearest
 
 
 def exact_nearest(library: Library, queries: FloatMatrix, top: int) -> list[set[str]]:
-    """Digests of the ``top`` pictures nearest to each query, by comparison with all: one pass over the library."""
+    """Return digests of the ``top`` pictures nearest to each query, compared with all in one pass over the library."""
     best = np.full((len(queries), 0), -np.inf, np.float32)
     names = np.empty((len(queries), 0), object)
     for digests, vectors in library.vectors():

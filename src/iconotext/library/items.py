@@ -6,15 +6,12 @@ shows one place, chosen by ``shown_place``.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from iconotext.corpus.formats.table import files_of_row
 from iconotext.corpus.shards import SUFFIXES
@@ -22,7 +19,7 @@ from iconotext.errors import CorpusError
 from iconotext.evidence.words import stems
 from iconotext.library.files import digest_of
 from iconotext.plain_text import encodable
-from iconotext.system.object_store import is_remote, located
+from iconotext.system.object_store import located
 from iconotext.types import Member
 
 if TYPE_CHECKING:
@@ -34,7 +31,7 @@ _NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class LinkedSentence:
     """A sentence that a document links to a picture, and the link's confidence, 0 to 1."""
 
     text: str
@@ -68,7 +65,7 @@ class Place:
     source: str | None = None
     caption: str | None = None
     alt: str | None = None
-    sentences: tuple[Said, ...] = ()
+    sentences: tuple[LinkedSentence, ...] = ()
     language: str | None = None
     relations: tuple[float, ...] | None = None
     written: str | None = None
@@ -103,6 +100,12 @@ class Place:
         best = self.sentences[0].text if self.sentences else None
         return self.caption or best or self.alt or None
 
+    @property
+    def files(self) -> list[str]:
+        """The files of the picture and of its document, and the tar or table around the picture."""
+        files = (self.file, self.document, None if self.member is None else self.member.file)
+        return [file for file in files if file is not None]
+
     def within(self, folder: str) -> bool:
         """Whether the picture's file or its document is in a folder, or below."""
         return folder in folders_of([self])
@@ -118,7 +121,7 @@ class Item:
         offsets: (R,) float32, the picture's part of the log-odds of each relation; None without a relation model.
         relation_model: Name of the model of ``offsets``; empty without one.
         thumbnail: A small picture as a data URI, for a picture without a file of its own.
-        said: (texts, dim) vectors of the texts about it, in the order of ``said_of``; None without texts.
+        text_vectors: (texts, dim) vectors of the texts about it, in the order of ``texts_of``; None without texts.
         taken: Whether the date is the camera's.
         words: The stored stems, see ``words_of``; empty if not stored yet.
     """
@@ -130,23 +133,17 @@ class Item:
     offsets: FloatMatrix | None = None
     relation_model: str = ""
     thumbnail: str | None = None
-    said: FloatMatrix | None = None
+    text_vectors: FloatMatrix | None = None
     taken: bool = False
     words: str = ""
 
 
 class Compared(NamedTuple):
-    """The columns of a picture that a search compares, and the number of the row with the rest.
-
-    Attributes:
-        digest: Digest of the picture's content.
-        vector: As in ``Item``, like ``said`` and ``words``.
-        row: Number of its row, in the version of the library that was searched.
-    """
+    """The columns of a picture that a search compares, and its row's number in the version that was searched."""
 
     digest: str
     vector: FloatMatrix
-    said: FloatMatrix | None
+    text_vectors: FloatMatrix | None
     words: str
     row: int
 
@@ -165,13 +162,7 @@ class Near(NamedTuple):
 
 @dataclass(slots=True)
 class Arrival:
-    """A picture that is to be added to the library.
-
-    Attributes:
-        picture: Its file, or its bytes if it is inside a document or came from the network.
-        date: When it was taken, in local time, else the time of its file.
-        taken: Whether the date is the camera's.
-    """
+    """A picture to be added: its file, or its bytes if it is inside a document or came from the network."""
 
     digest: str
     picture: Picture
@@ -181,88 +172,48 @@ class Arrival:
 
 
 def from_here(file: str) -> str:
-    """A file's path relative to the working folder if the file is below it; else unchanged."""
+    """Return a file's path relative to the working folder if the file is below it, else unchanged."""
     return file.removeprefix(f"{Path.cwd().as_posix()}/")
 
 
 def part_name(shard: str, part: int) -> str:
-    """The name of a shard's part as an owner of pictures."""
+    """Return the name of a shard's part as an owner of pictures."""
     return f"{shard}#{part}"
 
 
 def file_of(owner: str) -> str:
-    """The file of an owner of pictures: see ``Place.owner``."""
+    """Return the file of an owner of pictures, see ``Place.owner``."""
     file, _, part = owner.rpartition("#")
     return file if part.isdecimal() and file.endswith(SUFFIXES) else owner
 
 
 def folders_of(places: Iterable[Place]) -> list[str]:
-    """All parent folders of the pictures and documents, and all shards; sorted."""
-    files = (file for place in places for file in _files_of(place))
+    """Return all parent folders of the pictures and documents, and all shards; sorted."""
+    files = (file for place in places for file in place.files)
     shards = {Path(place.document).as_posix() for place in places if place.part is not None and place.document}
     return sorted({parent.as_posix() for file in files for parent in Path(file).parents} | shards)
 
 
-def _files_of(place: Place) -> list[str]:
-    files = (place.file, place.document, None if place.member is None else place.member.file)
-    return [file for file in files if file is not None]
-
-
-def said_of(places: Iterable[Place]) -> list[str]:
-    """The texts about a picture at its places, without repetitions: captions, alternative texts, sentences."""
-    texts = (t for place in places for t in (place.caption, place.alt, *(said.text for said in place.sentences)) if t)
+def texts_of(places: Iterable[Place]) -> list[str]:
+    """Return the different texts about a picture at its places: captions, alternative texts, sentences."""
+    texts = (
+        t for place in places for t in (place.caption, place.alt, *(linked.text for linked in place.sentences)) if t
+    )
     return list(dict.fromkeys(texts))
 
 
 def words_of(places: Sequence[Place]) -> str:
-    """The stems for full-text search: from the texts about a picture, the words in it, and its file names."""
+    """Return the stems for full-text search: of the texts about a picture, the words in it, and its file names."""
     files = [place.file or place.source or "" for place in places]
     names = dict.fromkeys(Path(file).stem for file in files if not file.startswith("data:"))
     apart = (_NO_WORD.sub(" ", re.sub(r"(?<=[a-z])(?=[A-Z])|[_.]", " ", name)) for name in names)
     own = dict.fromkeys(place.written for place in places if place.written)
-    return " ".join(word for text in [*said_of(places), *own, *apart] for word in sorted(stems(text)))
+    return " ".join(word for text in [*texts_of(places), *own, *apart] for word in sorted(stems(text)))
 
 
 def clean(text: str | None) -> str | None:
-    """A text that can be stored as UTF-8; None for an empty one."""
+    """Return a text in a form that UTF-8 can store; None for an empty one."""
     return encodable(text) or None if text else None
-
-
-def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
-    return list(places) if folder is None else [place for place in places if place.within(folder)]
-
-
-def own_relations(places: Sequence[Place], folder: str | None, wanted: int | None) -> tuple[float, ...] | None:
-    """Log-odds of the relations at one place: where the wanted relation is most probable, else the first place."""
-    own = [place.relations for place in _within(places, folder) if place.relations is not None]
-    if not own:
-        return None
-    return own[0] if wanted is None else max(own, key=lambda odds: odds[wanted])
-
-
-def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None) -> Place:
-    """The place to show: documents with a text about the picture first, then other documents, then files.
-
-    Places whose files are gone since the last update come last.
-    """
-    allowed = _within(places, folder) or list(places)
-
-    def worth(place: Place) -> tuple[bool, float, bool, bool]:
-        odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
-        there = len(allowed) == 1 or all(is_remote(file) or os.path.exists(file) for file in _files_of(place))
-        return there, float(odds), place.text is not None, place.document is not None
-
-    best = max(allowed, key=worth)  # the first one if several are equal
-    if best.file is None:
-        files = [place.file for place in allowed if place.file is not None]
-        return replace(best, file=next(filter(os.path.exists, files), next(iter(files), None)))
-    return best
-
-
-def different_places(places: Sequence[Place]) -> int:
-    """Number of places; a file and a document that shows this very file count as one."""
-    shown = {place.file for place in places if place.document is not None and place.file is not None}
-    return sum(place.document is not None or place.file not in shown for place in places)
 
 
 LARGEST = 256 * 2**20
@@ -270,7 +221,7 @@ LARGEST = 256 * 2**20
 
 
 def file_content(file: Path, digest: str) -> bytes | None:
-    """The content of a file; None if its digest has changed, since another picture must not be shown."""
+    """Return the content of a file; None if its digest has changed, since another picture must not be shown."""
     try:
         if not file.is_file() or file.stat().st_size > LARGEST:
             return None
@@ -280,7 +231,7 @@ def file_content(file: Path, digest: str) -> bytes | None:
 
 
 def member_content(member: Member, digest: str) -> bytes | None:
-    """The content of a picture in a tar or a table; None if its digest has changed."""
+    """Return the content of a picture in a tar or a table; None if its digest has changed."""
     try:
         store, path = located(member.file)
         with store.open_input_file(path) as file:

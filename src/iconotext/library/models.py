@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from iconotext.features import FeatureCache
     from iconotext.features.backbone import ImageBackbone
     from iconotext.features.ocr import LineReader
-    from iconotext.library.files import Found
+    from iconotext.library.files import SourceFile
 
     Asked = Mapping[str, Any]
 
@@ -82,15 +82,15 @@ class Models:
         return "" if self.relation_model is None else self.relation_model.name
 
     def asked_of(self, document: Path) -> Asked:
-        """The user's settings of reading and linking for a document."""
+        """Return the user's settings of reading and linking for a document."""
         return asked_of(self.asked, document)
 
     def reading(self, path: Path) -> ReadSettings:
-        """The user's settings of reading for a file."""
+        """Return the user's settings of reading for a file."""
         return chosen(ReadSettings, {name: v for name, v in self.asked_of(path).items() if name in OF_PICTURES})
 
-    def looked_at(self, file: Found) -> str:
-        """A text that names the models and settings for a file; if it changes, the file must be read again."""
+    def settings_key(self, file: SourceFile) -> str:
+        """Return a text that names the models and settings for a file; if it changes, the file must be read again."""
         asked = {name: value for name, value in self.asked_of(file.path).items() if name not in OF_FOLDERS}
         own: list[Any] = [asked]
         if file.kind == "picture":
@@ -99,19 +99,19 @@ class Models:
         return json.dumps([FORMAT, self.relation_name, *own], sort_keys=True)
 
     def written(self, picture: Path) -> str | None:
-        """The words in a single picture; None if there are none, or if they are not to be read."""
+        """Return the words in a single picture; None if there are none, or if they are not to be read."""
         if self.reader is None or not reads_words(self.asked_of(picture)):
             return None
         (lines,) = self.reader.read([picture])
         return None if isinstance(lines, str) else clean(text_in(Image("", lines=lines)))
 
-    def encode_ahead(self, documents: Iterable[Found]) -> None:
+    def encode_ahead(self, documents: Iterable[SourceFile]) -> None:
         """Encode many documents in batches into the cache, if ``link`` can."""
         if isinstance(self.link, DocumentLinker):
             self.link.encode_ahead((file.path, file.folder, self.asked_of(file.path)) for file in documents)
 
-    def made(self, item: Item) -> bool:
-        """Whether the stored vectors of a picture come from these models."""
+    def is_current(self, item: Item) -> bool:
+        """Return whether the stored vectors of a picture come from these models."""
         return item.relation_model == self.relation_name
 
     def encode(self, arrivals: Sequence[Arrival]) -> tuple[dict[str, Item], dict[str, str]]:
@@ -136,22 +136,22 @@ class Models:
 
 
 def asked_of(asked: Mapping[str, Asked], path: Path) -> Asked:
-    """The settings of a path, else those of the nearest parent folder that has any."""
+    """Return the settings of a path, else those of the nearest parent folder that has any."""
     return next((asked[str(each)] for each in (path, *path.parents) if str(each) in asked), {})
 
 
 def reads_words(asked: Asked) -> bool:
-    """Whether the settings include reading the words in pictures."""
+    """Return whether the settings include reading the words in pictures."""
     return "ocr" in asked.get("evidence", ())
 
 
 def chosen(kind: type[Settings], asked: Asked) -> Settings:
-    """The settings of one class, out of all settings that the user gave."""
+    """Return the settings of one class, out of all settings that the user gave."""
     return make_settings(kind, {name: value for name, value in asked.items() if name in kind.model_fields})
 
 
 def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> ImageBackbone | None:
-    """The value of ``Models.pooled``: None if the encoder itself uses the default backbone."""
+    """Return the value of ``Models.pooled``: None if the encoder itself uses the default backbone."""
     from iconotext.features import cached_image, load_image_backbone
 
     backbone = load_image_backbone()
@@ -161,11 +161,7 @@ def default_pooled(encoder: Encoder, cache: FeatureCache | None = None) -> Image
 
 
 def library_encoder(model: str, *, cache: bool = True) -> Encoder:
-    """The encoder for building or searching a library.
-
-    Raises:
-        FeatureError: There is no such model, or it takes features from a table and cannot encode new images.
-    """
+    """Load the encoder for building or searching a library; ``FeatureError`` if it cannot encode new images."""
     from iconotext.encoders.encoder import load_encoder
 
     if Path(model).is_absolute() and not Path(model).exists():
@@ -180,7 +176,7 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
 
 
 def relation_model_of(name: str, cache: FeatureCache | None = None) -> RelationModel | None:
-    """The relation model of a library; None for ``none``."""
+    """Load the relation model of a library; None for ``none``."""
     from iconotext.encoders.relation_model import load_relation_model, relations_folder
 
     return None if name == "none" else load_relation_model(relations_folder(name), cache=cache)

@@ -22,13 +22,13 @@ from iconotext.encoders.stored_model import init_folder
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import Filters, Match, find_candidates
 from iconotext.library.damage import TABLE
-from iconotext.library.items import Item, Near, Place, Said, different_places, own_relations, shown_place
+from iconotext.library.items import Item, LinkedSentence, Near, Place
 from iconotext.library.models import library_encoder, relation_model_of
-from iconotext.library.refinement import probabilities, refined
 from iconotext.library.settings import SETTINGS
 from iconotext.library.store import Library, open_library
 from iconotext.read.sentences import detect_language
 from iconotext.relations import find_relation, relation_name
+from iconotext.system.object_store import is_remote
 from iconotext.types import Member
 
 if TYPE_CHECKING:
@@ -42,7 +42,16 @@ CANDIDATES = 200
 SHOWN = 8
 """A page folds no weak matches before it shows this many results."""
 
-TOLD_AT_ONCE = 40
+WEIGHT = 0.5
+"""The weight of a factor of e in the relation's probability, in standard deviations of the similarities."""
+
+SPREAD_OF = 100
+"""Number of nearest pictures from which this standard deviation is computed."""
+
+LEAST = 0.05
+"""Lower limit for probabilities, so that a picture that fits much better comes first whatever its relation."""
+
+DETAILS_BATCH = 40
 """Number of pictures whose relations are read at a time: reading those of all candidates takes longer than finding
 them.
 """
@@ -110,14 +119,14 @@ class Result:
     caption: str | None
     alt: str | None
     written: str | None
-    sentences: tuple[Said, ...]
+    sentences: tuple[LinkedSentence, ...]
     file: str | None
     number: int | None
     places: int
     member: Member | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The result as ``search --json`` prints it."""
+        """Return the result as ``search --json`` prints it."""
         return {
             "image": self.image,
             "score": round(self.score, 4),
@@ -129,7 +138,9 @@ class Result:
             "why": None if self.match is None else self.match.as_json(),
             "alt": self.alt,
             "written": self.written,
-            "sentences": [{"text": said.text, "confidence": round(said.confidence, 4)} for said in self.sentences],
+            "sentences": [
+                {"text": linked.text, "confidence": round(linked.confidence, 4)} for linked in self.sentences
+            ],
             "date": None if self.date is None else self.date.isoformat(),
             "places": self.places,
         }
@@ -170,76 +181,161 @@ def search(
     wanted = query.relation
     column = library.settings.relations.index(wanted) if wanted in library.settings.relations else None
     refines = refinement is not None and wanted is None and query.text is not None and encoder.coherence is not None
-    wants = query.top + isinstance(query.picture, str)
-    found = find_candidates(
+    needed = query.top + isinstance(query.picture, str)  # a picture of the library finds itself
+    candidates = find_candidates(
         library,
         encoder,
         vector,
-        max(wants, CANDIDATES if wanted is not None or refines else 0),
+        max(needed, CANDIDATES if wanted is not None or refines else 0),
         sentence=query.text if query.by_words else None,
         where=query.filters.condition,
     )
-    near, similarities = found.near, found.scores
+    near, similarities = candidates.near, candidates.scores
     coherence = _coherence(query, near, encoder)
     items: dict[str, Item] = {}
 
-    def tell(numbers: Iterable[int]) -> None:
-        told = library.told(near[i].picture for i in numbers if near[i].digest not in items)
-        items.update({name: _of_relation_model(told[name], library.settings.relation_model) for name in told})
+    def read_details(numbers: Iterable[int]) -> None:
+        details = library.details(near[i].picture for i in numbers if near[i].digest not in items)
+        items.update(
+            {name: _of_relation_model(item, library.settings.relation_model) for name, item in details.items()}
+        )
 
-    def known(i: int) -> dict[str, float]:
+    def relations_of(i: int) -> dict[str, float]:
         item = items[near[i].digest]
         own = own_relations(item.places, query.filters.folder, column)
-        return _known(probabilities(odds, item.offsets, own), coherence[i], library, encoder)
+        return _by_name(probabilities(odds, item.offsets, own), coherence[i], library, encoder)
 
     def ordered() -> list[int]:
         return sorted(
-            range(len(near)), key=lambda i: (found.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
+            range(len(near)), key=lambda i: (candidates.level(i), -float(scores[i]), -float(chances[i]), near[i].digest)
         )
 
     scores, chances = similarities, np.zeros(len(near), np.float32)
     if wanted is not None:
         # Relations only lower scores: read those of the best candidates until the best results all have theirs.
         chances += 1
-        while not all(near[i].digest in items for i in ordered()[:wants]):
-            some = [i for i in ordered() if near[i].digest not in items][: max(wants, TOLD_AT_ONCE)]
-            tell(some)
+        while not all(near[i].digest in items for i in ordered()[:needed]):
+            batch = [i for i in ordered() if near[i].digest not in items][: max(needed, DETAILS_BATCH)]
+            read_details(batch)
             # A picture without relations has the wanted one with a probability of one half.
-            chances[some] = [known(i).get(wanted, 0.5) for i in some]
+            chances[batch] = [relations_of(i).get(wanted, 0.5) for i in batch]
             scores = refined(similarities, chances)
     elif refines and refinement is not None and len(near):
-        sure = np.stack([row for row in coherence if row is not None])
-        scores = refine(similarities[None], sure[None], strength=refinement.strength, threshold=refinement.threshold)[0]
+        of_pairs = np.stack([row for row in coherence if row is not None])
+        scores = refine(similarities[None], of_pairs[None], **refinement._asdict())[0]
     shown = [i for i in ordered() if near[i].digest != query.picture][: query.top]
-    tell(shown)
+    read_details(shown)
     places = {i: shown_place(items[near[i].digest].places, query.filters.folder, column) for i in shown}
     results = [
-        _result(items[near[i].digest], place, near[i].similarity, float(scores[i]), found.match(i), known(i))
+        _result(
+            items[near[i].digest], place, near[i].similarity, float(scores[i]), candidates.match(i), relations_of(i)
+        )
         for i, place in places.items()
     ]
     return results if query.anyway or has_good_match(results) else results[:NEAREST]
 
 
+def probabilities(
+    query: FloatMatrix | None, offsets: FloatMatrix | None, own: Sequence[float] | None
+) -> FloatMatrix | None:
+    """Return the (R,) probabilities of the relations between a query and a picture; None without any source.
+
+    There are two sources of log-odds: the relation model applied to query and picture, and the same model applied to
+    the picture and the text about it in a document, which shows what its author used it for. The result is from their
+    mean, or from the one that exists: a query by picture has no text, and some pictures have none.
+
+    Args:
+        query: (R,) log-odds from the query; None for a query without text.
+        offsets: (R,) the picture's part of the log-odds; None if not stored.
+        own: (R,) log-odds between the picture and its own text; None without one.
+    """
+    witnesses = []
+    if query is not None and offsets is not None:
+        witnesses.append(query + offsets)
+    if own is not None:
+        witnesses.append(np.asarray(own, np.float32))
+    if not witnesses:
+        return None
+    odds = np.clip(np.mean(witnesses, axis=0, dtype=np.float64), -60, 60)
+    return np.asarray(1 / (1 + np.exp(-odds)), np.float32)
+
+
+def refined(similarities: FloatMatrix, wanted: FloatMatrix) -> FloatMatrix:
+    """Lower (N,) similarities, best first, by how improbable the (N,) wanted relation is.
+
+    A result should be similar and have the relation. The similarity measures how probably it is the wanted picture, the
+    relation model how probably it has the relation; the logarithm of the product is ``similarity / τ + log P``, or, in
+    units of similarity, ``similarity + τ log P``. τ is ``WEIGHT`` standard deviations of the similarities among the
+    nearest pictures, since models differ in the spread of their similarities. P is at least ``LEAST``, so no score
+    falls by more than 1.5 standard deviations: among similar pictures the relation decides, but a much more similar one
+    stays ahead.
+    """
+    return np.asarray(similarities + relation_scale(similarities) * np.log(np.maximum(wanted, LEAST)), np.float32)
+
+
+def relation_scale(similarities: FloatMatrix) -> float:
+    """Return τ: the weight of a factor of e in probability, in units of similarity."""
+    nearest = np.asarray(similarities[:SPREAD_OF], np.float64)
+    return WEIGHT * float(nearest.std()) if len(nearest) else 0.0
+
+
+def _within(places: Sequence[Place], folder: str | None) -> list[Place]:
+    return list(places) if folder is None else [place for place in places if place.within(folder)]
+
+
+def own_relations(places: Sequence[Place], folder: str | None, wanted: int | None) -> tuple[float, ...] | None:
+    """Return the log-odds of the relations at the place where the wanted one is most probable, else the first place."""
+    own = [place.relations for place in _within(places, folder) if place.relations is not None]
+    if not own:
+        return None
+    return own[0] if wanted is None else max(own, key=lambda odds: odds[wanted])
+
+
+def shown_place(places: Sequence[Place], folder: str | None, wanted: int | None) -> Place:
+    """Return the place to show: documents with a text about the picture first, then other documents, then files.
+
+    Places whose files are gone since the last update come last.
+    """
+    allowed = _within(places, folder) or list(places)
+
+    def worth(place: Place) -> tuple[bool, float, bool, bool]:
+        odds = place.relations[wanted] if wanted is not None and place.relations is not None else -np.inf
+        there = len(allowed) == 1 or all(is_remote(file) or os.path.exists(file) for file in place.files)
+        return there, float(odds), place.text is not None, place.document is not None
+
+    best = max(allowed, key=worth)  # the first one if several are equal
+    if best.file is None:
+        files = [place.file for place in allowed if place.file is not None]
+        return replace(best, file=next(filter(os.path.exists, files), next(iter(files), None)))
+    return best
+
+
+def different_places(places: Sequence[Place]) -> int:
+    """Return the number of places; a file and a document that shows this very file count as one."""
+    shown = {place.file for place in places if place.document is not None and place.file is not None}
+    return sum(place.document is not None or place.file not in shown for place in places)
+
+
 def has_good_match(results: Sequence[Result]) -> bool:
-    """Whether a result is a good match; always True for a search by picture, where this is unknown."""
+    """Return whether a result is a good match; always True for a search by picture, where this is unknown."""
     return any(result.match is None or result.match.level != "weak" for result in results)
 
 
 def firm_results(results: Sequence[Result]) -> int:
-    """How many results a page shows before it folds the weak matches at the end; all if none matches well."""
+    """Return how many results a page shows before it folds the weak matches at the end; all if none matches well."""
     weak = takewhile(lambda result: result.match is not None and result.match.level == "weak", reversed(results))
     firm = len(results) - sum(1 for _ in weak)
     return min(max(firm, SHOWN), len(results)) if firm else len(results)
 
 
 def searchable_relations(library: Library, encoder: Encoder) -> tuple[str, ...]:
-    """The relations that a search can use: of the library's relation model, and of a coherence-aware model."""
+    """Return the relations that a search can use: of the library's relation model, and of a coherence-aware model."""
     own = () if encoder.coherence is None else encoder.coherence.relations
     return tuple(dict.fromkeys((*library.settings.relations, *own)))
 
 
 def is_english(text: str) -> bool:
-    """Whether a query is in English, the language of the relation model; a guess, since a query has few words."""
+    """Return whether a query is in English, the relation model's language; a guess, since a query has few words."""
     return detect_language(text) == LANGUAGE
 
 
@@ -276,7 +372,7 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
 
 
 def _vector(library: Library, query: Query, encoder: Encoder) -> FloatMatrix:
-    """The query as a unit vector: of a sentence, of a picture, or halfway between the two."""
+    """Return the query as a unit vector: of a sentence, of a picture, or halfway between the two."""
     parts = []
     if query.text is not None:
         parts.append(encoder.encode_sentences([query.text])[0])
@@ -296,7 +392,7 @@ def _vector(library: Library, query: Query, encoder: Encoder) -> FloatMatrix:
 
 
 def _coherence(query: Query, near: Sequence[Near], encoder: Encoder) -> list[FloatMatrix | None]:
-    """For each picture, its (R',) relations with the sentence by a coherence-aware model; None without either."""
+    """Return for each picture its (R',) relations with the sentence by a coherence-aware model; None without either."""
     if not near or query.text is None or encoder.coherence is None:
         return [None] * len(near)
     pictures = np.stack([each.picture.vector for each in near])
@@ -310,16 +406,16 @@ def _of_relation_model(item: Item, relation_model: str | None) -> Item:
     return replace(item, places=tuple(replace(place, relations=None) for place in item.places), offsets=None)
 
 
-def _known(
+def _by_name(
     witnessed: FloatMatrix | None, coherence: FloatMatrix | None, library: Library, encoder: Encoder
 ) -> dict[str, float]:
-    """Probability by relation; the values of a coherence-aware model replace those of the relation model."""
-    known: dict[str, float] = {}
+    """Return probability by relation; the values of a coherence-aware model replace those of the relation model."""
+    found: dict[str, float] = {}
     if witnessed is not None:
-        known |= zip(library.settings.relations, map(float, witnessed), strict=True)
+        found |= zip(library.settings.relations, map(float, witnessed), strict=True)
     if coherence is not None and encoder.coherence is not None:
-        known |= zip(encoder.coherence.relations, map(float, coherence), strict=True)
-    return known
+        found |= zip(encoder.coherence.relations, map(float, coherence), strict=True)
+    return found
 
 
 def _speaks_for(relation_model: RelationModel, library: Library) -> bool:
@@ -413,7 +509,7 @@ class Searcher:
         return Answer(library, query, results, NOT_ENGLISH if unread else None)
 
     def _state(self) -> object:
-        """A value that changes whenever the library does: every commit adds a version file."""
+        """Return a value that changes whenever the library does: every commit adds a version file."""
         try:
             about = os.stat(self.path / SETTINGS)
             versions = frozenset(os.listdir(self.path / f"{TABLE}.lance" / "_versions"))

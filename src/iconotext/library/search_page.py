@@ -31,14 +31,10 @@ LONGEST = 240
 
 
 def search_page(library: Library, query: Query, results: Sequence[Result]) -> str:
-    """An HTML page with the results of a search, best first.
-
-    Args:
-        library: The searched library, which has thumbnails of pictures without files.
-    """
+    """Return an HTML page with the results of a search, best first."""
     shown = _images(library, results)
-    asked = [Path(query.picture)] if isinstance(query.picture, Path) else []
-    example = embed([Image("", file) for file in asked], range(len(asked)), longer_side=THUMBNAIL).get(0)
+    examples = [Path(query.picture)] if isinstance(query.picture, Path) else []
+    example = embed([Image("", file) for file in examples], range(len(examples)), longer_side=THUMBNAIL).get(0)
     return filled(
         "iconotext.library",
         "search.html",
@@ -80,12 +76,12 @@ def write_search_page(
 
 def _images(library: Library, results: Sequence[Result]) -> list[Embedded]:
     images = [Image("", _picture(result)) for result in results]
-    found = embed(images, range(len(images)), longer_side=LONGER_SIDE if len(images) <= LARGE else THUMBNAIL)
-    kept = library.items(results[number].digest for number in range(len(results)) if found[number].uri is None)
+    embedded = embed(images, range(len(images)), longer_side=LONGER_SIDE if len(images) <= LARGE else THUMBNAIL)
+    items = library.items(results[number].digest for number in range(len(results)) if embedded[number].uri is None)
     for number, result in enumerate(results):
-        if (item := kept.get(result.digest)) is not None and item.thumbnail is not None:
-            found[number] = Embedded(item.thumbnail)
-    return [found[number] for number in range(len(results))]
+        if (item := items.get(result.digest)) is not None and item.thumbnail is not None:
+            embedded[number] = Embedded(item.thumbnail)
+    return [embedded[number] for number in range(len(results))]
 
 
 def _picture(result: Result) -> Path | bytes | None:
@@ -106,7 +102,7 @@ def card(
     large: str | None = None,
     alike: str | None = None,
 ) -> dict[str, Any]:
-    """The data of a result for the template ``cards.html``.
+    """Return the data of a result for the template ``cards.html``.
 
     Args:
         picture: Has ``uri``, ``width`` and ``height`` (0 if unknown), and ``problem`` if it has no ``uri``.
@@ -135,7 +131,7 @@ def card(
         "document_link": document_link,
         "caption": None if result.caption is None else shortened(readable(result.caption), LONGEST),
         "written": None if result.written is None else shortened(readable(result.written), LONGEST // 2),
-        "sentences": [shortened(readable(said.text), LONGEST) for said in result.sentences],
+        "sentences": [shortened(readable(linked.text), LONGEST) for linked in result.sentences],
         "places": result.places,
     }
 

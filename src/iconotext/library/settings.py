@@ -20,12 +20,7 @@ SETTINGS = "library.json"
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """Mean and standard deviation of the cosines of made-up sentences with a library.
-
-    Attributes:
-        picture: Mean and standard deviation of the cosines with its pictures.
-        text: Mean and standard deviation of the cosines with the texts about its pictures.
-    """
+    """Mean and standard deviation of the cosines of made-up sentences with a library's pictures and texts."""
 
     picture: tuple[float, float]
     text: tuple[float, float]
@@ -122,5 +117,5 @@ def write_settings(path: Path, settings: LibrarySettings) -> None:
 
 
 def is_library(path: Path) -> bool:
-    """Whether a folder is a library."""
+    """Return whether a folder is a library."""
     return (path / SETTINGS).is_file()

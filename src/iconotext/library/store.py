@@ -30,24 +30,23 @@ from iconotext.extras import require
 from iconotext.library.damage import SUMS, TABLE, check_sums, not_written
 from iconotext.library.files import file_kind
 from iconotext.library.items import Compared, Item, Near, file_of
-from iconotext.library.rows import COMPARED, TOLD, compared_of, items_of, schema, table_of, told_of
 from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
+from collections.abc import Mapping
 
+import numpy as np
+from pydantic import TypeAdapter
+
+from iconotext.library.items import Place, folders_of, words_of
 
 _END = b"LANC"
 """The last bytes of every LanceDB file."""
 
 
 def check_new(path: Path) -> None:
-    """Check that a folder can become a library: it does not exist, or has only files that a killed run left there.
-
-    Raises:
-        LibraryError: The folder has other files.
-        MissingPackageError: The packages for libraries are not installed.
-    """
+    """Check that a folder can become a library: it does not exist, or has only files that a killed run left there."""
     require("library", purpose="a library of pictures")
     ours = (f"{TABLE}.lance", LEDGER, SUMS, ".iconotext-")
     try:
@@ -62,7 +61,7 @@ def check_new(path: Path) -> None:
 
 
 def torn_versions(path: Path) -> list[Path]:
-    """Manifests of table versions that refer to a truncated file, for example because the disk was full.
+    """Return manifests of table versions that refer to a truncated file, for example because the disk was full.
 
     LanceDB does not always notice when it writes a truncated file, and then cannot read the table. The version before
     is complete.
@@ -134,19 +133,19 @@ class Library:
             write_settings(self.path, changed)
 
     def count(self, where: str | None = None) -> int:
-        """The number of pictures, or of those that satisfy an SQL condition."""
+        """Return the number of pictures, or of those that satisfy an SQL condition."""
         return int(self._attempt(lambda: self.table.count_rows(where)))
 
     def items(self, digests: Iterable[str]) -> dict[str, Item]:
         """Look up pictures by digest; digests that are not in the library are missing from the result."""
-        return self._where(one_of("digest", some) for some in _some(digests))
+        return self._where(one_of("digest", batch) for batch in _thousands(digests))
 
-    def brought_by(self, files: Iterable[str]) -> dict[str, Item]:
-        """The pictures that came from any of these added files, by digest."""
-        return self._where(f"array_has_any(owners, [{listed(some)}])" for some in _some(files))
+    def items_of_owners(self, files: Iterable[str]) -> dict[str, Item]:
+        """Look up the pictures that came from any of these added files, by digest."""
+        return self._where(f"array_has_any(owners, [{listed(batch)}])" for batch in _thousands(files))
 
-    def some(self, n: int) -> list[Item]:
-        """A random sample of about n pictures, or all if there are not many more; random because digests are."""
+    def sample(self, n: int) -> list[Item]:
+        """Return a random sample of about n pictures, or all if there are not many more; random because digests are."""
         share = n / max(n, self.count())
         return list(self._where(["true" if share == 1 else first_names(share)]).values())
 
@@ -170,8 +169,8 @@ class Library:
 
     def remove(self, digests: Iterable[str]) -> None:
         """Remove pictures."""
-        for some in _some(digests):
-            self._attempt(partial(self.table.delete, one_of("digest", some)))
+        for batch in _thousands(digests):
+            self._attempt(partial(self.table.delete, one_of("digest", batch)))
 
     def tidy(self) -> None:
         """Join the small fragments that many commits leave, add new pictures to the index, delete old versions."""
@@ -181,18 +180,18 @@ class Library:
         """Create a LanceDB index on a column, replacing an existing one."""
         self._attempt(lambda: self.table.create_index(column, config=config, replace=True))
 
-    def pieces(self, column: str) -> int:
-        """Number of pieces of the index on a column; 0 without an index."""
+    def index_parts(self, column: str) -> int:
+        """Return the number of parts of the index on a column; 0 without an index."""
         found = self._attempt(lambda: self.table.index_stats(f"{column}_idx"))
         return 0 if found is None else int(found.num_indices)
 
     def column(self, name: str) -> Iterator[Any]:
-        """The values of one column, for all pictures."""
+        """Yield the values of one column, for all pictures."""
         for batch in self._batches([name]):
             yield from batch.column(0).to_pylist()
 
     def vectors(self) -> Iterator[tuple[list[str], FloatMatrix]]:
-        """Digests and (n, dim) vectors of all pictures, in batches."""
+        """Yield digests and (n, dim) vectors of all pictures, in batches."""
         for batch in self._batches(["digest", "vector"]):
             flat = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
             yield batch.column("digest").to_pylist(), flat.reshape(len(batch), self.settings.dim)
@@ -207,7 +206,7 @@ class Library:
         few: int = 0,
         index: IndexSettings | None = None,
     ) -> list[Near]:
-        """The n pictures nearest to a vector, nearest first, ties by digest.
+        """Return the n pictures nearest to a vector, nearest first, ties by digest.
 
         Args:
             vector: (dim,) unit vector.
@@ -229,13 +228,13 @@ class Library:
             query = query.bypass_vector_index()
         else:
             query = query.nprobes(index.partitions if where else _probes(index, n)).refine_factor(index.refine)
-        rows, asked = [], n
+        rows, wanted_rows = [], n
         while True:
-            rows = self._attempt(query.limit(asked + 1).to_arrow).sort_by("_distance")
+            rows = self._attempt(query.limit(wanted_rows + 1).to_arrow).sort_by("_distance")
             distances = rows["_distance"].to_pylist()
-            if len(rows) <= asked or distances[-1] > distances[n - 1]:
+            if len(rows) <= wanted_rows or distances[-1] > distances[n - 1]:
                 break
-            asked *= 2  # of equally near pictures LanceDB returns any: read them all, and choose by digest
+            wanted_rows *= 2  # of equally near pictures LanceDB returns any: read them all, and choose by digest
         if index is not None and len(rows) < n:
             return self.nearest(vector, n, where=where, exact=True)
         # Of unit vectors, the squared distance is 2 - 2 cos.
@@ -250,30 +249,29 @@ class Library:
     def _among_nearest(
         self, vector: FloatMatrix, n: int, where: str, index: IndexSettings, few: int
     ) -> list[Near] | None:
-        """The n nearest pictures that satisfy a condition, filtered from the nearest of all; None if too few do."""
-        wanted, looked, count = n * index.refine, MORE * n * index.refine, self.count()
+        """Return the n nearest pictures that satisfy a condition, from the nearest of all; None if too few do."""
+        wanted, scanned, count = n * index.refine, MORE * n * index.refine, self.count()
         found: Any = ()
         while len(found) <= wanted:
-            if looked * AMONG > count:
+            if scanned * AMONG > count:
                 return None
-            query = self._near(vector, ["_distance"]).nprobes(_probes(index, looked // index.refine))
-            query = query.where(where, prefilter=False).limit(looked)
+            query = self._near(vector, ["_distance"]).nprobes(_probes(index, scanned // index.refine))
+            query = query.where(where, prefilter=False).limit(scanned)
             found = self._attempt(query.to_arrow).sort_by([("_distance", "ascending"), ("_rowid", "ascending")])
-            if len(found) * count <= few * looked:
+            if len(found) * count <= few * scanned:
                 return None
-            looked = math.ceil(looked * 1.5 * wanted / max(1, len(found)))
+            scanned = math.ceil(scanned * 1.5 * wanted / max(1, len(found)))
         compared = compared_of(self._rows(found["_rowid"][:wanted].to_pylist(), COMPARED), self.settings.dim)
         near = [Near(picture, float(picture.vector @ vector)) for picture in compared]
         near.sort(key=lambda each: (-each.similarity, each.digest))
         return near[:n] if near[n - 1].similarity > near[-1].similarity else None  # or more may be equally near
 
     def matching(self, words: str, n: int, *, where: str | None = None) -> list[tuple[Compared, float]]:
-        """The n pictures whose words match best, with their BM25 scores; ties by row number.
+        """Return the n pictures whose words match best, with their BM25 scores; ties by row number.
 
         Args:
             words: Stems from ``asked_words``; if empty, nothing matches.
             n: Upper limit; somewhat fewer are returned if many more pictures match equally well.
-            where: SQL condition.
         """
         read = found = (
             self._by_words(words, 2 * MORE * n, where, prefilter=False) if where and self.settings.index else []
@@ -296,12 +294,12 @@ class Library:
         return sorted(((each, best[each.row]) for each in pictures), key=lambda pair: (-pair[1], pair[0].row))
 
     def relevance(self, words: str, digests: Iterable[str]) -> dict[str, float]:
-        """Digest to BM25 score, for those of the given pictures that match; ``words`` as in ``matching``."""
+        """Return digest to BM25 score, for those of the given pictures that match; ``words`` as in ``matching``."""
         several = sorted(set(digests))
         return dict(self._by_words(words, len(several), one_of("digest", several), column="digest"))
 
-    def told(self, pictures: Iterable[Compared]) -> dict[str, Item]:
-        """The full records, without thumbnails, of pictures that a search with this object returned; by digest."""
+    def details(self, pictures: Iterable[Compared]) -> dict[str, Item]:
+        """Read the full records, without thumbnails, of pictures that a search with this object returned; by digest."""
         compared = {each.digest: each for each in pictures}
         numbers = [each.row for each in compared.values()]
         if not numbers:
@@ -309,11 +307,11 @@ class Library:
         if self._one_model is None:
             self._one_model = self.count(f"relation_model != {quoted(self.settings.relation_model or '')}") == 0
         if not self._one_model:
-            rows = self._rows(numbers, TOLD)
+            rows = self._rows(numbers, DETAILS)
         else:  # a column with one value throughout takes longer to read than all others: 0.25 ms a row
-            rows = self._rows(numbers, [name for name in TOLD if name != "relation_model"])
+            rows = self._rows(numbers, [name for name in DETAILS if name != "relation_model"])
             rows = rows.append_column("relation_model", [[self.settings.relation_model or ""] * len(rows)])
-        return {item.digest: item for item in told_of(rows, compared)}
+        return {item.digest: item for item in detailed(rows, compared)}
 
     def _rows(self, numbers: Iterable[int], columns: Iterable[str]) -> Any:
         query = self.table.take_row_ids(list(numbers)).select(list(columns)).with_row_id()
@@ -322,7 +320,7 @@ class Library:
     def _by_words(
         self, words: str, n: int, where: str | None, column: str = "_rowid", *, prefilter: bool = True
     ) -> list[tuple[Any, float]]:
-        """Row numbers (or values of another column) and BM25 scores of the n best matches, best first.
+        """Return row numbers (or another column) and BM25 scores of the n best matches, best first.
 
         Args:
             prefilter: False applies the condition to the n best rows of all, so that fewer than n may be left.
@@ -379,8 +377,8 @@ def _probes(index: IndexSettings, n: int) -> int:
     return min(index.partitions, math.ceil(index.probes * math.sqrt(max(1, n / TOP))))
 
 
-def _some(values: Iterable[str]) -> Iterator[list[str]]:
-    """The different values, sorted, in lists of at most 1000: longer lists are too long for an SQL condition."""
+def _thousands(values: Iterable[str]) -> Iterator[list[str]]:
+    """Divide the different values, sorted, into lists of 1000: longer ones are too long for an SQL condition."""
     different = sorted(set(values))
     return (different[start : start + 1000] for start in range(0, len(different), 1000))
 
@@ -409,7 +407,7 @@ def describe(library: Library) -> dict[str, Any]:
     settings = library.settings
     singles = {root for root in settings.roots if file_kind(Path(root)) == "picture" and not Path(root).is_dir()}
     several = [root for root in settings.roots if root not in singles]
-    owners = {owner for some in library.column("owners") for owner in some}
+    owners = {owner for batch in library.column("owners") for owner in batch}
     kinds = Counter(file_kind(Path(file)) for file in {file_of(owner) for owner in owners})
     return {
         "library": str(library.path),
@@ -440,20 +438,113 @@ def _size(file: Path) -> int:
 
 
 def quoted(text: str) -> str:
-    """A text as an SQL literal."""
+    """Return a text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def first_names(share: float) -> str:
-    """The SQL condition that a picture's digest is in the first ``share`` (0 to below 1) of all possible digests."""
+    """Return the SQL condition that a digest is in the first ``share`` (0 to below 1) of all possible digests."""
     return f"digest < '{int(share * 16**8):08x}'"
 
 
 def one_of(column: str, values: Iterable[str]) -> str:
-    """The SQL condition that a column has one of the values."""
+    """Return the SQL condition that a column has one of the values."""
     return f"{column} IN ({listed(values)})"
 
 
 def listed(values: Iterable[str]) -> str:
-    """Values as SQL literals, separated by commas."""
+    """Return values as SQL literals, separated by commas."""
     return ", ".join(map(quoted, values))
+
+
+COMPARED = ("digest", "vector", "said", "words")
+"""Columns that a search reads for all candidates; reading them takes longer than finding the candidates."""
+
+DETAILS = ("digest", "places", "date", "relation_model", "offsets", "taken")
+"""Further columns that a search reads for its results."""
+
+PLACES = TypeAdapter(tuple[Place, ...])
+
+
+def schema(dim: int) -> Any:
+    """Return the schema of the table."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field("digest", pa.string(), nullable=False),
+            pa.field("vector", pa.list_(pa.float32(), dim), nullable=False),
+            pa.field("places", pa.string(), nullable=False),  # JSON
+            pa.field("owners", pa.list_(pa.string())),  # files that brought it in
+            pa.field("folders", pa.list_(pa.string())),
+            pa.field("date", pa.timestamp("s")),  # local time, as cameras write it
+            pa.field("relation_model", pa.string()),
+            pa.field("offsets", pa.list_(pa.float32())),
+            pa.field("thumbnail", pa.string()),
+            pa.field("words", pa.string()),  # stems
+            pa.field("said", pa.list_(pa.float16())),  # vectors of its texts, one after the other
+            pa.field("taken", pa.bool_()),  # whether the date is the camera's
+        ]
+    )
+
+
+def items_of(table: Any, dim: int) -> list[Item]:
+    """Return pictures from rows of an Arrow table."""
+    compared = compared_of(table.append_column("_rowid", [range(len(table))]), dim)
+    return detailed(table.select([*DETAILS, "thumbnail"]), {each.digest: each for each in compared})
+
+
+def detailed(table: Any, compared: Mapping[str, Compared]) -> list[Item]:
+    """Return full records from an Arrow table with the columns ``DETAILS``, and the compared columns by digest."""
+    return [
+        Item(
+            row["digest"],
+            PLACES.validate_json(row["places"]),
+            row["date"],
+            compared[row["digest"]].vector,
+            None if row["offsets"] is None else np.asarray(row["offsets"], np.float32),
+            row["relation_model"],
+            row.get("thumbnail"),
+            compared[row["digest"]].text_vectors,
+            row["taken"],
+            compared[row["digest"]].words,
+        )
+        for row in table.to_pylist()
+    ]
+
+
+def compared_of(table: Any, dim: int) -> list[Compared]:
+    """Return the compared columns of pictures, from an Arrow table."""
+    vectors, texts = (_vectors(table[name], dim) for name in ("vector", "said"))  # lists would be slow
+    digests, words, rows = (table[name].to_pylist() for name in ("digest", "words", "_rowid"))
+    each = zip(digests, vectors, texts, words, rows, strict=True)
+    return [Compared(digest, vector[0], own, text or "", row) for digest, vector, own, text, row in each]
+
+
+def _vectors(column: Any, dim: int) -> list[Any]:
+    """Return the (n, dim) vectors of each row; None for a row without any."""
+    known = (value.values.to_numpy(zero_copy_only=False) if value.is_valid else None for value in column)
+    return [None if value is None else np.asarray(value, np.float32).reshape(-1, dim) for value in known]
+
+
+def table_of(items: Sequence[Item], dim: int) -> Any:
+    """Return pictures as an Arrow table."""
+    import pyarrow as pa
+
+    vectors = np.stack([item.vector for item in items]).astype(np.float32)
+    places = [item.places for item in items]
+    columns = {
+        "digest": [item.digest for item in items],
+        "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), dim),
+        "places": [PLACES.dump_json(each, exclude_defaults=True).decode() for each in places],
+        "owners": [sorted({place.owner for place in each}) for each in places],
+        "folders": [folders_of(each) for each in places],
+        "date": [item.date for item in items],
+        "relation_model": [item.relation_model for item in items],
+        "offsets": [None if item.offsets is None else item.offsets.tolist() for item in items],
+        "thumbnail": [item.thumbnail for item in items],
+        "words": [words_of(each) for each in places],
+        "said": [None if item.text_vectors is None else item.text_vectors.astype(np.float16).ravel() for item in items],
+        "taken": [item.taken for item in items],
+    }
+    return pa.table(columns, schema=schema(dim))

@@ -22,12 +22,19 @@ from iconotext.features.cached_backbones import cached_lines
 from iconotext.features.model_folder import MODELS
 from iconotext.features.ocr import load_line_reader
 from iconotext.images import inspect
-from iconotext.library.changes import Change, Report, document_change, image_change, is_unchanged, smaller_copies
-from iconotext.library.commit import commit
-from iconotext.library.files import Found, file_kind, find_files
+from iconotext.library.changes import (
+    document_change,
+    image_change,
+    is_unchanged,
+    linked_shards,
+    parts_of,
+    shard_changes,
+    smaller_copies,
+)
+from iconotext.library.commit import Change, Ledger, Report, commit, held_ledger
+from iconotext.library.files import SourceFile, file_kind, find_files
 from iconotext.library.index import ABOVE, build_index, index_queries, measure_background, needs_index
 from iconotext.library.items import file_of
-from iconotext.library.ledger import Ledger, held_ledger
 from iconotext.library.models import (
     DocumentLinker,
     Models,
@@ -39,7 +46,6 @@ from iconotext.library.models import (
     relation_model_of,
 )
 from iconotext.library.settings import LibrarySettings, is_library
-from iconotext.library.shards import linked_shards, parts_of, shard_changes
 from iconotext.library.store import Library, check_new, create_library, open_library
 from iconotext.plain_text import encodable
 from iconotext.read import ReadSettings
@@ -54,7 +60,7 @@ if TYPE_CHECKING:
     from iconotext.encoders.relation_model import RelationModel
     from iconotext.library.models import Asked, Link
 
-    Watch = Callable[[Iterator[Found], int], Iterable[Found]]
+    Watch = Callable[[Iterator[SourceFile], int], Iterable[SourceFile]]
 
 
 BATCH = 256
@@ -72,11 +78,16 @@ whole table."""
 
 
 def add_files(
-    library: Library, ledger: Ledger, found_files: Sequence[Found], brought: Set[str], models: Models, report: Report
-) -> Iterator[Found]:
+    library: Library,
+    ledger: Ledger,
+    sources: Sequence[SourceFile],
+    brought: Set[str],
+    models: Models,
+    report: Report,
+) -> Iterator[SourceFile]:
     """Add files; yields each file once it is in the library, or has turned out to bring no pictures."""
-    files, commits, tidy_after, parts = iter(found_files), 0, TIDY_AFTER, parts_of(brought)
-    copied = smaller_copies(found_files, ledger, models)
+    files, commits, tidy_after, parts = iter(sources), 0, TIDY_AFTER, parts_of(brought)
+    copied = smaller_copies(sources, ledger, models)
 
     def bring(changes: Sequence[Change]) -> None:
         nonlocal commits, tidy_after
@@ -86,8 +97,8 @@ def add_files(
             library.tidy()
             tidy_after *= 2
 
-    while some := list(islice(files, BATCH)):
-        named = [file for file in some if _has_text_name(file, report)]
+    while batch := list(islice(files, BATCH)):
+        named = [file for file in batch if _has_text_name(file, report)]
         old = {file: ledger.get(str(file.path)) for file in named}
         pictures = [file for file in named if file.kind == "picture"]
         found = in_threads(
@@ -110,23 +121,23 @@ def add_files(
             if file.kind == "shard":
                 for change in shard_changes(file, ledger, parts, models, report):
                     bring([change])
-        yield from some
+        yield from batch
 
 
 def take_out(library: Library, ledger: Ledger, files: Sequence[str], brought: Set[str], report: Report) -> None:
     """Remove the pictures that files brought in, and forget the files."""
     for start in range(0, len(files), BATCH):
-        some = files[start : start + BATCH]
-        ledger.forget({file_of(owner) for owner in some})  # parts of a shard are removed: read it again
-        commit(library, ledger, [Change(owner) for owner in some], report, brought=brought)
+        batch = files[start : start + BATCH]
+        ledger.forget({file_of(owner) for owner in batch})  # parts of a shard are removed: read it again
+        commit(library, ledger, [Change(owner) for owner in batch], report, brought=brought)
 
 
-def brought_files(library: Library) -> set[str]:
-    """The owners of the library's pictures: files, and parts of shards."""
-    return {file for some in library.column("owners") for file in some}
+def all_owners(library: Library) -> set[str]:
+    """Return the owners of the library's pictures: files, and parts of shards."""
+    return {file for batch in library.column("owners") for file in batch}
 
 
-def _has_text_name(file: Found, report: Report) -> bool:
+def _has_text_name(file: SourceFile, report: Report) -> bool:
     name = str(file.path)
     if encodable(name) == name:
         return True
@@ -184,7 +195,7 @@ def add_paths(
         asked = _remember(library, [lasting(root) for root in roots], _asked(reading, linking))
         places = [lasting(root) for root in roots if _may_be_there(root)]
         readings = {place: chosen(ReadSettings, asked_of(asked, place)) for place in places}
-        brought = brought_files(library)
+        brought = all_owners(library)
         files, unused = _to_read(library, ledger, readings, brought, report)
         report.failures += [
             (str(root), f"no such file or folder; if it is gone for good: iconotext library remove {path} {root}")
@@ -214,8 +225,8 @@ def _known(path: Path, paths: Sequence[Path]) -> LibrarySettings:
 
 def _to_read(
     library: Library, ledger: Ledger, readings: Mapping[Path, ReadSettings], brought: Set[str], report: Report
-) -> tuple[list[Found], Set[Path]]:
-    """The files to read, and the unused files, whose pictures must be removed.
+) -> tuple[list[SourceFile], Set[Path]]:
+    """Return the files to read, and the unused files, whose pictures must be removed.
 
     Unused are shards that a result replaces, and superfluous results of a shard.
     """
@@ -247,7 +258,7 @@ def _finish(library: Library, encoder: Encoder, report: Report, say: Callable[[s
 
 
 def _asked(reading: ReadSettings, linking: LinkSettings) -> dict[str, Any]:
-    """The settings that the user set, with absolute paths, without relations, which are set for the whole library."""
+    """Return the settings that the user set, with absolute paths; relations are set for the whole library."""
     given = reading.model_dump(mode="json", exclude_unset=True)
     given |= linking.model_dump(mode="json", exclude_unset=True, exclude={"relations"})
     folders = {name: given[name] for name in ("root", "text", "image") if given.get(name)}
@@ -268,7 +279,7 @@ def remove_from_library(path: Path, paths: Sequence[Path]) -> Report:
     report = Report()
     with held_ledger(path) as ledger:
         library = open_library(path)
-        settings, brought = library.settings, brought_files(library)
+        settings, brought = library.settings, all_owners(library)
         places = [lasting(given) for given in paths]
         for given, place in zip(paths, places, strict=True):
             around = [root for root in settings.roots if Path(root) in place.parents]
@@ -304,7 +315,7 @@ def _is_gone(file: Path, readings: Mapping[Path, ReadSettings]) -> bool:
 
 
 def _may_be_there(root: Path) -> bool:
-    """Whether a path exists; True for an object store, which is asked later."""
+    """Return whether a path exists; True for an object store, which is asked later."""
     return is_remote(address_of(root)) or root.exists()
 
 
@@ -376,7 +387,6 @@ def _note_relations(library: Library, relation_model: RelationModel | None, rela
 
 
 def _lasting(model: str) -> str:
-    """The name of a model, as an absolute path if it is a folder."""
     return str(Path(model).resolve()) if Path(model).is_dir() else model
 
 

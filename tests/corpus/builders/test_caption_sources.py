@@ -9,8 +9,7 @@ import pytest
 from PIL import Image
 
 from iconotext.corpus.builders.photos import caption_photos, recognised
-from iconotext.corpus.builders.report import BuildReport
-from iconotext.corpus.builders.run import Build
+from iconotext.corpus.builders.run import Build, BuildReport
 from iconotext.errors import CorpusError
 
 

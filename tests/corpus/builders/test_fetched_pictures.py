@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
@@ -12,13 +11,12 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from iconotext.corpus.builders.fetched import GIVE_UP, LEDGER, fetch_images, name_of
 from iconotext.errors import OutputError, UnreachableError
 from iconotext.read.web.polite import PoliteFetcher, Politeness
+from tests.support.corpora import png
 from tests.support.web import Time, Web, serving
 
 
@@ -26,12 +24,6 @@ from tests.support.web import Time, Web, serving
 def web() -> Iterator[Web]:
     with serving() as web:
         yield web
-
-
-def png(seed=0, kind="png"):
-    stream = io.BytesIO()
-    Image.fromarray(np.random.default_rng(seed).integers(0, 256, (8, 9, 3), dtype=np.uint8)).save(stream, kind)
-    return stream.getvalue()
 
 
 def fetched(web, addresses, folder, politeness=None, **options):

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from iconotext.corpus.builders.find_images import ImageFolders
 from iconotext.corpus.builders.photos import Annotations, Photo, captions_of, clean, read_photos, usable_photos
-from iconotext.corpus.builders.report import BuildReport
-from iconotext.corpus.builders.run import Build
+from iconotext.corpus.builders.run import Build, BuildReport
 from iconotext.corpus.row import SPLITS
 from iconotext.errors import CorpusError
 

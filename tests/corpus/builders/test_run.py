@@ -14,8 +14,7 @@ import pytest
 from iconotext import read_corpus
 from iconotext.corpus.builders import run
 from iconotext.corpus.builders.find_images import image_problem
-from iconotext.corpus.builders.report import OTHER, RULES, BuildReport, Count
-from iconotext.corpus.builders.run import BuilderSettings
+from iconotext.corpus.builders.run import OTHER, RULES, BuilderSettings, BuildReport, Count
 from iconotext.corpus.split import Shares
 from iconotext.corpus.stats import PublishedSizes
 from iconotext.errors import CorpusError, IconotextError, OutputError, SettingError
@@ -203,7 +202,7 @@ def test_images_that_were_decoded_are_not_decoded_again_after_a_stop(tmp_path, p
         return image_problem(path)
 
     def rows(build):
-        for number, problem in enumerate(build.looked_at([*files, None], look, label="Looking")):
+        for number, problem in enumerate(build.checked([*files, None], look, label="Looking")):
             if number == stopped_at:
                 raise stop
             if problem is not None:

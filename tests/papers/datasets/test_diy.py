@@ -11,8 +11,7 @@ import zstandard
 from PIL import Image as Pillow
 
 from iconotext.corpus.builders.fetched import name_of
-from iconotext.corpus.builders.report import dropped_path, report_path
-from iconotext.corpus.builders.run import build_corpus
+from iconotext.corpus.builders.run import build_corpus, dropped_path, report_path
 from iconotext.errors import CorpusError, ImageError
 from iconotext.papers.datasets import diy
 from iconotext.papers.datasets import diy as imgur_album

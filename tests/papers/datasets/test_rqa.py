@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from iconotext import read_corpus
-from iconotext.corpus.builders.report import dropped_path, report_path
-from iconotext.corpus.builders.run import build_corpus
+from iconotext.corpus.builders.run import build_corpus, dropped_path, report_path
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.rqa import Settings, documents

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.corpus.builders.report import dropped_path, report_path
-from iconotext.corpus.builders.run import build_corpus
+from iconotext.corpus.builders.run import build_corpus, dropped_path, report_path
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets import wiki
 

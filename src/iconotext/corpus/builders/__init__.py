@@ -1,1 +1,68 @@
-"""Builders: corpora made from data sets and from files of other kinds, one module for each."""
+"""Builders: corpora made from data sets and from files of other kinds; ``BUILDERS`` lists those for users' own data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """A builder of corpora, as ``iconotext corpus build NAME`` runs it.
+
+    Attributes:
+        summary: One sentence for the list of commands and the guides.
+        module: Dotted name of its module.
+        settings: Name of its class of ``BuilderSettings`` in the module, from which the options are made.
+        function: Name of its function ``(build, settings)`` in the module, a generator of documents.
+        extra: Name of the extra with the packages that it needs.
+    """
+
+    name: str
+    summary: str
+    module: str
+    settings: str = "Settings"
+    function: str = "documents"
+    extra: str = ""
+
+    def load(self) -> tuple[Any, Callable[..., Any]]:
+        """Import the module; returns the settings class and the function."""
+        module = import_module(self.module)
+        return getattr(module, self.settings), getattr(module, self.function)
+
+
+OWN_FILES = (
+    Builder("folder", "Documents, or folders of them.", "iconotext.corpus.builders.folder"),
+    Builder("captions", "Photographs with captions.", "iconotext.corpus.builders.captions"),
+    Builder("label-studio", "Links given in Label Studio.", "iconotext.corpus.label_studio"),
+    Builder(
+        "pairs",
+        "Each picture and its author's words.",
+        "iconotext.corpus.builders.pairs",
+    ),
+)
+"""Builders for users' own files."""
+
+WEB_PAGES = (
+    Builder(
+        "mmc4",
+        "Web pages of Multimodal C4.",
+        "iconotext.corpus.builders.web_pages",
+        "Mmc4Settings",
+        "mmc4_documents",
+    ),
+    Builder(
+        "obelics",
+        "Web pages of OBELICS.",
+        "iconotext.corpus.builders.web_pages",
+        "ObelicsSettings",
+        "obelics_documents",
+        extra="parquet",
+    ),
+)
+"""Builders for data sets of web pages, published as shards."""
+
+BUILDERS = OWN_FILES + WEB_PAGES
+"""All builders but those of the papers' data sets, which ``iconotext.papers.datasets`` lists."""

@@ -69,7 +69,7 @@ class CaptionSettings(DocumentShape):
     """Whether a document's images are close to each other, as in Story-DII, where they come from one album."""
 
     def shuffles_of(self, split: Split) -> int:
-        """How often the photographs of a split are shuffled and divided into groups."""
+        """Return how often the photographs of a split are shuffled and divided into groups."""
         return self.shuffles if split == "train" else self.evaluation_shuffles or self.shuffles
 
 
@@ -77,9 +77,7 @@ class CaptionSettings(DocumentShape):
 class Group:
     """Photographs that are in a document together, in one version of it or several.
 
-    Attributes:
-        shuffle: Number of the shuffle.
-        divided: Whether the first photographs are the true images; else the true images are still to be drawn.
+    If ``divided``, the first photographs are the true images; else the true images are still to be drawn.
     """
 
     split: Split
@@ -112,9 +110,6 @@ def deal(
         members: Numbers of the photographs of each split; the groups depend on their order.
         seed: Seed of the first shuffle; the second has the next number, and so on.
         vectors: (photographs, d), indexed by their numbers, for the similarity of photographs; for topical groups only.
-
-    Raises:
-        CorpusError: A split has too few photographs for a document.
     """
     for split in SPLITS:
         count = len(members.get(split, ()))
@@ -146,13 +141,10 @@ def _in_order(order: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 def documents_of(
     photos: Sequence[Photo], groups: Iterable[Group], pools: Mapping[Split, Sequence[str]], shape: DocumentShape
 ) -> Iterator[Values]:
-    """The documents of groups of photographs, with captions from the pools of all captions of each split.
+    """Yield the documents of groups of photographs, with captions from the pools of all captions of each split.
 
     The id of a document has split, shuffle, number and version: ``train-0-00012-3``. A caption is a distractor only if
     no image of the document has a caption with the same words.
-
-    Raises:
-        CorpusError: A split has too few captions for its distractors.
     """
     for group in groups:
         yield from _versions(group, [photos[i] for i in group.photos], pools[group.split], shape)
@@ -188,7 +180,7 @@ def _versions(group: Group, photos: Sequence[Photo], pool: Sequence[str], shape:
 
 
 def _distractors(rng: random.Random, pool: Sequence[str], own: set[str], count: int, name: str) -> list[str]:
-    """Random captions with different words, none of them in ``own``; ``CorpusError`` if there are too few."""
+    """Return random captions with different words, none of them in ``own``; ``CorpusError`` if there are too few."""
     chosen: dict[str, str] = {}
     for _ in range(20 * count):  # nearly always enough, and never slow however large the pool is
         if len(chosen) == count:
@@ -211,23 +203,19 @@ def _distractors(rng: random.Random, pool: Sequence[str], own: set[str], count: 
 
 
 def _words(text: str) -> str:
-    """The letters and digits of a text, which are equal for captions that differ only in punctuation and case."""
+    """Return the letters and digits of a text, equal for captions that differ only in punctuation and case."""
     return NO_WORD.sub("", text.casefold()) or text
 
 
 def topical_groups(order: Sequence[int], vectors: FloatMatrix, size: int) -> list[list[int]]:
-    """Greedy nearest neighbours: the first remaining photograph forms a group with the closest others.
+    """Form groups by greedy nearest neighbours: the first remaining photograph takes the closest others.
 
     Closeness is the cosine after subtraction of the mean over all of them. The first groups are the closest; the last
-    ones are made of the remaining photographs.
+    ones are made of the remaining photographs. Fewer than ``size`` that remain at the end are in no group.
 
     Args:
         order: Numbers of photographs, in the order in which they may choose.
         vectors: (photographs, d), indexed by these numbers.
-
-    Returns:
-        Groups of numbers, each beginning with the photograph that chose, then by falling closeness; if fewer than
-        ``size`` photographs remain at the end, they are in no group.
     """
     if len(order) < size:
         return []
@@ -314,14 +302,7 @@ class Settings(CaptionSettings, BuilderSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """Documents made from the photographs of a source.
-
-    Raises:
-        CorpusError: The format of the source is unknown or violated, none of its images exists, or it has too few
-            photographs or captions for a document.
-        FeatureError: There is no such backbone.
-        SettingError: Shares, or ``test_on_validation``, do not fit the splits of the source.
-    """
+    """Yield documents made from the photographs of a source."""
     shares = Shares(settings.validation, settings.test)
     if settings.test_on_validation and not settings.validation:
         raise SettingError("test_on_validation=True leaves none to validate on: say how many, as validation=0.1")
@@ -332,12 +313,12 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     photos, read = usable_photos(build, found, verify=settings.verify)
     _check_there(build, settings, photos, read)
     members = _divided(photos, settings, shares)
-    for split, some in members.items():
-        build.report.count(f"photographs for {split}", len(some))
+    for split, numbers in members.items():
+        build.report.count(f"photographs for {split}", len(numbers))
     vectors = _vectors(build, photos, settings) if settings.topical else None
     groups = deal(members, settings, seed=settings.seed, vectors=vectors)
-    pools = {split: captions_of(build, photos, some) for split, some in members.items()}
-    total = sum(settings.shuffles_of(split) * (len(some) // settings.size) for split, some in members.items())
+    pools = {split: captions_of(build, photos, numbers) for split, numbers in members.items()}
+    total = sum(settings.shuffles_of(split) * (len(numbers) // settings.size) for split, numbers in members.items())
     watched = build.watch(groups, total=total, label="Making documents")
     yield from documents_of(photos, watched, pools, settings)
 
@@ -356,7 +337,7 @@ def _check_there(build: Build, settings: Settings, photos: Sequence[Photo], read
 
 
 def _divided(photos: Sequence[Photo], settings: Settings, shares: Shares) -> dict[Split, array[int]]:
-    """The numbers of the photographs of each split, in their order."""
+    """Return the numbers of the photographs of each split, in their order."""
     splits = [photo.split for photo in photos]
     if settings.test_on_validation:
         splits = validation_as_test(splits)
@@ -365,17 +346,14 @@ def _divided(photos: Sequence[Photo], settings: Settings, shares: Shares) -> dic
     members: dict[Split, array[int]] = {split: array("q") for split in SPLITS}
     for number, split in enumerate(splits):
         members[split or "train"].append(number)
-    return {split: some for split, some in members.items() if some}
+    return {split: numbers for split, numbers in members.items() if numbers}
 
 
 def validation_as_test(splits: Collection[Split | None]) -> list[Split | None]:
     """Turn validation photographs into test photographs, and training ones into photographs without a split.
 
     For sets of photographs that come with two splits, if models are to be chosen on other photographs than they are
-    judged on.
-
-    Raises:
-        SettingError: There are no photographs for validation, or some for test already.
+    judged on. Raises ``SettingError`` if there are none for validation, or some for test already.
     """
     if "validation" not in splits or "test" in splits:
         why = "has none for validation" if "validation" not in splits else "has photographs for test already"
@@ -384,7 +362,7 @@ def validation_as_test(splits: Collection[Split | None]) -> list[Split | None]:
 
 
 def _vectors(build: Build, photos: Sequence[Photo], settings: Settings) -> FloatMatrix:
-    """(photographs, d) features of the images."""
+    """Return (photographs, d) features of the images."""
     files = []
     for photo in photos:
         if named_by_address(photo.image):

@@ -50,16 +50,12 @@ SUFFIXES = tuple(dict.fromkeys([*(suffix for _, _, suffix in SIGNATURES), OTHER]
 
 
 def suffix_of(data: bytes) -> str:
-    """The suffix that fits an encoded picture; a suffix of its own for unknown formats."""
+    """Return the suffix that fits an encoded picture; a suffix of its own for unknown formats."""
     return next((suffix for start, mark, suffix in SIGNATURES if data.startswith(mark, start)), OTHER)
 
 
 def saved_image(data: bytes, folder: Path) -> Path:
-    """The file of a picture, named by its SHA-256; an existing file from an earlier document or run is used again.
-
-    Raises:
-        OutputError: The file cannot be written.
-    """
+    """Return the file of a picture, named by its SHA-256; an existing file is used again."""
     path = folder / f"{hashlib.sha256(data).hexdigest()}{suffix_of(data)}"
     if not path.is_file() or path.stat().st_size != len(data):
         write_bytes(path, data, force=True)
@@ -118,10 +114,6 @@ def fetch_images(
         addresses: ``http`` and ``https``; each is fetched once however often it occurs.
         make_fetcher: Takes a function that waits for some seconds, and returns a function that fetches an address or
             raises ``ImageError``; for tests. None: ``PoliteFetcher``.
-        workers: Number of hosts that are asked in parallel.
-
-    Raises:
-        OutputError: The folder cannot be written to.
     """
     wanted = list(dict.fromkeys(addresses))
     known = _known(folder)
@@ -222,18 +214,18 @@ def _one(address: str, fetch: Callable[[str], bytes], folder: Path) -> Fetched:
 
 
 def name_of(address: str) -> str:
-    """The name of a fetched image's file, without its suffix."""
+    """Return the name of a fetched image's file, without its suffix."""
     return hashlib.sha256(address.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def fetched_file(address: str, folder: Path) -> Path | None:
-    """The file of an address in a folder into which images were fetched; None if there is none."""
+    """Return the file of an address in a folder into which images were fetched; None if there is none."""
     stem = folder / name_of(address)
     return next((file for suffix in SUFFIXES if (file := stem.with_suffix(suffix)).is_file()), None)
 
 
 def _known(folder: Path) -> Callable[[str], Fetched | None]:
-    """A function that gives the outcome of earlier runs for an address. A line that a kill truncated is ignored.
+    """Return a function that gives the outcome of earlier runs for an address. A line that a kill truncated is ignored.
 
     A kill may also come between an image and its line, so the images in the folder count, not their lines.
     """
@@ -258,7 +250,7 @@ def _known(folder: Path) -> Callable[[str], Fetched | None]:
 
 @contextmanager
 def _ledger(folder: Path) -> Iterator[IO[bytes]]:
-    """The ledger, open for appending; a truncated line is ended first."""
+    """Open the ledger for appending; a truncated line is ended first."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LEDGER).open("a+b") as ledger:

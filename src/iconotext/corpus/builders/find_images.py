@@ -28,12 +28,7 @@ MISSING = "not found"
 
 
 class Check(NamedTuple):
-    """An image file that is sent to a worker, and the worker's result.
-
-    Attributes:
-        key: Differs if the file differs; None if the result is not to be stored.
-        known: Whether the result is known already.
-    """
+    """An image file for a worker, and the worker's result; ``key`` is None if the result is not to be stored."""
 
     path: str | None
     key: int | None
@@ -42,7 +37,7 @@ class Check(NamedTuple):
 
 
 def known_checks(file: IO[bytes]) -> dict[int, Any]:
-    """The results by key in a file that is open for reading and appending: a line ``[key, result]`` for each."""
+    """Return the results by key in a file that is open for reading and appending: a line ``[key, result]`` for each."""
     file.seek(0)
     known: dict[int, Any] = {}
     for line in file:
@@ -54,7 +49,7 @@ def known_checks(file: IO[bytes]) -> dict[int, Any]:
 
 
 def check_of(file: Path | None, known: Mapping[int, Any]) -> Check:
-    """An image file, with its stored result."""
+    """Return an image file, with its stored result."""
     if file is None:
         return Check(None, None)
     path = str(file)
@@ -73,11 +68,7 @@ def look_at(look: Callable[[str | None], Any], check: Check) -> Check:
 
 
 def image_problem(path: str | None) -> str | None:
-    """Why an image cannot be used: it is missing, is not a picture, or cannot be decoded to its last line.
-
-    Returns:
-        None for a good image; else the problem, without the path.
-    """
+    """Return why an image cannot be used: it is missing, is not a picture, or cannot be decoded to its last line."""
     if path is None:
         return MISSING
     try:
@@ -107,7 +98,7 @@ class ImageFolders:
         self._folders = [place for root in roots for place, _ in _walk(root)]
 
     def find(self, names: Iterable[str]) -> Path | None:
-        """The first file with one of the names; None if there is none.
+        """Return the first file with one of the names; None if there is none.
 
         A name is a path below one of the folders, or a bare name. If several folders have it, the first folder counts,
         always the same: a folder before the folders in it, and these in the order of their names.
@@ -143,7 +134,7 @@ class FoundImages:
                     self._by_stem.setdefault(path.stem.casefold(), path)
 
     def named(self, name: str) -> Path | None:
-        """The file of a name: exactly this name, else with other capitals, else with another suffix."""
+        """Return the file of a name: exactly this name, else with other capitals, else with another suffix."""
         name = PurePosixPath(name.replace("\\", "/")).name
         small = name.casefold()
         return (
@@ -154,10 +145,9 @@ class FoundImages:
         )
 
     def at(self, address: str, *, by_name: bool = False) -> Path | None:
-        """The file of a web address: named by a digest of the address, else by the name at its end.
+        """Return the file of a web address: named by a digest of the address, else by the name at its end.
 
-        Args:
-            by_name: Whether no other address ends with the same name, see ``distinct_names``.
+        With ``by_name``, no other address ends with the same name, see ``distinct_names``.
         """
         for digest in DIGESTS:
             found = self._by_stem.get(hashlib.new(digest, address.encode(), usedforsecurity=False).hexdigest())
@@ -167,12 +157,12 @@ class FoundImages:
         return self.named(name) if by_name and name else None
 
     def find(self, source: str, *, by_name: bool = False) -> Path | None:
-        """The file of an image that a corpus names by a web address (see ``at``) or by a path (by its last part)."""
+        """Return the file of an image that a corpus names by a web address or by the last part of a path."""
         return self.at(source, by_name=by_name) if named_by_address(source) else self.named(source)
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Each folder from a root folder on, with the names of its files; ``CorpusError`` if the root is missing."""
+    """Yield each folder from a root folder on, with the names of its files; ``CorpusError`` if the root is missing."""
     if not root.is_dir():
         raise CorpusError(f"{root}: not a folder; name the one that has the pictures")
     for place, folders, files in os.walk(root):
@@ -181,7 +171,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
 
 
 def address_name(address: str) -> str:
-    """The name at the end of an address, without the query after ``?``; empty if there is none."""
+    """Return the name at the end of an address, without the query after ``?``; empty if there is none."""
     try:
         return PurePosixPath(unquote(urlsplit(address).path)).name
     except ValueError:
@@ -189,7 +179,7 @@ def address_name(address: str) -> str:
 
 
 def distinct_names(addresses: Iterable[str]) -> frozenset[str]:
-    """The addresses whose file can be found by name: no other address ends with the same name, whatever the suffix."""
+    """Return the addresses that no other address equals in the name at its end, whatever the suffix."""
     with_stem: dict[str, set[str]] = defaultdict(set)
     for address in addresses:
         name = address_name(address).casefold()
@@ -227,14 +217,14 @@ class NamedImages:
         self.there = sum(file is not None for file in self._files.values())
         total = len(self._files)
         if verify:
-            looked = build.looked_at(self._files.values(), image_problem, total=total, label="Looking at images")
+            looked = build.checked(self._files.values(), image_problem, total=total, label="Looking at images")
             found = zip(self._files, looked, strict=True)
             self.problems = {name: problem for name, problem in found if problem is not None}
         else:
             self.problems = {name: MISSING for name, file in self._files.items() if file is None}
 
     def path(self, name: str) -> str:
-        """The corpus's name for the file of an available image."""
+        """Return the corpus's name for the file of an available image."""
         file = self._files[name]
         if file is None:
             raise ValueError(f"{name} is not there")

@@ -49,7 +49,7 @@ STOP = frozenset(
 
 
 def layout_links(document: Document, rule: LinkRule) -> tuple[tuple[int, int], ...]:
-    """Links of a document by a rule, sorted.
+    """Return the links of a document by a rule, sorted.
 
     ``adjacent``: a picture inside a paragraph, list item or table cell belongs to all of its sentences; a picture that
     stands alone belongs to the paragraph above it, or to the one below if it stands at the beginning or right under a
@@ -100,8 +100,8 @@ def _caption(sentences: tuple[Sentence, ...], image: Image) -> list[int]:
     own = [s for s, one in enumerate(sentences) if one.kind == "caption" and one.block == image.block]
     if own:
         # a block of several pictures has the captions of all of them
-        said = _words(f"{image.caption or ''} {image.alt or ''}")
-        return [s for s in own if _words(sentences[s].text) <= said]
+        described = _words(f"{image.caption or ''} {image.alt or ''}")
+        return [s for s in own if _words(sentences[s].text) <= described]
     wanted = _words(image.caption or "") or _words(image.alt or "")
     if len(wanted) < 2:
         return []
@@ -122,18 +122,18 @@ RULES: dict[LinkRule, Callable[[tuple[Sentence, ...], Image], list[int]]] = {
 
 
 def _block(sentences: tuple[Sentence, ...], block: int | None) -> list[int]:
-    """The sentences of a block without its captions."""
+    """Return the sentences of a block without its captions."""
     return [s for s, one in enumerate(sentences) if one.block == block and one.kind != "caption"]
 
 
 def _neighbour(sentences: tuple[Sentence, ...], position: int, step: Literal[-1, 1]) -> int | None:
-    """The nearest sentence before or after a position that is not a caption."""
+    """Return the nearest sentence before or after a position that is not a caption."""
     places: Iterator[int] = iter(range(position - 1, -1, -1) if step < 0 else range(position, len(sentences)))
     return next((s for s in places if sentences[s].kind != "caption"), None)
 
 
 def _distance(sentence: int, position: int) -> int:
-    """Number of sentences between a sentence and a position; 0 for the two beside it."""
+    """Return the number of sentences between a sentence and a position; 0 for the two beside it."""
     return position - 1 - sentence if sentence < position else sentence - position
 
 
@@ -188,17 +188,12 @@ class Settings(ReadSettings, BuilderSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """Documents of files and folders, in order of their names.
+    """Yield documents of files and folders, in order of their names.
 
     A document's id is its path below the given folder, without the suffix. Images from inside a document or from the
     web become files of the folder ``images_folder(build.output)``, each once. Images with a problem are dropped, and so
-    are documents without a sentence or an image. ``meta.source`` is the path from the corpus to the document. Documents
-    that share an image are in the same split, and a share above 0 gets at least two documents, if there are enough.
-
-    Raises:
-        DocumentError: There is no document, or none can be read.
-        CorpusError: None has a sentence and an image, or so many share an image that a split would be empty.
-        OutputError: An image cannot be written.
+    are documents without a sentence or an image. Documents that share an image are in the same split, and a share above
+    0 gets at least two documents, if there are enough.
     """
     shares = Shares(settings.validation, settings.test)
     total = _count(build, settings)
@@ -232,7 +227,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 
 
 def images_folder(output: Path) -> Path:
-    """The folder for images without a file of their own: ``corpus_images`` beside ``corpus.jsonl``."""
+    """Return the folder for images without a file of their own: ``corpus_images`` beside ``corpus.jsonl``."""
     return output.with_name(f"{output.stem}_images")
 
 
@@ -265,7 +260,7 @@ def _items(settings: Settings) -> Iterator[Item]:
 
 
 def _text(name: str) -> str:
-    """A name with only the characters that a corpus can store."""
+    """Return a name with only the characters that a corpus can store."""
     return name.encode("utf-8", "replace").decode()
 
 
@@ -273,7 +268,7 @@ def _fetch(build: Build, settings: Settings, folder: Path, total: int) -> dict[s
     """Fetch the images on the web that documents name; returns the problems by address."""
     look = partial(_addresses, settings=settings)
     found = build.mapped(_items(settings), look, total=total, label="Looking for addresses", chunk=FILES)
-    addresses = list(dict.fromkeys(address for some in found for address in some))
+    addresses = list(dict.fromkeys(address for batch in found for address in batch))
     problems = build.fetched(addresses, folder, settings.interval)
     build.report.count("pictures on the web", len(addresses))
     build.report.count("pictures on the web that are there", len(addresses) - len(problems))
@@ -289,14 +284,14 @@ def _addresses(item: Item, settings: Settings) -> list[str]:
 
 
 def _documents_of(item: Item, settings: Settings) -> list[Document]:
-    """The documents of a file. The reader fetches no images: it would ask one by one and without pauses."""
+    """Return the documents of a file. The reader fetches no images: it would ask one by one and without pauses."""
     path, within, name = item
     reading = settings.model_copy(update={"fetch": False})
     return list(read_documents(Path(path), reading, within=Path(within) if within else None, identifier=name))
 
 
 def _address(image: Image) -> str | None:
-    """The web address of an image that is not inside the document."""
+    """Return the web address of an image that is not inside the document."""
     return _web(image.source) if image.file is None and REMOTE.match(image.source) else None
 
 
@@ -307,7 +302,7 @@ def _web(source: str) -> str:
 def _read_all(
     build: Build, settings: Settings, images: Path, total: int, unfetched: dict[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Every document in the form of a corpus, with the keys of its images; dropped items are reported."""
+    """Yield every document in the form of a corpus, with the keys of its images; dropped items are reported."""
     read = partial(_read, settings=settings, folder=build.folder, images=images)
     for found in build.mapped(_items(settings), read, total=total, label="Reading", chunk=FILES):
         for rule, place, reason in found["dropped"]:
@@ -318,7 +313,7 @@ def _read_all(
 
 
 def _read(item: Item, settings: Settings, folder: Path, images: Path) -> dict[str, list[Any]]:
-    """The documents of a file, with the keys of their images, and the dropped items with reasons."""
+    """Return the documents of a file, with the keys of their images, and the dropped items with reasons."""
     path = item[0]
     dropped: list[tuple[str, str, str]] = []
     try:
@@ -346,7 +341,7 @@ def _read(item: Item, settings: Settings, folder: Path, images: Path) -> dict[st
 
 
 def _ready(document: Document, folder: Path, images: Path, dropped: list[tuple[str, str, str]]) -> Document | None:
-    """The document in the form of a corpus; None, with the reason in ``dropped``, if it has no such form."""
+    """Return the document in the form of a corpus; None, with the reason in ``dropped``, if it has no such form."""
     place = str(document.source or document.id)
     usable = []
     for image in document.images:
@@ -381,7 +376,7 @@ def _with_fetched(images: tuple[Image, ...], folder: Path, settings: Settings) -
 
 
 def _unwritable(image: Image, folder: Path) -> str | None:
-    """Why a corpus cannot name the file of an image."""
+    """Return why a corpus cannot name the file of an image."""
     if isinstance(image.file, Path):
         try:
             written_source(image, folder).encode()
@@ -391,7 +386,7 @@ def _unwritable(image: Image, folder: Path) -> str | None:
 
 
 def _splits(found: Sequence[Any], groups: Sequence[int], shares: Shares, seed: int) -> list[Split]:
-    """The split of each document; ``CorpusError``, with the image, if so many share one that a split is empty."""
+    """Return the split of each document; ``CorpusError`` if so many share an image that a split is empty."""
     images = sum(len(document["values"]["images"]) for document in found)
     try:
         return grouped_splits(groups, at_least_two(shares, len(groups), images), seed=seed)

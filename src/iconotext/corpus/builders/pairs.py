@@ -45,7 +45,7 @@ class Settings(BuilderSettings):
 
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
-    """The documents of ``build_pairs``; ``CorpusError`` if a source violates its format, or no image has a text."""
+    """Yield the documents of ``build_pairs``; ``CorpusError`` if no image has a text."""
     found = 0
     pairs = build_pairs(settings.source, only=settings.only, drop=build.report.drop)
     for document in build.watch(pairs, label="Reading"):
@@ -60,7 +60,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
 def build_pairs(
     sources: Iterable[Path], *, only: Split | None = None, drop: Drop = lambda rule, item, reason: None
 ) -> Iterator[Document]:
-    """One document for each image that has a text.
+    """Yield one document for each image that has a text.
 
     Args:
         sources: Files of captioned photographs (see ``read_photos``), or corpora whose documents have captions or
@@ -68,9 +68,6 @@ def build_pairs(
         only: Use images of this split, and images without a split; the documents then have no split, so that training
             divides them.
         drop: Called for every image that is left out: rule, item, reason.
-
-    Raises:
-        CorpusError: A file violates its format.
     """
     taken: dict[str, int] = {}
     for path in sources:
@@ -93,7 +90,7 @@ Described = tuple[str, Image, tuple[str, ...], str | None]
 
 
 def _has_photos(path: Path) -> bool:
-    """Whether a file has captioned photographs, by its first line."""
+    """Return whether a file has captioned photographs, by its first line."""
     if path.suffix != ".jsonl":
         return False
     _, first, _ = next(json_lines(path), (0, None, None))  # a broken line is reported when it is read as a corpus

@@ -71,9 +71,6 @@ def read_photos(
         drop: Called for invalid lines and captions, which are left out; None: they are errors, and so is an image that
             occurs twice.
         addresses: Whether an image may be an address, which is not looked up, instead of an existing file.
-
-    Raises:
-        CorpusError: The file cannot be read; or, without ``drop``, file, line and field that are invalid.
     """
     line_of: dict[str, int] = {}
     start = path.parent if folder is None else folder
@@ -111,7 +108,7 @@ def _report(drop: Drop, path: Path, problem: Problem, photo: Photo | None) -> No
 
 
 def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo | None, list[Problem]]:
-    """The photograph in a line, and all problems; a photograph may come with invalid captions."""
+    """Return the photograph in a line, and all problems; a photograph may come with invalid captions."""
     try:
         line = _Line.model_validate(value)
     except ValidationError as error:
@@ -136,7 +133,7 @@ def _photo(value: Any, folder: Path, place: str, addresses: bool) -> tuple[Photo
 
 
 def clean(text: object) -> str | None:
-    """A caption with its white space collapsed; None if it has no words, or cannot be encoded as UTF-8."""
+    """Return a caption with its white space collapsed; None if it has no words, or cannot be encoded as UTF-8."""
     if not isinstance(text, str):
         return None
     words = " ".join(text.split())
@@ -144,7 +141,7 @@ def clean(text: object) -> str | None:
 
 
 def is_text(text: str) -> bool:
-    """Whether UTF-8 can encode a text: JSON and file names can contain half a surrogate pair."""
+    """Return whether UTF-8 can encode a text: JSON and file names can contain half a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -153,12 +150,10 @@ def is_text(text: str) -> bool:
 
 
 def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tuple[Sequence[Photo], int]:
-    """The usable photographs of a source, with the corpus's names of their images; and the number of all.
+    """Return the usable photographs of a source, with the corpus's names of their images; and the number of all.
 
-    Photographs whose image an earlier one has, and those whose image cannot be read, are dropped and reported.
-
-    Args:
-        verify: Whether each image is decoded to its end; else all images count as good. Addresses are not looked up.
+    Photographs whose image an earlier one has, and those whose image cannot be decoded (with ``verify``), are dropped
+    and reported. Addresses are not looked up.
     """
     taken: set[str] = set()
     read = 0
@@ -179,14 +174,14 @@ def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tup
 
 
 def captions_of(build: Build, photos: Sequence[Photo], members: Iterable[int]) -> Sequence[str]:
-    """All captions of some of the photographs, in their order, on disk."""
+    """Return all captions of some of the photographs, in their order, on disk."""
     return build.spool(text for number in members for text in photos[number].captions)
 
 
 def _readable(build: Build, photos: Sequence[Photo]) -> Iterator[Photo]:
-    """The photographs whose image can be decoded to its end; others are dropped and reported."""
+    """Yield the photographs whose image can be decoded to its end; others are dropped and reported."""
     files = (None if named_by_address(photo.image) else build.folder / photo.image for photo in photos)
-    looked = build.looked_at(files, _problem, total=len(photos), label="Reading images")
+    looked = build.checked(files, _problem, total=len(photos), label="Reading images")
     for photo, problem in zip(photos, looked, strict=True):
         if problem is None:
             yield photo
@@ -204,12 +199,7 @@ Key = int | str
 
 @dataclass(frozen=True, slots=True)
 class Captioned:
-    """An image and its captions.
-
-    Attributes:
-        split: None if the source does not name it.
-        captions: In the order of their numbers, captions without a number last; may be empty.
-    """
+    """An image and its captions, in the order of their numbers, captions without a number last; may have none."""
 
     key: Key
     name: str
@@ -238,17 +228,17 @@ class Annotations:
         self._captions[key].append((number, text))
 
     def count_images(self, *, source: int | None = None) -> int:
-        """Number of images; with ``source``, of images that this file lists and no file before it."""
+        """Return the number of images; with ``source``, of images that this file lists and no file before it."""
         return sum(source in (None, found) for _, _, found in self._images.values())
 
     def unlisted(self) -> Iterator[tuple[Key, int | None]]:
-        """Image and number of the captions whose image is not listed."""
+        """Yield image and number of the captions whose image is not listed."""
         for key, captions in self._captions.items():
             if key not in self._images:
                 yield from ((key, number) for number, _ in captions)
 
     def captioned(self, *, source: int | None = None) -> Iterator[Captioned]:
-        """Images with their captions, by ascending key, numbers before texts; with ``source`` only of this file."""
+        """Yield images with their captions, by ascending key, numbers before texts; ``source`` is as above."""
         for key in sorted(self._images, key=lambda key: (isinstance(key, str), key)):
             name, split, found = self._images[key]
             if source in (None, found):
@@ -271,7 +261,7 @@ def found_photos(
     images: ImageFolders,
     names_of: Callable[[Captioned], Iterable[str]] = lambda each: [each.name],
 ) -> Iterator[Photo]:
-    """The photographs of captioned images; those without a caption or a file are dropped and reported.
+    """Yield the photographs of captioned images; those without a caption or a file are dropped and reported.
 
     Args:
         names_of: Names that the file of an image may have.
@@ -301,9 +291,6 @@ def read_annotations(build: Build, files: Sequence[Path]) -> Annotations:
 
     The split of an image follows from the name of the first file that lists it (train, val, test). Invalid images and
     captions, and captions without words, are dropped and reported.
-
-    Raises:
-        CorpusError: A file cannot be read, or is not in the format.
     """
     annotations = Annotations()
     for source, file in enumerate(files):
@@ -330,11 +317,11 @@ def read_annotations(build: Build, files: Sequence[Path]) -> Annotations:
 def coco_photos(
     build: Build, annotations: Annotations, images: ImageFolders, *, source: int | None = None
 ) -> Iterator[Photo]:
-    """Photographs of MSCOCO, by ascending id; those without a caption or an image are dropped and reported.
+    """Yield photographs of MSCOCO, by ascending id; those without a caption or an image are dropped and reported.
 
     Args:
-        images: The folders with the images: by the name in the annotations, else by the other names that MSCOCO has
-            for the same photograph in its editions of 2014 and 2017.
+        images: The folders with the images: by the name in the annotations, else by the other names that MSCOCO has for
+            the same photograph in its editions of 2014 and 2017.
     """
     for key, number in annotations.unlisted():
         build.report.drop("captions of images that are not listed", f"image {key}, caption {number}")
@@ -349,7 +336,7 @@ def _names(each: Captioned) -> Iterator[str]:
 
 
 def _key(value: Any, name: str) -> Key | None:
-    """The value of an entry under a name, if it can be an identifier."""
+    """Return the value of an entry under a name, if it can be an identifier."""
     key = value.get(name) if isinstance(value, dict) else None
     if isinstance(key, bool) or not isinstance(key, int | str):
         return None
@@ -364,12 +351,7 @@ EXPECTED = 'captions.jsonl with lines {"image": ..., "captions": [...]}, or anno
 
 
 class Kind(NamedTuple):
-    """The names of caption files of a format.
-
-    Attributes:
-        suffixes: Suffixes of a file that is named itself.
-        patterns: Patterns of their names in a folder; the first pattern that matches any file counts.
-    """
+    """The suffixes of a caption file, and patterns of names in a folder, of which the first that matches counts."""
 
     suffixes: tuple[str, ...]
     patterns: tuple[str, ...]
@@ -389,14 +371,11 @@ DEPTH = 3
 def caption_photos(
     build: Build, source: Path, format_: CaptionFormat | None = None, images: Path | None = None
 ) -> Iterator[Photo]:
-    """The photographs of a source, one in memory at a time; invalid ones are dropped and reported.
+    """Yield the photographs of a source, one in memory at a time; invalid ones are dropped and reported.
 
     Args:
         images: Folder with the images; None: they are in the source, or in the folders beside a file. JSON lines name
             paths relative to it, the other formats names in any folder in it.
-
-    Raises:
-        CorpusError: The format is not recognised, a file is missing or broken, or it is a corpus already.
     """
     if images is not None and not images.is_dir():
         raise CorpusError(f"{images}: not a folder; name the one that has the pictures")
@@ -410,7 +389,7 @@ def caption_photos(
 
 
 def _beside(source: Path) -> Path:
-    """The folder with the images if none is named: the source, or the folder of a caption file."""
+    """Return the folder with the images if none is named: the source, or the folder of a caption file."""
     if source.is_dir():
         return source
     folder = source.absolute().parent
@@ -418,7 +397,7 @@ def _beside(source: Path) -> Path:
 
 
 def recognised(source: Path) -> CaptionFormat:
-    """The format of a file or folder; ``CorpusError`` if it has no known format, or several."""
+    """Return the format of a file or folder; ``CorpusError`` if it has no known format, or several."""
     if not source.exists():
         raise CorpusError(f"{source}: no such file or folder; expected: {EXPECTED}")
     found = [
@@ -434,11 +413,7 @@ def recognised(source: Path) -> CaptionFormat:
 
 
 def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
-    """The caption files of a source: itself, or the files in the folder that match the first matching pattern.
-
-    Raises:
-        CorpusError: There are none.
-    """
+    """Return the caption files of a source: itself, or the files in the folder that match the first pattern."""
     if source.is_file():
         return [source]
     found = _files(source, format_)
@@ -456,7 +431,7 @@ def _one(source: Path, format_: CaptionFormat) -> Path:
 
 
 def _files(folder: Path, format_: CaptionFormat) -> list[Path]:
-    """The files in a folder and its subfolders that match the first matching pattern of the format."""
+    """Return the files in a folder and its subfolders that match the first matching pattern of the format."""
     there = []
     for place, folders, files in os.walk(folder):
         depth = len(Path(place).relative_to(folder).parts)

@@ -23,7 +23,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.corpus.builders.find_images import check_of, known_checks, look_at
-from iconotext.corpus.builders.report import BuildReport, dropped_path, report_path
 from iconotext.corpus.row import Row, parse_row
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.stats import Counting
@@ -37,6 +36,129 @@ from iconotext.system.strict_json import dump_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.stats import PublishedSizes
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from iconotext.corpus.row import SPLITS
+
+if TYPE_CHECKING:
+    from iconotext.corpus.stats import CorpusStats, PublishedSizes
+
+
+RULES = 100
+"""Number of rules that are counted separately; items of further rules are counted together, to bound the report."""
+
+OTHER = "other reasons"
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of items.
+
+    Attributes:
+        published: The paper's number; None if the paper gives none.
+        rounding: Unit to which the paper rounds it: 1000 for 13K.
+    """
+
+    what: str
+    found: int
+    published: int | None = None
+    rounding: int = 1
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the two numbers are equal, up to the paper's rounding; None if the paper gives none."""
+        if self.published is None:
+            return None
+        return self.found == self.published or abs(self.found - self.published) * 2 < self.rounding
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the count as a JSON object."""
+        value: dict[str, Any] = {"what": self.what, "found": self.found}
+        if self.published is not None:
+            value |= {"published": self.published, "rounded_to": self.rounding, "fits": self.fits}
+        return value
+
+
+@dataclass(slots=True)
+class BuildReport:
+    """The report of a build; the same for the same sources and settings.
+
+    Attributes:
+        listener: Called for every item that is dropped: rule, item, reason.
+        counts: In the order of the rules.
+        dropped: Number of items by rule, in the order in which rules first dropped one.
+        first: The first item that each rule dropped, and the reason.
+        stats: Statistics of the written corpus; None before it is written.
+    """
+
+    builder: str
+    settings: dict[str, Any]
+    sources: list[str]
+    listener: Callable[[str, str, str], None] = lambda rule, item, reason: None
+    counts: list[Count] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    first: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    stats: CorpusStats | None = None
+
+    def count(self, what: str, found: int, published: int | None = None, *, rounding: int = 1) -> None:
+        """Add a count."""
+        self.counts.append(Count(what, found, published, rounding))
+
+    def drop(self, rule: str, item: str, reason: str = "") -> None:
+        """Record that an item is left out, and why.
+
+        Args:
+            rule: The reason, in words that are the same for many items: ``picture missing``.
+            item: An id, or file and line.
+            reason: The details of this item.
+        """
+        if rule not in self.dropped and len(self.dropped) >= RULES:
+            rule, reason = OTHER, f"{rule}: {reason}" if reason else rule
+        self.dropped[rule] += 1
+        self.first.setdefault(rule, f"{item}: {reason}" if reason else item)
+        self.listener(rule, item, reason)
+
+    def note(self, text: str) -> None:
+        """Add a note for the user, about the sources or the interpretation of the rules."""
+        self.notes.append(text)
+
+    def count_sizes(self, stats: CorpusStats, published: PublishedSizes) -> None:
+        """Add the sizes of a corpus beside the published ones; means and medians to the nearest number."""
+        for split, number in zip(SPLITS, published.documents, strict=True):
+            self.count(f"documents: {split}", stats.splits.get(split, 0), number, rounding=published.rounding)
+        self.count("different images", stats.unique_images, published.images, rounding=1000)
+        for i, (name, sizes) in enumerate((("sentences", stats.sentences), ("images", stats.images))):
+            self.count(f"{name} per document: median", round(sizes.median), published.median[i])
+            if published.mean is not None:
+                self.count(f"{name} per document: mean", round(sizes.mean), round(published.mean[i]))
+            if published.max is not None:
+                self.count(f"{name} per document: most", sizes.max, published.max[i])
+        if published.density is not None:
+            self.count("links per 100 possible links", round(100 * (stats.density or 0)), published.density)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object; the dropped items are in a separate file."""
+        return {
+            "builder": self.builder,
+            "settings": json.loads(json.dumps(self.settings, default=str)),
+            "sources": self.sources,
+            "counts": [count.as_json() for count in self.counts],
+            "dropped": dict(self.dropped),
+            "notes": self.notes,
+            **({} if self.stats is None else self.stats.as_json()),
+        }
+
+
+def report_path(output: Path) -> Path:
+    """Return the path of a corpus's report: ``rqa.report.json`` beside ``rqa.jsonl``."""
+    return output.with_suffix(".report.json")
+
+
+def dropped_path(output: Path) -> Path:
+    """Return the path of the table of dropped items, with the columns rule, item, reason: ``rqa.dropped.tsv``."""
+    return output.with_suffix(".dropped.tsv")
 
 
 class BuilderSettings(BaseModel):
@@ -51,7 +173,7 @@ class BuilderSettings(BaseModel):
     """What is read."""
 
     def sources(self) -> list[Path]:
-        """The files and folders that are read and must exist."""
+        """Return the files and folders that are read and must exist."""
         return [self.source] if isinstance(self.source, Path) else list(self.source)
 
 
@@ -130,7 +252,7 @@ class Build:
     def mapped(
         self, items: Iterable[Item], work: Callable[[Item], Result], *, total: int = 0, label: str, chunk: int = CHUNK
     ) -> Iterator[Result]:
-        """The result of work on each item, in their order, on all cores.
+        """Yield the result of work on each item, in their order, on all cores.
 
         Args:
             work: A function that can be sent to another process: one of a module, or ``functools.partial`` of one.
@@ -142,14 +264,10 @@ class Build:
         done = in_order(chunks, partial(_all, work), self.workers)
         yield from self.watch((result for _, results in done for result in results), total=total, label=label)
 
-    def looked_at(
+    def checked(
         self, files: Iterable[Path | None], look: Callable[[str | None], Result], *, total: int = 0, label: str
     ) -> Iterator[Result]:
-        """The result of ``look`` for each image file, on all cores; stored until the build is finished.
-
-        Args:
-            look: As ``work`` of ``mapped``; its results must be JSON values.
-        """
+        """Yield the result of ``look`` for each image file, on all cores: JSON values, stored until the end."""
         with (self.work / IMAGE_CHECKS).open("a+b") as memory:
             known = known_checks(memory)
             items = (check_of(file, known) for file in files)
@@ -182,13 +300,13 @@ class Build:
             yield values | {"split": split}
 
     def relative_path(self, path: Path) -> str:
-        """The corpus's name for a file: its path relative to the folder of the corpus, with ``/``."""
+        """Return the corpus's name for a file: its path relative to the folder of the corpus, with ``/``."""
         return f"{_relative_folder(path.absolute().parent, self.folder.absolute())}{path.name}"
 
 
 @lru_cache(FOLDERS)
 def _relative_folder(path: Path, start: Path) -> str:
-    """The path from one absolute folder to another, with a ``/`` at its end; empty if they are the same."""
+    """Return the path from one absolute folder to another, with a ``/`` at its end; empty if they are the same."""
     try:
         found = Path(os.path.relpath(path.resolve(), start.resolve()))
     except ValueError:  # another drive of a Windows machine
@@ -253,7 +371,7 @@ def _check(settings: BuilderSettings, output: Path, workers: int | None, *, forc
 
 
 def _with_known_errors(documents: Iterator[Values], work: Path) -> Generator[Values, None, None]:
-    """The documents; errors of the system about files become ``IconotextError``."""
+    """Yield the documents; errors of the system about files become ``IconotextError``."""
     try:
         yield from documents
     except OSError as error:
@@ -315,9 +433,7 @@ def work_folder(output: Path) -> Iterator[Path]:
     """Hold the folder of a build, for one process at a time.
 
     It is removed at the end. If the block was stopped, by a kill or a full disk, the results of image checks stay.
-
-    Raises:
-        OutputError: Another process holds it, there is something else in its place, or it cannot be written to.
+    Raises ``OutputError`` if another process holds it, something else is in its place, or it cannot be written to.
     """
     folder = output.with_suffix(".building")
     lock = folder / LOCK
@@ -345,9 +461,9 @@ def work_folder(output: Path) -> Iterator[Path]:
             folder.rmdir()
 
 
-def _clear(folder: Path, kept: set[str]) -> None:
+def _clear(folder: Path, staying: set[str]) -> None:
     for path in folder.iterdir():
-        if path.name in kept:
+        if path.name in staying:
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

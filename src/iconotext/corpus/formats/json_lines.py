@@ -31,13 +31,13 @@ BLOCK = 1 << 20
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any, Problem | None]]:
-    """Line number (from 1) and value, or problem, of each non-blank line; ``CorpusError`` for an unreadable file."""
+    """Yield line number (from 1) and value, or problem, of each non-blank line; ``CorpusError`` if unreadable."""
     with lines_of(path) as lines:
         yield from parse_lines(1, lines)
 
 
 def parse_lines(first: int, lines: Iterable[bytes]) -> Iterator[tuple[int, Any, Problem | None]]:
-    """Line number and value, or problem, of each non-blank line; ``first`` is the number of the first line."""
+    """Yield line number and value, or problem, of each non-blank line; ``first`` is the number of the first line."""
     for number, line in enumerate(lines, start=first):
         if line.isspace():
             continue
@@ -52,10 +52,9 @@ def parse_lines(first: int, lines: Iterable[bytes]) -> Iterator[tuple[int, Any, 
 
 
 def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
-    """Blocks of lines of about a megabyte, each with the number of its first line.
+    """Yield blocks of lines of about a megabyte, each with the number of its first line.
 
-    Raises:
-        CorpusError: The file cannot be read; raised after the lines before the damage.
+    Raises ``CorpusError`` if the file cannot be read; after the lines before the damage.
     """
     with lines_of(path) as lines:
         first, size = 1, 0
@@ -77,7 +76,7 @@ def line_blocks(path: Path) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def count_lines(path: Path) -> int:
-    """Number of non-blank lines; ``CorpusError`` if the file cannot be read."""
+    """Return the number of non-blank lines; ``CorpusError`` if the file cannot be read."""
     with lines_of(path) as lines:
         return sum(1 for line in lines if not line.isspace())
 
@@ -94,10 +93,9 @@ def write_lines(lines: Iterable[str], path: Path, *, force: bool) -> int:
 
 @contextmanager
 def lines_of(path: Path) -> Iterator[Iterator[bytes]]:
-    """The lines of a file, read as needed: plain, ``.gz``, ``.zst``, or a ``.zip`` with one file.
+    """Open the lines of a file, read as needed: plain, ``.gz``, ``.zst``, or a ``.zip`` with one file.
 
-    Raises:
-        CorpusError: The file cannot be read; may be raised in the middle of the lines.
+    Raises ``CorpusError`` if the file cannot be read; maybe in the middle of the lines.
     """
     try:
         if path.suffix.lower() == ".zip":
@@ -130,7 +128,7 @@ def lines_of(path: Path) -> Iterator[Iterator[bytes]]:
 
 
 def _bounded(lines: IO[bytes], path: Path) -> Iterator[bytes]:
-    """The lines; ``CorpusError`` if one is longer than ``LONGEST``."""
+    """Yield the lines; ``CorpusError`` if one is longer than ``LONGEST``."""
     for number, line in enumerate(iter(partial(lines.readline, LONGEST + 1), b""), start=1):
         if len(line) > LONGEST:
             raise CorpusError(
@@ -140,19 +138,18 @@ def _bounded(lines: IO[bytes], path: Path) -> Iterator[bytes]:
 
 
 def jsonl_parts(path: Path) -> Iterator[Part]:
-    """The lines, in parts of about a megabyte; ``CorpusError`` if the file cannot be read."""
+    """Return the lines, in parts of about a megabyte; ``CorpusError`` if the file cannot be read."""
     return (partial(_records, first, lines) for first, lines in line_blocks(path))
 
 
 def _records(first: int, lines: Iterable[bytes]) -> Iterator[Record]:
-    """The record of each non-blank line; ``first`` is the number of the first line."""
     for number, line in enumerate(lines, start=first):
         if not line.isspace():
             yield parse_json_row(line, f"line {number}") or _carefully(number, line)
 
 
 def _carefully(number: int, line: bytes) -> Record:
-    """The record of a line that ``parse_json_row`` did not accept."""
+    """Return the record of a line that ``parse_json_row`` did not accept."""
     ((_, value, problem),) = parse_lines(number, [line])
     return parse_row(value, f"line {number}") if problem is None else Record(f"line {number}", None, (problem,))
 
@@ -163,7 +160,7 @@ def write_jsonl(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 
 def line_of(row: Row) -> str:
-    """The row as JSON, without empty fields; ``CorpusError`` if JSON cannot represent a value."""
+    """Return the row as JSON, without empty fields; ``CorpusError`` if JSON cannot represent a value."""
     values = {name: getattr(row, name) for name in Row.model_fields}
     if not row.meta:
         del values["meta"]

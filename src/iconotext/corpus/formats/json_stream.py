@@ -22,11 +22,7 @@ MAX_DEPTH = 1000
 
 @contextmanager
 def open_json(path: Path, about: str) -> Iterator[BinaryIO]:
-    """Open a JSON file, to read it with ``lists`` in the block.
-
-    Raises:
-        CorpusError: The file cannot be read, is not UTF-8, or not the expected JSON.
-    """
+    """Open a JSON file for ``lists``; ``CorpusError`` if it cannot be read, is no UTF-8, or not the expected JSON."""
     try:
         with path.open("rb") as stream:
             if stream.read(3) != codecs.BOM_UTF8:
@@ -41,13 +37,9 @@ def open_json(path: Path, about: str) -> Iterator[BinaryIO]:
 
 
 def lists(stream: IO[bytes], *, others: bool = False) -> Iterator[tuple[str, Iterator[Any]]]:
-    """Keys and values of ``{"key": [value, value, ...], ...}``; read the values of a key before the next key.
+    """Yield keys and values of ``{"key": [value, value, ...], ...}``; read the values of a key before the next key.
 
-    Args:
-        others: Whether values that are not arrays are allowed; they are skipped.
-
-    Raises:
-        ValueError: Not such an object.
+    With ``others``, values that are not arrays are skipped. Raises ``ValueError`` if it is not such an object.
     """
     events = _events(stream)
     if next(events, None) != ("start_map", None):
@@ -74,8 +66,8 @@ def _events(stream: IO[bytes]) -> Iterator[tuple[str, Any]]:
             # Not ijson's ``use_float``, which refuses integers of more than 64 bits.
             yield event, float(value) if isinstance(value, Decimal) else value
     except ijson.JSONError as error:
-        told = error.args[0] if error.args else ""
-        text = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+        reason = error.args[0] if error.args else ""
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
         raise ValueError(" ".join(text.split())[:200]) from error
 
 
@@ -87,7 +79,7 @@ def _elements(events: Iterator[tuple[str, Any]]) -> Iterator[Any]:
 
 
 def _value(event: str, value: Any, events: Iterator[tuple[str, Any]]) -> Any:
-    """The value that begins with an event, read to its end."""
+    """Return the value that begins with an event, read to its end."""
     builder = ijson.ObjectBuilder()
     builder.event(event, value)
     depth = int(event.startswith("start_"))
@@ -99,14 +91,11 @@ def _value(event: str, value: Any, events: Iterator[tuple[str, Any]]) -> Any:
 
 
 def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tuple[str, int, Any]]:
-    """Key, index (from 0) and value of every element of some lists in a file.
+    """Yield key, index (from 0) and value of every element of some lists in a file.
 
     Args:
         keys: Keys of the lists; others are skipped. The first one must exist, even if empty.
         about: Description of the file and its source, for the error.
-
-    Raises:
-        CorpusError: The file cannot be read, is not such an object, or ends too early.
     """
     needed, seen = next(iter(keys)), False
     with open_json(path, about) as stream:
@@ -120,11 +109,7 @@ def source_entries(path: Path, keys: Collection[str], about: str) -> Iterator[tu
 
 
 def source_file(folder: Path, names: Collection[str], about: str) -> Path:
-    """A file in a folder or its subfolders: the nearest one, then the first of ``names``.
-
-    Raises:
-        CorpusError: It does not exist; the message describes the file and its source.
-    """
+    """Return a file in a folder or its subfolders: the nearest one, then the first of ``names``."""
     if not folder.is_dir():
         raise CorpusError(f"{folder}: not a folder; name the one that has {next(iter(names))}: {about}")
     found = [

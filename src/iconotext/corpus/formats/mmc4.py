@@ -44,12 +44,12 @@ class Shard(BaseModel):
 
 
 def looks_like_mmc4(value: object) -> bool:
-    """Whether a line is from a shard of mmc4."""
+    """Return whether a line is from a shard of mmc4."""
     return isinstance(value, dict) and all(key in value for key in KEYS)
 
 
 def mmc4_parts(path: Path) -> Iterator[Part]:
-    """The lines, in parts of about a megabyte.
+    """Return the lines, in parts of about a megabyte.
 
     The id is the address of the page. Images are beside the shard, or in the folder ``SHARD_images`` where the data
     set's own download script puts them. ``meta["mmc4"]`` has all other keys of the line, ``meta["image_info"]`` those
@@ -61,27 +61,23 @@ def mmc4_parts(path: Path) -> Iterator[Part]:
 
 
 def write_mmc4(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Write a shard, including what ``mmc4_parts`` keeps in ``meta``; returns the number of documents.
+    """Write a shard, including what ``mmc4_parts`` stores in ``meta``; returns the number of documents.
 
     Images are named as in the rows, not as in an earlier shard: relative to the shard, or to the folder
     ``SHARD_images`` beside it, if that exists, since ``mmc4_parts`` looks there.
-
-    Raises:
-        CorpusError: An image has several links, or a row has a value that JSON cannot hold.
-        OutputError: The file exists, or cannot be written.
     """
     home, folder = path.parent.resolve(), _folder(path)
     return write_lines((json_of(row, _written(row, home, folder)) for row in rows), path, force=force)
 
 
 def images_folder(path: Path) -> Path:
-    """The folder beside a shard into which the data set's own download script puts its images."""
+    """Return the folder beside a shard into which the data set's own download script puts its images."""
     shard = path.name.removesuffix(path.suffix if path.suffix in (".zip", ".gz", ".zst") else "").removesuffix(".jsonl")
     return path.with_name(f"{shard}_images")
 
 
 def _folder(path: Path) -> str:
-    """Prefix of the names of a shard's images: the folder into which they were downloaded, if it exists."""
+    """Return the prefix of the names of a shard's images: the folder into which they were downloaded, if it exists."""
     folder = images_folder(path)
     return f"{folder.name}/" if folder.is_dir() else ""
 
@@ -101,14 +97,14 @@ def _record(value: object, place: str, number: int, folder: str) -> Record:
     if problems:
         return Record(place, None, problems)
     matched = [image.matched_text_index for image in shard.image_info]
-    known = any(index is not None for index in matched)
-    kept = [image.model_dump(exclude={"matched_text_index"}, exclude_unset=True) for image in shard.image_info]
+    has_links = any(index is not None for index in matched)
+    stored = [image.model_dump(exclude={"matched_text_index"}, exclude_unset=True) for image in shard.image_info]
     values = {
         "id": shard.url or f"line-{number}",
         "sentences": shard.text_list,
         "images": [_path_of(image.image_name, folder) for image in shard.image_info],
-        "links": sorted((s, i) for i, s in enumerate(matched) if s is not None and s >= 0) if known else None,
-        "meta": {"mmc4": shard.model_dump(exclude=set(KEYS), exclude_unset=True), "image_info": kept},
+        "links": sorted((s, i) for i, s in enumerate(matched) if s is not None and s >= 0) if has_links else None,
+        "meta": {"mmc4": shard.model_dump(exclude=set(KEYS), exclude_unset=True), "image_info": stored},
     }
     return parse_row(values, place)
 
@@ -132,7 +128,7 @@ def _written(row: Row, home: Path, folder: str) -> dict[str, Any]:
                 f"document {row.id!r}, field links: image {image} has several, mmc4 holds one for each; "
                 "write .jsonl or .parquet"
             )
-    kept, infos = row.meta.get("mmc4"), row.meta.get("image_info")
+    stored, infos = row.meta.get("mmc4"), row.meta.get("image_info")
     if not isinstance(infos, list) or len(infos) != len(row.images):
         infos = [None] * len(row.images)
     images = []
@@ -140,17 +136,17 @@ def _written(row: Row, home: Path, folder: str) -> dict[str, Any]:
         link = {} if row.links is None else {"matched_text_index": sentence_of.get(i)}
         name = {"image_name": _name_of(source, home, folder)}
         images.append((info if isinstance(info, dict) else {}) | name | link)
-    values = {"url": row.id} | (kept if isinstance(kept, dict) else {})
+    values = {"url": row.id} | (stored if isinstance(stored, dict) else {})
     return values | {"text_list": row.sentences, "image_info": images}
 
 
 def _path_of(name: str, folder: str) -> str:
-    """Path of an image relative to the shard; addresses and absolute paths are unchanged."""
+    """Return the path of an image relative to the shard; addresses and absolute paths are unchanged."""
     return name if named_by_address(name) else posixpath.join(folder, name)
 
 
 def _name_of(path: str, home: Path, folder: str) -> str:
-    """The inverse of ``_path_of``: a name that leads to the same file."""
+    """Return a name that leads to the same file; the inverse of ``_path_of``."""
     if not folder or named_by_address(path) or posixpath.isabs(path):
         return path
     inside = path.removeprefix(folder)

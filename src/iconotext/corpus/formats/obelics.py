@@ -32,19 +32,16 @@ PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
 def has_obelics_columns(names: Iterable[str]) -> bool:
-    """Whether a table has the columns of OBELICS and is not in our own format."""
+    """Return whether a table has the columns of OBELICS and is not in our own format."""
     return {"images", "texts"} <= set(names) and "sentences" not in names
 
 
 def obelics_parts(path: Path) -> Iterator[Part]:
-    """The rows, in parts of one row group each.
+    """Return the rows, in parts of one row group each.
 
     The id is the address of the page. A paragraph is a block, divided into sentences by the rules of English.
     ``meta["obelics"]`` has the ``general`` metadata, the metadata of each image in ``images``, and in ``ends`` the
     numbers of sentences before which another document begins. Other columns are not read.
-
-    Raises:
-        CorpusError: The file cannot be read, or lacks these columns.
     """
     names = table_columns(path)
     for name in ("images", "texts"):
@@ -74,15 +71,15 @@ def _record(values: dict[str, Any], place: str) -> Record:
     problems = tuple(Problem(place, field, message) for field, message in _misfits(columns))
     if problems:
         return Record(place, None, problems)
-    known, general = columns.metadata or [], columns.general_metadata or {}
+    entries, general = columns.metadata or [], columns.general_metadata or {}
     page = _Page()
     for number, (image, text) in enumerate(zip(columns.images, columns.texts, strict=True)):
         if image is not None:
-            page.image(image, known[number] if known else None)
+            page.image(image, entries[number] if entries else None)
         elif text is not None:
             page.text(text)
     address = general.get("url")
-    kept = {"general": general, "images": page.known if any(page.known) else None, "ends": page.ends}
+    stored = {"general": general, "images": page.entries if any(page.entries) else None, "ends": page.ends}
     row = {
         "id": address if isinstance(address, str) and address else f"page-{place.rpartition(' ')[2]}",
         "sentences": page.sentences,
@@ -90,7 +87,7 @@ def _record(values: dict[str, Any], place: str) -> Record:
         "blocks": page.blocks,
         "positions": page.positions,
         "alts": page.alts if any(page.alts) else None,
-        "meta": {"obelics": {name: value for name, value in kept.items() if value}},
+        "meta": {"obelics": {name: value for name, value in stored.items() if value}},
     }
     return parse_row(row, place)
 
@@ -102,17 +99,17 @@ class _Page:
         self.images: list[str] = []
         self.positions: list[int] = []
         self.alts: list[str | None] = []
-        self.known: list[dict[str, Any] | None] = []
+        self.entries: list[dict[str, Any] | None] = []
         self.ends: list[int] = []
         self._block = 0
 
-    def image(self, address: str, known: object) -> None:
+    def image(self, address: str, metadata: object) -> None:
         self.images.append(address)
         self.positions.append(len(self.sentences))
-        entry = known if isinstance(known, dict) else None
+        entry = metadata if isinstance(metadata, dict) else None
         alt = entry.get("alt_text") if entry else None
         self.alts.append(alt if isinstance(alt, str) and alt.strip() else None)
-        self.known.append(entry)
+        self.entries.append(entry)
         self._block += 1
 
     def text(self, piece: str) -> None:
@@ -142,11 +139,11 @@ def write_obelics(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 
 def _written(row: Row) -> dict[str, Any]:
-    kept = row.meta.get("obelics")
-    kept = kept if isinstance(kept, dict) else {}
-    known = kept.get("images")
-    known = known if isinstance(known, list) and len(known) == len(row.images) else [None] * len(row.images)
-    ends = kept.get("ends")
+    stored = row.meta.get("obelics")
+    stored = stored if isinstance(stored, dict) else {}
+    entries = stored.get("images")
+    entries = entries if isinstance(entries, list) and len(entries) == len(row.images) else [None] * len(row.images)
+    ends = stored.get("ends")
     positions = row.positions if row.positions is not None else _positions(row)
     images: list[str | None] = []
     texts: list[str | None] = []
@@ -167,9 +164,9 @@ def _written(row: Row) -> dict[str, Any]:
         entry = {"src": row.images[i]} | ({"alt_text": row.alts[i]} if row.alts and row.alts[i] else {})
         images.append(row.images[i])
         texts.append(None)
-        metadata.append(entry | (known[i] if isinstance(known[i], dict) else {}))
+        metadata.append(entry | (entries[i] if isinstance(entries[i], dict) else {}))
     write_text(len(row.sentences))
-    general = kept.get("general")
+    general = stored.get("general")
     return {
         "images": images,
         "metadata": json_of(row, metadata),
@@ -179,7 +176,7 @@ def _written(row: Row) -> dict[str, Any]:
 
 
 def _positions(row: Row) -> list[int]:
-    """Positions of images without one: before the first sentence to which each is linked."""
+    """Return positions of images without one: before the first sentence to which each is linked."""
     first = [len(row.sentences)] * len(row.images)
     for sentence, image in row.links or ():
         first[image] = min(first[image], sentence)
@@ -199,7 +196,7 @@ def _text(row: Row, numbers: range, ends: list[Any]) -> str:
 
 
 def _misfits(columns: Columns) -> Iterator[tuple[str, str]]:
-    """Field and message of all values that do not fit the rest."""
+    """Yield field and message of all values that do not fit the rest."""
     n, m = len(columns.texts), len(columns.images)
     if n != m:
         yield "texts", f"texts has {n} entries where images has {m}"

@@ -44,39 +44,36 @@ _PARTS = ("images", "sentences", "metadata")
 
 
 def documents_file(path: Path) -> Path:
-    """The file of documents: the path itself if it ends in ``.json``, else the file in that folder."""
+    """Return the file of documents: the path itself if it ends in ``.json``, else the file in that folder."""
     return path if path.suffix.lower() == ".json" and not path.is_dir() else path / DOCUMENTS_FILE
 
 
 def released_parts(path: Path) -> Iterator[Part]:
-    """The documents in the order of the file, in parts.
+    """Yield the documents in the order of the file, in parts.
 
     If the metadata is a text, it is the document's id; else the id is made of split and number, and the metadata is
-    kept as ``meta["metadata"]``.
-
-    Raises:
-        CorpusError: The file cannot be read, or is not an object with the three lists.
+    stored as ``meta["metadata"]``.
     """
     file, error = documents_file(path), None
     found = _elements(file)
     while error is None:
-        some: list[Record] = []
+        batch: list[Record] = []
         try:
             for key, index, value in islice(found, TOGETHER):
                 if key not in SPLIT_OF_KEY:
                     raise CorpusError(f"{file}, field {key}: not a split; the released format has train, val and test")
-                some.append(_record(value, f"{key}, document {index}", SPLIT_OF_KEY[key], index))
+                batch.append(_record(value, f"{key}, document {index}", SPLIT_OF_KEY[key], index))
         except CorpusError as failed:
             error = failed
-        if some:
-            yield partial(iter, some)
+        if batch:
+            yield partial(iter, batch)
         elif error is None:
             return
     raise error
 
 
 def count_released(path: Path) -> int:
-    """Number of documents; ``CorpusError`` if the file cannot be read, or is not an object of lists."""
+    """Return the number of documents."""
     return sum(1 for _ in _elements(documents_file(path)))
 
 
@@ -84,10 +81,6 @@ def write_released(rows: Iterable[Row], path: Path, *, force: bool) -> int:
     """Write ``docs.json``; returns the number of documents.
 
     The file has one split after the other; the documents of each are collected in a temporary file, not in memory.
-
-    Raises:
-        CorpusError: A document has no split, or links that the format cannot store.
-        OutputError: The file exists, or cannot be written.
     """
     file = documents_file(path)
     check_overwrite(file, force)
@@ -147,7 +140,7 @@ def _record(value: object, place: str, split: Split, index: int) -> Record:
 
 
 def _links(of_sentences: list[int | None], of_images: list[int | None]) -> list[tuple[int, int]] | None:
-    """The links named by either end; None if no label is given. A label of -1 names none."""
+    """Return the links named by either end; None if no label is given. A label of -1 names none."""
     if all(label is None for label in (*of_sentences, *of_images)):
         return None
     found = {(sentence, image) for image, sentence in enumerate(of_images) if sentence is not None and sentence >= 0}
@@ -190,7 +183,7 @@ def labels_of(links: Collection[tuple[int, int]], n: int, m: int) -> tuple[Label
 
     Returns:
         For each image its sentence, and for each sentence its image, None for none; None if that is impossible, since
-        each can name only one.
+            each can name only one.
     """
     pairs = sorted(set(links))
     named_by: dict[int, int] = {}  # end (sentences have numbers from m on) to its link

@@ -40,12 +40,7 @@ RecordOf = Callable[[dict[str, Any], str], Record]
 
 
 def table_parts(path: Path, record: RecordOf, columns: Sequence[str] | None = None) -> Iterator[Part]:
-    """Parts of a table, one row group each.
-
-    Args:
-        record: A function of a module.
-        columns: Columns to read; None for all.
-    """
+    """Return parts of a table, one row group each; ``record`` is a function of a module."""
     with _opened(path) as table:
         sizes = [table.metadata.row_group(i).num_rows for i in range(table.num_row_groups)]
     starts = accumulate(sizes[:-1], initial=0) if sizes else ()
@@ -53,25 +48,20 @@ def table_parts(path: Path, record: RecordOf, columns: Sequence[str] | None = No
 
 
 def table_columns(path: Path) -> list[str]:
-    """Names of the columns, in order; ``CorpusError`` if the file cannot be read."""
+    """Return the names of the columns, in order; ``CorpusError`` if the file cannot be read."""
     with _opened(path) as table:
         names: list[str] = table.schema_arrow.names
     return names
 
 
 def count_rows(path: Path) -> int:
-    """Number of rows; ``CorpusError`` if the file cannot be read."""
+    """Return the number of rows; ``CorpusError`` if the file cannot be read."""
     with _opened(path) as table:
         return int(table.metadata.num_rows)
 
 
 def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: Path, *, force: bool) -> int:
-    """Write documents as a table: their ids (for errors) and columns. Returns the number of rows.
-
-    Raises:
-        CorpusError: A row has a value that the table cannot hold.
-        OutputError: The file exists, or cannot be written.
-    """
+    """Write documents as a table: their ids (for errors) and columns. Returns the number of rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -81,8 +71,8 @@ def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: P
             group: list[Any] = []
             # Python objects are large: convert them to columns in small batches.
             for size in [ROWS_AT_ONCE] * (ROWS_IN_GROUP // ROWS_AT_ONCE):
-                if some := list(islice(iterator, size)):
-                    group.append(_columns(some, schema))
+                if batch := list(islice(iterator, size)):
+                    group.append(_columns(batch, schema))
             if not group:
                 return number
             table = pa.concat_tables(group)
@@ -97,8 +87,8 @@ def write_tuples(rows: Iterable[tuple[Any, ...]], schema: Any, path: Path, *, at
 
     rest = iter(rows)
     with open_atomic(path, force=True) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        while some := list(islice(rest, at_once)):
-            writer.write_table(pa.table(list(zip(*some, strict=True)), schema=schema))
+        while batch := list(islice(rest, at_once)):
+            writer.write_table(pa.table(list(zip(*batch, strict=True)), schema=schema))
 
 
 def _columns(rows: list[tuple[str, dict[str, Any]]], schema: Any) -> Any:
@@ -129,7 +119,7 @@ def _records(path: Path, group: int, before: int, record: RecordOf, columns: Seq
 
 
 def table_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Some columns of all rows; ``CorpusError`` if the file cannot be read."""
+    """Yield some columns of all rows; ``CorpusError`` if the file cannot be read."""
     with _opened(path) as table:
         for group in range(table.num_row_groups):
             size = _rows_at_once(path, group, columns)
@@ -138,13 +128,10 @@ def table_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 
 def _rows_at_once(path: Path, group: int, columns: Sequence[str] | None) -> int:
-    """How many rows of a row group are read together, at most ``ROWS_AT_ONCE``.
+    """Return how many rows of a row group are read together; ``CorpusError`` if one row alone is too large.
 
     A file of a kilobyte can unpack to gigabytes, in one column or by one stored value that stands for many, and its
     declared sizes may be wrong. So a process with limited memory unpacks the group first.
-
-    Raises:
-        CorpusError: One row alone is too large.
     """
     for size in (ROWS_AT_ONCE, ROWS_AT_ONCE // 16, 1):
         with suppress(LimitError):
@@ -157,7 +144,7 @@ def _rows_at_once(path: Path, group: int, columns: Sequence[str] | None) -> int:
 
 
 def batches_fit(path: Path, group: int, columns: Sequence[str] | None, size: int) -> bool:
-    """Whether all batches of this size of a row group stay within the limits; may take any amount of memory itself."""
+    """Return whether all batches of this size of a row group stay within the limits; may take any amount of memory."""
     import pyarrow as pa
 
     with _opened(path) as table:
@@ -173,7 +160,7 @@ def batches_fit(path: Path, group: int, columns: Sequence[str] | None, size: int
 
 
 def _unpacked(array: Any) -> Iterator[Any]:
-    """An array and the arrays within it, without encodings in which one value stands for several."""
+    """Yield an array and the arrays within it, without encodings in which one value stands for several."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -197,7 +184,7 @@ def _unpacked(array: Any) -> Iterator[Any]:
 
 
 def files_of_row(file: Any, row: int) -> tuple[bytes | None, ...]:
-    """The bytes of the images inside a row (from 0) of an open file; () if there is no such row."""
+    """Return the bytes of the images inside a row (from 0) of an open file; () if there is no such row."""
     with _opened(file) as table:
         group = 0
         while group < table.num_row_groups and row >= (rows := table.metadata.row_group(group).num_rows):
@@ -212,7 +199,7 @@ def files_of_row(file: Any, row: int) -> tuple[bytes | None, ...]:
 
 
 def _without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes | None, ...]]:
-    """The columns with the names of images, and the bytes of the images inside the row.
+    """Return the columns with the names of images, and the bytes of the images inside the row.
 
     Such an image is ``{"bytes", "path"}``, as in the Hugging Face library; without a path its name is its number.
     """
@@ -221,16 +208,17 @@ def _without_files(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[bytes 
         return values, ()
     inside = [each if isinstance(each, dict) else None for each in images]
     names = [
-        each if some is None else some.get("path") or f"image-{number}"
-        for number, (each, some) in enumerate(zip(images, inside, strict=True))
+        name if cell is None else cell.get("path") or f"image-{number}"
+        for number, (name, cell) in enumerate(zip(images, inside, strict=True))
     ]
-    files = [some.get("bytes") if some else None for each, some in zip(images, inside, strict=True) if each is not None]
+    cells = [cell for name, cell in zip(images, inside, strict=True) if name is not None]
+    files = [cell.get("bytes") if cell else None for cell in cells]
     return values | {"images": names}, tuple(data if isinstance(data, bytes) else None for data in files)
 
 
 @contextmanager
 def _opened(path: Any) -> Iterator[Any]:
-    """The open table of a path or file object; errors of pyarrow while reading become ``CorpusError``."""
+    """Open a table of a path or file object; errors of pyarrow while reading become ``CorpusError``."""
     require("parquet", purpose=f"{path}: a table of Parquet")
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -257,11 +245,7 @@ RELATION = ["relation", "holds"]
 
 
 def parquet_parts(path: Path) -> Iterator[Part]:
-    """The rows, in parts of one row group each.
-
-    Raises:
-        CorpusError: The file cannot be read, or lacks the columns of a corpus; the message names the column.
-    """
+    """Return the rows, in parts of one row group each; ``CorpusError`` names a missing or unknown column."""
     _check_columns(table_columns(path), path)
     return table_parts(path, _record)
 
@@ -274,7 +258,7 @@ def write_parquet(rows: Iterable[Row], path: Path, *, force: bool) -> int:
 
 
 def schema_of(image: Any, relations: Any = None) -> Any:
-    """The schema of a table whose images, and relations (None for a map), have these pyarrow types."""
+    """Return the schema of a table whose images, and relations (None for a map), have these pyarrow types."""
     import pyarrow as pa
 
     text, texts, numbers = pa.string(), pa.list_(pa.string()), pa.list_(pa.int32())
@@ -325,7 +309,7 @@ def _record(values: dict[str, Any], place: str) -> Record:
 
 
 def values_of(row: Row) -> dict[str, Any]:
-    """The columns of a row; ``CorpusError`` if JSON cannot represent its ``meta``."""
+    """Return the columns of a row; ``CorpusError`` if JSON cannot represent its ``meta``."""
     values = {name: getattr(row, name) for name in Row.model_fields}
     relations = None if row.relations is None else list(row.relations.items())
     return values | {"meta": json_of(row, row.meta) if row.meta else None, "relations": relations}

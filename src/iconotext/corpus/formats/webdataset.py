@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tarfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
-from iconotext.errors import CorpusError, OutputError
+from iconotext.errors import CorpusError
 from iconotext.read.sentences import split_sentences
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Member
@@ -80,12 +80,12 @@ class Tar:
         except FileNotFoundError as error:
             raise CorpusError(f"{self.path}: no such file") from error
         except (tarfile.TarError, CorpusError, OSError, ValueError, OverflowError, RecursionError) as error:
-            said = " ".join(str(error).split()) or type(error).__name__
+            reason = " ".join(str(error).split()) or type(error).__name__
             if not self._members:
                 raise CorpusError(
-                    f"{self.path}: no tar that can be read ({said}); a packed one must be unpacked"
+                    f"{self.path}: no tar that can be read ({reason}); a packed one must be unpacked"
                 ) from error
-            self.problem = f"{self.path.name}: {said}"
+            self.problem = f"{self.path.name}: {reason}"
 
     def _refusal(self, member: tarfile.TarInfo, size: int) -> str | None:
         if not member.isreg() or member.issparse():
@@ -109,7 +109,7 @@ class Tar:
         return iter(self._members)
 
     def find(self, source: str) -> str | None:
-        """The member that a document refers to: by its name, its name without folders, or its original address."""
+        """Return the member with this name, this name without folders, or this original address."""
         if source in self._members:
             return source
         clean = str(PurePosixPath(source))
@@ -120,11 +120,11 @@ class Tar:
         return self._by_last.get(PurePosixPath(source).name)
 
     def member(self, name: str) -> Member:
-        """The place of a member."""
+        """Return the place of a member."""
         return Member(self._address, *self._members[name])
 
     def read(self, name: str) -> bytes:
-        """The bytes of a member; ``CorpusError`` if the file has changed since."""
+        """Return the bytes of a member; ``CorpusError`` if the file has changed since."""
         start, size = self._members[name]
         try:
             with open(self.path, "rb") as file:  # unbuffered; on a network drive a read may give less than asked for
@@ -137,7 +137,7 @@ class Tar:
         return data
 
     def samples(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Groups of consecutive members with the same name up to the first dot: name, and suffix to member."""
+        """Yield groups of consecutive members with the same name up to the first dot: name, and suffix to member."""
         key, parts = None, dict[str, str]()
         for name in self._members:
             folder, last = str(PurePosixPath(name).parent), PurePosixPath(name).name
@@ -152,7 +152,7 @@ class Tar:
             yield key, parts
 
     def _addresses(self) -> dict[str, str]:
-        """Address to picture, as img2dataset writes it into the ``.json`` beside each picture."""
+        """Return address to picture, as img2dataset writes it into the ``.json`` beside each picture."""
         if self._by_address is None:
             self._by_address = {}
             for _, parts in self.samples():
@@ -160,16 +160,16 @@ class Tar:
                 if "json" not in parts or not images:
                     continue
                 try:
-                    said = parse_json(self.read(parts["json"]).decode())
+                    values = parse_json(self.read(parts["json"]).decode())
                 except ValueError:
                     continue
-                if isinstance(said, dict) and isinstance(address := said.get("url"), str):
+                if isinstance(values, dict) and isinstance(address := values.get("url"), str):
                     self._by_address.setdefault(address, images[0])
         return self._by_address
 
 
 def tar_beside(corpus: Path) -> Path | None:
-    """The tar with the pictures of a corpus: ``00017.tar`` for ``00017.jsonl.gz``, or the corpus itself."""
+    """Return the tar with the pictures of a corpus: ``00017.tar`` for ``00017.jsonl.gz``, or the corpus itself."""
     name = corpus.name.lower()
     for packed in (".gz", ".zst", ".zip"):
         name = name.removesuffix(packed)
@@ -181,23 +181,18 @@ def tar_beside(corpus: Path) -> Path | None:
 
 
 def is_picture(suffix: str) -> bool:
-    """Whether a member of this suffix may be a picture; ``0.jpg`` is the suffix of a sample's first picture."""
+    """Return whether a member of this suffix may be a picture; ``0.jpg`` is the suffix of a sample's first picture."""
     return suffix.rpartition(".")[2].lower() not in TEXTS
 
 
 def sample_parts(path: Path) -> Iterator[Part]:
-    """The samples, in one part; see ``sample_records``. Their pictures are members of the same tar."""
+    """Yield the samples, in one part; see ``sample_records``. Their pictures are members of the same tar."""
     yield partial(_records_to_the_end, path)
 
 
 def count_samples(path: Path) -> int:
-    """Number of samples, including bad ones; ``CorpusError`` for an unreadable file."""
+    """Return the number of samples, including bad ones."""
     return sum(1 for _ in Tar(path).samples())
-
-
-def write_samples(rows: Iterable[Row], path: Path, *, force: bool) -> int:
-    """Raise ``OutputError``: such tars can only be read."""
-    raise OutputError(f"{path}: no samples are written into a tar; name a file .jsonl or .parquet")
 
 
 def _records_to_the_end(path: Path) -> Iterator[Record]:
@@ -208,7 +203,7 @@ def _records_to_the_end(path: Path) -> Iterator[Record]:
 
 
 def sample_records(tar: Tar) -> Iterator[Record]:
-    """A record for each sample.
+    """Yield a record for each sample.
 
     ``.json`` may be a row of our corpora, in which ``id`` and ``images`` are optional; else the sentences are in
     ``.txt``. ``images`` are names of members, or suffixes of the sample's own name (``0.jpg``); without them, the
@@ -224,19 +219,19 @@ def sample_records(tar: Tar) -> Iterator[Record]:
 
 
 def _values(tar: Tar, key: str, parts: dict[str, str]) -> dict[str, Any]:
-    said = parse_json(tar.read(parts["json"]).decode()) if "json" in parts else {}
-    if not isinstance(said, dict):
+    values = parse_json(tar.read(parts["json"]).decode()) if "json" in parts else {}
+    if not isinstance(values, dict):
         raise ValueError("its .json is no object")
     images = [name for suffix, name in parts.items() if is_picture(suffix)]
-    if "sentences" in said:
-        if isinstance(named := said.get("images"), list):
+    if "sentences" in values:
+        if isinstance(named := values.get("images"), list):
             images = [parts.get(name, name) if isinstance(name, str) and name not in tar else name for name in named]
-            said = said | {"images": images}
-        others = {name: value for name, value in said.items() if name not in Row.model_fields}
-        known = {name: value for name, value in said.items() if name in Row.model_fields}
-        if others and isinstance(meta := known.get("meta", {}), dict):
-            known["meta"] = {"sample": others, **meta}
-        return {"id": key, "images": images, **known}
+            values = values | {"images": images}
+        others = {name: value for name, value in values.items() if name not in Row.model_fields}
+        columns = {name: value for name, value in values.items() if name in Row.model_fields}
+        if others and isinstance(meta := columns.get("meta", {}), dict):
+            columns["meta"] = {"sample": others, **meta}
+        return {"id": key, "images": images, **columns}
     if "txt" not in parts:
         raise ValueError("neither a .txt nor a .json with sentences")
     text = " ".join(tar.read(parts["txt"]).decode().split())
@@ -244,5 +239,5 @@ def _values(tar: Tar, key: str, parts: dict[str, str]) -> dict[str, Any]:
         "id": key,
         "sentences": [text[start:end] for start, end in split_sentences(text, "en")],
         "images": images,
-        "meta": {"sample": said} if said else {},
+        "meta": {"sample": values} if values else {},
     }

@@ -439,7 +439,7 @@ def _look_at_images(build: Build, albums: Albums, folders: ImageFolders, problem
     """Compute the hashes of the pictures, and report the pictures that cannot be used."""
     paths = (None if moving else _file(folders, name) for _, name, moving in albums.pictures())
     total = sum(len(album.images) for album in albums)
-    results = build.looked_at(paths, image_hash, total=total, label="Looking at pictures")
+    results = build.checked(paths, image_hash, total=total, label="Looking at pictures")
     for (album, name, moving), found in zip(albums.pictures(), results, strict=True):
         good = "hash" in found
         albums.hashes.append(int(found["hash"], 16) if good else 0)

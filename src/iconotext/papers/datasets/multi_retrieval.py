@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.run import DataSetSettings
-from iconotext.corpus.builders.shards import only_there
+from iconotext.corpus.builders.web_pages import only_there
 from iconotext.corpus.formats.json_stream import source_file
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
 from iconotext.corpus.stats import PUBLISHED

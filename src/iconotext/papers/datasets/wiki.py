@@ -314,7 +314,7 @@ def _keep_good_images(
     wanted = sorted({number for found in articles.values() for number in found})
     places = (image_place(pictures.files[number], folder) for number in wanted)
     files = (folder / place if place is not None else None for place in places)
-    problems = build.looked_at(files, image_problem, total=len(wanted), label="Looking at pictures")
+    problems = build.checked(files, image_problem, total=len(wanted), label="Looking at pictures")
     good = set[int]()
     for number, problem in zip(wanted, problems, strict=True):
         if problem is None:

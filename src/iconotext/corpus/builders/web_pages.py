@@ -1,7 +1,9 @@
-"""Data sets of web pages that are published as shards: their documents, with the available images.
+"""Web pages that are published as shards: Multimodal C4 (Zhu et al. 2023) and OBELICS (Laurençon et al. 2023).
 
-``shard_documents`` makes the documents. A worker reads a part of a shard and selects the usable rows; then ids are made
-unique over all shards, and images are found in a folder, or fetched into it.
+A worker reads a part of a shard and selects the usable rows; then ids are made unique over all shards, and images are
+found in a folder, or fetched into it. The links of Multimodal C4 are the data set's own, an assignment of images to
+sentences by CLIP similarities, and not gold links; OBELICS has images in reading order, without links.
+``shard_documents`` makes the documents of any such data set.
 """
 
 from __future__ import annotations
@@ -23,6 +25,23 @@ from iconotext.system.strict_json import dump_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
+import os
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from iconotext.corpus.formats.mmc4 import mmc4_parts
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Row
+from typing import TYPE_CHECKING
+
+from iconotext.corpus.formats.obelics import obelics_parts
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.run import Build, Values
+    from iconotext.corpus.row import Row
+
 
 UNREADABLE = "row cannot be read"
 DAMAGED = "shard damaged"
@@ -48,13 +67,7 @@ class ShardSettings(FetchSettings, DataSetSettings):
 
 
 class Picture(NamedTuple):
-    """An image as the data set names it.
-
-    Attributes:
-        name: Empty if it has none.
-        address: Web address; empty if unknown.
-        file: Its path beside the shard; None if it is not there.
-    """
+    """An image as the data set names it: its name and web address, empty if unknown, and its file beside the shard."""
 
     name: str
     address: str
@@ -93,18 +106,13 @@ class Dropped(NamedTuple):
 
 
 def shard_documents(build: Build, settings: ShardSettings, data_set: ShardedSet) -> Iterator[Values]:
-    """Documents of all shards, in the order of their names.
-
-    Raises:
-        CorpusError: There are no shards, or no such folder of images.
-        SettingError: Images are to be fetched and no folder is named.
-    """
+    """Yield the documents of all shards, in the order of their names."""
     images, found, problems = settings.images, None, dict[str, str]()
     if images is None and settings.fetch:
         raise SettingError("fetch=True needs images=..., the folder that pictures are fetched into")
     shards = [shard for shard in find_shards(settings.source, data_set) if shard.absolute() != build.output.absolute()]
     read = build.mapped(_parts(shards, data_set), partial(_rows, settings, data_set), label="Reading", chunk=1)
-    rows: Iterable[Usable | Dropped] = (row for some in read for row in some)
+    rows: Iterable[Usable | Dropped] = (row for batch in read for row in batch)
     if images is not None:
         if settings.fetch and not images.exists():
             images.mkdir(parents=True)
@@ -120,11 +128,7 @@ def shard_documents(build: Build, settings: ShardSettings, data_set: ShardedSet)
 
 
 def find_shards(source: Path, data_set: ShardedSet) -> list[Path]:
-    """The shards in a folder, in the order of their names; or the one that is named.
-
-    Raises:
-        CorpusError: There are none; the message describes them and their source.
-    """
+    """Return the shards in a folder, in the order of their names; or the one that is named."""
     if source.is_file():
         return [source]
     if not source.is_dir():
@@ -220,7 +224,7 @@ def _documents(
 
 
 def only_there(build: Build, values: Values, files: Sequence[Path | None], problems: Mapping[str, str]) -> Values:
-    """The columns of a document without the images that have no file, which are dropped.
+    """Return the columns of a document without the images that have no file, which are dropped.
 
     Args:
         problems: Reasons why images have no file, by the document's name for them, if known.
@@ -231,32 +235,121 @@ def only_there(build: Build, values: Values, files: Sequence[Path | None], probl
     return with_images(values, [i for i, file in enumerate(files) if file is not None])
 
 
-def with_images(values: Values, kept: list[int]) -> Values:
-    """The columns of a document with only some of its images, in their order."""
-    number = {old: new for new, old in enumerate(kept)}
+def with_images(values: Values, staying: list[int]) -> Values:
+    """Return the columns of a document with only some of its images, in their order."""
+    number = {old: new for new, old in enumerate(staying)}
     changed: Values = {}
     for name in ("images", "positions", "alts", "captions"):
         if values.get(name) is not None:
-            changed[name] = [values[name][i] for i in kept]
+            changed[name] = [values[name][i] for i in staying]
     if values.get("links") is not None:
         changed["links"] = [(sentence, number[image]) for sentence, image in values["links"] if image in number]
-    return values | changed | {"meta": _kept_meta(values.get("meta") or {}, kept)}
+    return values | changed | {"meta": _meta_of_images(values.get("meta") or {}, staying)}
 
 
-def _kept_meta(meta: dict[str, Any], kept: list[int]) -> dict[str, Any]:
-    """The entries of ``meta`` about the remaining images."""
+def _meta_of_images(meta: dict[str, Any], staying: list[int]) -> dict[str, Any]:
+    """Return the entries of ``meta`` about the remaining images."""
     result = dict(meta)
     if isinstance(infos := result.get("image_info"), list):
-        result["image_info"] = [infos[i] for i in kept]
+        result["image_info"] = [infos[i] for i in staying]
     if isinstance(shard := result.get("mmc4"), dict) and isinstance(matrix := shard.get("similarity_matrix"), list):
-        result["mmc4"] = shard | {"similarity_matrix": [matrix[i] for i in kept]}
-    if isinstance(page := result.get("obelics"), dict) and isinstance(known := page.get("images"), list):
-        result["obelics"] = page | {"images": [known[i] for i in kept]}
+        result["mmc4"] = shard | {"similarity_matrix": [matrix[i] for i in staying]}
+    if isinstance(page := result.get("obelics"), dict) and isinstance(entries := page.get("images"), list):
+        result["obelics"] = page | {"images": [entries[i] for i in staying]}
     return result
 
 
 def _find(found: FoundImages | None, picture: Picture) -> Path | None:
-    """The file of a picture: beside its shard, else by its name there, else by a digest of its address."""
+    """Return the file of a picture: beside its shard, else by its name there, else by a digest of its address."""
     if picture.file is not None or found is None:
         return picture.file
     return found.named(picture.name) or (found.at(picture.address) if picture.address else None)
+
+
+MMC4 = (
+    "shards of Multimodal C4, docs_no_face_shard_0_v3.jsonl or .jsonl.zip and so on, from the data set "
+    "jmhessel/mmc4-ff or jmhessel/mmc4-core-ff on the Hugging Face hub (see github.com/allenai/mmc4)"
+)
+
+
+class Mmc4Settings(ShardSettings):
+    """Make a corpus out of shards of Multimodal C4 (Zhu et al. 2023).
+
+    Shards are docs_no_face_shard_0_v3.jsonl and so on, also as .jsonl.zip; they are read in the order of their names.
+    Links are the data set's own guess, an image to a sentence. Pictures are found in --images under the names that the
+    shards give them, or by SHA-256, SHA-1 or MD5 of their addresses; an image without a file is named by its address.
+
+    **Examples**
+
+    - `iconotext corpus build mmc4 --source shards/ --output mmc4.parquet`
+    - `iconotext corpus build mmc4 -s shards/ -o mmc4.jsonl --images pictures/ --fetch --only-found`
+    - `iconotext corpus build mmc4 -s shard_0.jsonl.zip -o mmc4.jsonl --min-similarity 0.25`
+    """
+
+    min_similarity: float | None = Field(None, ge=-1, le=1)
+    """Leave out links of images whose matched_sim is below."""
+
+    similarities: bool = True
+    """Keep the matrix of similarities of all images and sentences in meta: it is most of a document."""
+
+
+def mmc4_documents(build: Build, settings: Mmc4Settings) -> Iterator[Values]:
+    """Yield documents of Multimodal C4."""
+    folder = settings.source if settings.source.is_dir() else settings.source.parent
+    data_set = ShardedSet((".jsonl", ".jsonl.zip"), MMC4, mmc4_parts, partial(_mmc4_columns, settings, folder))
+    return shard_documents(build, settings, data_set)
+
+
+def _mmc4_columns(settings: Mmc4Settings, folder: Path, row: Row) -> tuple[Values, list[Picture]]:
+    infos, shard, links = row.meta["image_info"], row.meta["mmc4"], row.links
+    if links is not None and settings.min_similarity is not None:
+        links = [(s, i) for s, i in links if _similarity(infos[i]) >= settings.min_similarity]
+    if not settings.similarities:
+        shard = {name: value for name, value in shard.items() if name != "similarity_matrix"}
+    values = {"sentences": row.sentences, "links": links, "meta": {"mmc4": shard, "image_info": infos}}
+    return values, [_picture(folder, *each) for each in zip(row.images, infos, strict=True)]
+
+
+def _picture(folder: Path, image: str, info: dict[str, Any]) -> Picture:
+    """Return the name of an image; the data set's own script downloads it into ``SHARD_images`` beside a shard."""
+    address, name = info.get("raw_url"), info["image_name"]
+    web = address if isinstance(address, str) and address.startswith(("http://", "https://")) else ""
+    inside = image != name and ".." not in PurePosixPath(image).parts
+    beside = folder / image if inside and os.path.isfile(folder / image) else None
+    return Picture(PurePosixPath(name).name, web, beside)
+
+
+def _similarity(info: dict[str, Any]) -> float:
+    """Return the similarity of an image with the sentence matched to it; -1 if unknown."""
+    found = info.get("matched_sim")
+    return float(found) if isinstance(found, int | float) else -1.0
+
+
+OBELICS = (
+    "shards of OBELICS, train-00000-of-01335.parquet and so on, from the folder data of the data set "
+    "HuggingFaceM4/OBELICS on the Hugging Face hub"
+)
+
+
+class ObelicsSettings(ShardSettings):
+    """Make a corpus out of shards of OBELICS (Laurençon et al. 2023).
+
+    Shards are train-00000-of-01335.parquet and so on; they are read in the order of their names. Paragraphs are split
+    into sentences and images keep their places among them; nobody says which belong together. Pictures are found in
+    --images by SHA-256, SHA-1 or MD5 of their addresses; an image without a file is named by its address.
+
+    **Examples**
+
+    - `iconotext corpus build obelics --source data/ --output obelics.parquet`
+    - `iconotext corpus build obelics -s data/ -o obelics.jsonl --images pictures/ --fetch --only-found`
+    - `iconotext corpus build obelics -s data/ -o obelics.jsonl --min-images 2 --min-sentences 10`
+    """
+
+
+def obelics_documents(build: Build, settings: ObelicsSettings) -> Iterator[Values]:
+    """Yield documents of OBELICS."""
+    return shard_documents(build, settings, ShardedSet((".parquet",), OBELICS, obelics_parts, _obelics_columns))
+
+
+def _obelics_columns(row: Row) -> tuple[Values, list[Picture]]:
+    return row.model_dump(exclude={"id", "images"}, exclude_none=True), [Picture("", each) for each in row.images]

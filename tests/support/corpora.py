@@ -1,11 +1,18 @@
-"""Documents for property tests: what a corpus may hold, odd characters and empty parts included."""
+"""Documents for property tests, with odd characters and empty parts; rows of OBELICS; small pictures."""
 
 from __future__ import annotations
 
+import io
+import json
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import strategies as st
+from PIL import Image as Pillow
 
+from iconotext.corpus.formats.obelics import NEXT_DOCUMENT
 from iconotext.types import Document, Image, Sentence
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -57,3 +64,49 @@ def _document(draw, name: str, splits: Any, plain: bool, links: str) -> Document
         split=draw(st.sampled_from(splits)),
         meta=meta,
     )
+
+
+SCHEMA = pa.schema(
+    [
+        ("images", pa.list_(pa.string())),
+        ("metadata", pa.string()),
+        ("general_metadata", pa.string()),
+        ("texts", pa.list_(pa.string())),
+    ]
+)
+
+
+def entry(address, alt=None):
+    found = {"document_url": "https://a.example/p", "unformatted_src": address, "src": address, "original_width": 640}
+    return found | ({"alt_text": alt} if alt else {})
+
+
+def page(*pieces, url="https://a.example/p", **change):
+    """A row: images are entries of metadata, texts are texts."""
+    row = {
+        "images": [piece["src"] if isinstance(piece, dict) else None for piece in pieces],
+        "metadata": json.dumps([piece if isinstance(piece, dict) else None for piece in pieces]),
+        "general_metadata": json.dumps({"url": url, "warc_filename": "crawl/1.warc.gz"} if url else {}),
+        "texts": [piece if isinstance(piece, str) else None for piece in pieces],
+    }
+    return row | change
+
+
+def table(path, *rows, schema=SCHEMA, **options):
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), path, **options)
+    return path
+
+
+PAGE = page(
+    "A title\n\nFirst sentence. Second one, of 3.5 metres!\n \nÜber  ünd\nover.",
+    entry("https://a.example/1.jpg", "A caf\u00e9"),
+    entry("https://a.example/2.jpg"),
+    f"More.\n\n{NEXT_DOCUMENT}\n\nAnother page.",
+    entry("https://a.example/3.jpg", " "),
+)
+
+
+def png(seed=0, kind="png"):
+    stream = io.BytesIO()
+    Pillow.fromarray(np.random.default_rng(seed).integers(0, 256, (8, 9, 3), dtype=np.uint8)).save(stream, kind)
+    return stream.getvalue()

@@ -14,7 +14,7 @@ from iconotext.errors import ImageError
 from iconotext.features import load_image_backbone
 from iconotext.features.backbone import ImageFeatures
 from iconotext.images import decode
-from iconotext.library.changes import Report
+from iconotext.library.commit import Report
 from iconotext.library.store import Library, open_library
 from iconotext.library.update import add_paths
 from iconotext.read import Failure, ReadSettings, read
