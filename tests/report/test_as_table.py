@@ -8,7 +8,7 @@ from rich.console import Console
 
 from iconotext.images import inspect
 from iconotext.plain_text import readable, shortened
-from iconotext.report.as_table import LONGEST, count, overview, table
+from iconotext.report.as_table import LONGEST, count, links_table, overview
 from iconotext.types import Explanation, Image
 from tests.support.linked import explained, link, make_linked, photograph
 
@@ -26,7 +26,7 @@ def plain(renderable) -> str:
 
 
 def test_pictures_sentences_and_totals(linked):
-    text = plain(table(linked))
+    text = plain(links_table(linked))
     assert "img/cat.jpg" in text
     assert "A cat sleeps. (and 1 more)" in text
     assert "90\u00a0%" in text
@@ -54,11 +54,11 @@ def test_icons_and_repeats_are_no_problems(tmp_path):
 
 def test_text_of_a_document_has_no_power_over_the_terminal(hostile):
     _, made = hostile
-    for text in (shown(table(made)), shown(overview([count(made)]))):
+    for text in (shown(links_table(made)), shown(overview([count(made)]))):
         assert "\x1b[31mred" not in text
         assert "\x07" not in text
         assert "\u202e" not in text
-    assert plain(table(make_linked([], [], []))).count("0 pictures") == 1
+    assert plain(links_table(make_linked([], [], []))).count("0 pictures") == 1
 
 
 def marked(renderable) -> list[str]:
@@ -68,8 +68,8 @@ def marked(renderable) -> list[str]:
 
 
 def test_the_words_that_carry_a_link_stand_out(linked):
-    assert marked(table(linked)) == []
-    assert marked(table(explained(linked))) == ["A", "Milk"]
+    assert marked(links_table(linked)) == []
+    assert marked(links_table(explained(linked))) == ["A", "Milk"]
 
 
 @pytest.mark.parametrize("before", [0, 60, 78, 80, 82, 84, 88, 200])
@@ -80,4 +80,4 @@ def test_only_what_is_shown_of_a_word_is_marked(before):
     each = replace(each, explanation=Explanation(((0, 3, 0.3), (5 + before, last, 0.3)), ()))
     made = make_linked([text], [Image("a.png")], [each])
     seen = len(shortened(readable(text), LONGEST).removesuffix("…"))
-    assert "".join(marked(table(made))) == "cat" + "dog"[: max(0, seen - 4 - before)]
+    assert "".join(marked(links_table(made))) == "cat" + "dog"[: max(0, seen - 4 - before)]

@@ -167,14 +167,14 @@ class Run:
 
     def show_table(self) -> None:
         """Print the links of one document, or the counts of several, on stdout."""
-        from iconotext.report.as_table import overview, table
+        from iconotext.report.as_table import links_table, overview
         from iconotext.report.problems import promise_lines
 
         if self._quiet or not self._counts:
             return
         if self._only is not None:
             self._problems_shown = True  # what is wrong with each picture
-            output_console().print(table(self._only))
+            output_console().print(links_table(self._only))
         else:
             output_console().print(overview(self._counts))
         for line in promise_lines(self.promises):

@@ -29,35 +29,46 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIXES = (".jsonl", ".parquet")
-ROWS_AT_ONCE = 1_000
+BATCH_ROWS = 1_000
 """Rows that are in memory before they are written."""
 
-_OTHERS = {"sentences": Excerpt, "images": ChunkImage}
+_LISTS = {"sentences": Excerpt, "images": ChunkImage}
 NUMBERS = frozenset("image page sentence chunk first last start end source_start source_end words also_in".split())
 _SHARES = frozenset(("confidence", "score"))
 
 
-def row(found: Context | Chunk) -> dict[str, Any]:
-    """Return a context or chunk as JSON data; numbers have six significant digits."""
-    plain: dict[str, Any] = _plain(found)
+def row(excerpt: Context | Chunk, *, portable: bool = False) -> dict[str, Any]:
+    """Return a context or chunk as JSON data; numbers have six significant digits.
+
+    Args:
+        portable: Whether to leave out ``file``, which has a meaning only on this machine, and to write relations as a
+            list of pairs, since not every version of datasets supports maps.
+    """
+    plain: dict[str, Any] = _plain(excerpt, portable)
     return plain
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, portable: bool) -> Any:
     if is_dataclass(value):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        plain = {each.name: _plain(getattr(value, each.name), portable) for each in fields(value)}
+        if portable:
+            plain.pop("file", None)
+        if portable and "relations" in plain:
+            relations = plain["relations"] or {}
+            plain["relations"] = [{"relation": name, "probability": p} for name, p in relations.items()]
+        return plain
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_plain(each, portable) for each in value]
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(each, portable) for name, each in value.items()}
     if isinstance(value, float):
         return plain_number(value)
     return encodable(value) if isinstance(value, str) else value
 
 
-def json_array(found: Iterable[Context | Chunk]) -> Iterator[str]:
+def json_array(excerpts: Iterable[Context | Chunk]) -> Iterator[str]:
     """Yield pieces of a JSON list of rows."""
-    return json_list(map(row, found))
+    return json_list(map(row, excerpts))
 
 
 def check_suffix(path: Path) -> None:
@@ -74,12 +85,12 @@ def check_suffix(path: Path) -> None:
 
 
 def write_excerpts(
-    found: Iterable[Context] | Iterable[Chunk], path: Path, kind: type[Context] | type[Chunk], *, force: bool = False
+    excerpts: Iterable[Context] | Iterable[Chunk], path: Path, kind: type[Context] | type[Chunk], *, force: bool = False
 ) -> None:
     """Write a row for each context or chunk, as JSON lines or Parquet, by the suffix.
 
     Args:
-        found: May be a generator; ``ROWS_AT_ONCE`` rows are in memory.
+        excerpts: May be a generator; ``BATCH_ROWS`` rows are in memory.
         path: A file that ends in ``.jsonl`` or ``.parquet``.
         kind: The class of the rows, since a table needs its columns even without rows.
 
@@ -89,7 +100,7 @@ def write_excerpts(
     """
     check_suffix(path)
     if path.suffix.lower() == ".jsonl":
-        write_text(path, (json_text(row(each)) + "\n" for each in found), force=force)
+        write_text(path, (json_text(row(excerpt)) + "\n" for excerpt in excerpts), force=force)
         return
     require("parquet", purpose="a table of Parquet")
     import pyarrow as pa
@@ -97,31 +108,30 @@ def write_excerpts(
 
     schema = pa.schema(columns(kind))
     with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        rows = map(row, found)
-        while some := list(islice(rows, ROWS_AT_ONCE)):
-            writer.write_table(pa.Table.from_pylist(some, schema=schema))
+        rows = map(row, excerpts)
+        while batch := list(islice(rows, BATCH_ROWS)):
+            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
 
 
-def columns(kind: type) -> pa.StructType:
-    """Return the columns for the fields of a class."""
+def columns(kind: type, *, portable: bool = False) -> pa.StructType:
+    """Return the columns for the fields of a class; ``portable`` as in ``row``."""
     import pyarrow as pa
 
-    def type_of(name: str) -> pa.DataType:
-        if name in _OTHERS:
-            return pa.list_(columns(_OTHERS[name]))
-        if name in NUMBERS:
-            return pa.int64()
-        if name in _SHARES:
-            return pa.float32()
-        special = {"headings": pa.list_(pa.string()), "relations": pa.map_(pa.string(), pa.float32())}
-        return special.get(name, pa.string())
-
-    return pa.struct([(each.name, type_of(each.name)) for each in fields(kind)])
+    names = [each.name for each in fields(kind) if not (portable and each.name == "file")]
+    relation = pa.struct([("relation", pa.string()), ("probability", pa.float32())])
+    types = {
+        "headings": pa.list_(pa.string()),
+        "relations": pa.list_(relation) if portable else pa.map_(pa.string(), pa.float32()),
+        **dict.fromkeys(NUMBERS, pa.int64()),
+        **dict.fromkeys(_SHARES, pa.float32()),
+        **{name: pa.list_(columns(_LISTS[name], portable=portable)) for name in names if name in _LISTS},
+    }
+    return pa.struct([(name, types.get(name, pa.string())) for name in names])
 
 
 TABLE, CARD = Path("data") / "train-00000-of-00001.parquet", "README.md"
 
-BYTES_AT_ONCE = 64 * 2**20
+BATCH_BYTES = 64 * 2**20
 """Bytes of pictures that are in memory before they are written."""
 
 SIZES = (
@@ -149,7 +159,7 @@ def check_folder(folder: Path, *, force: bool = False) -> None:
 
 
 def write_dataset(
-    found: Iterable[tuple[Document, Context | Chunk]],
+    excerpts: Iterable[tuple[Document, Context | Chunk]],
     folder: Path,
     kind: type[Context] | type[Chunk],
     *,
@@ -157,12 +167,12 @@ def write_dataset(
 ) -> None:
     """Write a Parquet table with a row for each context or chunk, and a data set card beside it.
 
-    The rows are those of ``as_excerpts``, without ``file``, which has a meaning only on this machine. A context has its
-    picture in ``picture``, a chunk its pictures in ``pictures``, in the order of ``images``. Pictures are the bytes of
-    their files; types that Pillow cannot open, such as SVG, become PNG; pictures that cannot be decoded are null.
+    A context has its picture in ``picture``, a chunk its pictures in ``pictures``, in the order of ``images``: the
+    bytes of their files. Types that Pillow cannot open, such as SVG, become PNG; pictures that cannot be decoded are
+    null.
 
     Args:
-        found: Each context or chunk, with its document; may be a generator.
+        excerpts: Each context or chunk, with its document; may be a generator.
         folder: Created if necessary.
 
     Raises:
@@ -175,56 +185,45 @@ def write_dataset(
     import pyarrow.parquet as pq
 
     check_folder(folder, force=force)
-    schema = _schema(kind)
-    languages: Counter[str] = Counter()
-    documents: set[str] = set()
-    rows = size = 0
+    image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    first = ("picture", image) if kind is Context else ("pictures", pa.list_(image))
+    schema = pa.schema([first, *columns(kind, portable=True)])
+    languages: dict[str, str] = {}  # of each document
+    rows = size = held = 0
+    batch: list[dict[str, Any]] = []
+
     with open_atomic(folder / TABLE, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for some in _batches(found, languages, documents):
-            table = pa.Table.from_pylist(some, schema=schema)
-            rows, size = rows + len(some), size + table.nbytes
+
+        def write() -> int:
+            table = pa.Table.from_pylist(batch, schema=schema)
             writer.write_table(table)
+            batch.clear()
+            return table.nbytes
+
+        for document, excerpt in excerpts:
+            languages[document.id] = document.language
+            batch.append(_with_pictures(document, excerpt))
+            rows, held = rows + 1, held + _bytes(batch[-1])
+            if held > BATCH_BYTES:
+                size, held = size + write(), 0
         if not rows:
             raise OutputError(f"{folder}: nothing to write: there is no {kind.__name__.lower()}")
-    card = _card(kind, schema, rows=rows, size=size, languages=languages, documents=len(documents))
+        size += write() if batch else 0
+    card = _card(kind, schema, rows=rows, size=size, languages=Counter(languages.values()), documents=len(languages))
     write_text(folder / CARD, card, force=force)
 
 
-def _batches(
-    found: Iterable[tuple[Document, Context | Chunk]], languages: Counter[str], documents: set[str]
-) -> Iterator[list[dict[str, Any]]]:
-    some: list[dict[str, Any]] = []
-    held = 0
-    for document, each in found:
-        if document.id not in documents:
-            documents.add(document.id)
-            languages[document.language] += 1
-        made, size = _row(document, each)
-        some.append(made)
-        held += size
-        if held > BYTES_AT_ONCE:
-            yield some
-            some, held = [], 0
-    if some:
-        yield some
+def _with_pictures(document: Document, excerpt: Context | Chunk) -> dict[str, Any]:
+    plain = row(excerpt, portable=True)
+    if isinstance(excerpt, Context):
+        return {"picture": _picture(document.images[excerpt.image]), **plain}
+    return {"pictures": [_picture(document.images[each.image]) for each in excerpt.images], **plain}
 
 
-def _row(document: Document, found: Context | Chunk) -> tuple[dict[str, Any], int]:
-    made = _plain_row(row(found))
-    numbers = [found.image] if isinstance(found, Context) else [each.image for each in found.images]
-    pictures = [_picture(document.images[number]) for number in numbers]
-    size = sum(len(picture["bytes"]) for picture in pictures if picture) + len(str(made))
-    return made | ({"picture": pictures[0]} if isinstance(found, Context) else {"pictures": pictures}), size
-
-
-def _plain_row(value: Any) -> Any:
-    """Return values for columns that every version of datasets supports, without maps and paths of this machine."""
-    if isinstance(value, dict):
-        relations = value.get("relations")
-        as_list = [{"relation": name, "probability": found} for name, found in (relations or {}).items()]
-        plain = {name: _plain_row(each) for name, each in value.items() if name not in ("file", "relations")}
-        return plain | ({"relations": as_list} if "relations" in value else {})
-    return [_plain_row(each) for each in value] if isinstance(value, list) else value
+def _bytes(row: dict[str, Any]) -> int:
+    """Return the size of a row in memory, which is nearly that of its pictures."""
+    pictures = row["pictures"] if "pictures" in row else [row["picture"]]
+    return sum(len(picture["bytes"]) for picture in pictures if picture) + len(row["text"])
 
 
 def _picture(image: Image) -> dict[str, Any] | None:
@@ -240,28 +239,6 @@ def _picture(image: Image) -> dict[str, Any] | None:
     png = io.BytesIO()
     pixels.save(png, "PNG")
     return {"bytes": png.getvalue(), "path": f"{PurePosixPath(name).stem}.png"}
-
-
-def _schema(kind: type[Context] | type[Chunk]) -> pa.Schema:
-    import pyarrow as pa
-
-    image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    first = ("picture", image) if kind is Context else ("pictures", pa.list_(image))
-    return pa.schema([first, *_fields(columns(kind))])
-
-
-def _fields(struct: pa.StructType) -> list[tuple[str, pa.DataType]]:
-    return [(field.name, _type(field.type)) for field in struct if field.name != "file"]
-
-
-def _type(type_: pa.DataType) -> pa.DataType:
-    import pyarrow as pa
-
-    if pa.types.is_map(type_):
-        return pa.list_(pa.struct([("relation", type_.key_type), ("probability", type_.item_type)]))
-    if pa.types.is_list(type_):
-        return pa.list_(_type(type_.value_type))
-    return pa.struct(_fields(type_)) if pa.types.is_struct(type_) else type_
 
 
 def _feature(name: str, type_: pa.DataType) -> dict[str, Any]:
@@ -305,15 +282,15 @@ def _card(
             "dataset_size": size,
         },
     }
-    what = kind.__name__.lower()
-    spoken = ", ".join(f"{name} ({number:,})" for name, number in sorted(languages.items()))
+    name = kind.__name__.lower()
+    numbers = ", ".join(f"{language} ({number:,})" for language, number in sorted(languages.items()))
     return f"""---
 {yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip()}
 ---
 
 # Pictures and their text
 
-{ABOUT[kind]} {counted(rows, what)} of {counted(documents, "document")}; documents by language: {spoken or "none"}.
+{ABOUT[kind]} {counted(rows, name)} of {counted(documents, "document")}; documents by language: {numbers or "none"}.
 
     from datasets import load_dataset
     rows = load_dataset("this folder", split="train")

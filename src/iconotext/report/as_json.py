@@ -132,7 +132,7 @@ class FailedOut(_Part):
 def json_object(linked: LinkedDocument) -> dict[str, Any]:
     """Return a linked document as JSON data, see ``LinkedOut``."""
     document = linked.document
-    found = LinkedOut(
+    out = LinkedOut(
         id=document.id,
         source=document.place,
         title=document.title,
@@ -146,7 +146,7 @@ def json_object(linked: LinkedDocument) -> dict[str, Any]:
         similarity=[[plain_number(cell) for cell in row] for row in linked.similarity.tolist()],
         promises=linked.promises or None,
     )
-    return found.model_dump(exclude_defaults=True)
+    return out.model_dump(exclude_defaults=True)
 
 
 def json_array(results: Iterable[LinkedDocument | Failure], folder: Path | None = None) -> Iterator[str]:

@@ -38,8 +38,8 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
     document = linked.document
     by_image = links_by_image(linked)
     related = {
-        place: [LABELS[relation.name] for relation, _ in found]
-        for place, found in shown_relations(linked.links).items()
+        place: [LABELS[relation.name] for relation, _ in relations]
+        for place, relations in shown_relations(linked.links).items()
     }
     flow = blocks(document.sentences)
     after = placed(document, flow, {image: links[0] for image, links in by_image.items()})
@@ -76,11 +76,11 @@ def inline_text(text: str) -> str:
     line = " ".join(readable(text).split())
     line = _INLINE.sub(_literal, line)
     # In most Markdown an address becomes a link; an invisible entity inside prevents that.
-    return _ADDRESS.sub(lambda found: f"{found[0][:-1]}&#{ord(found[0][-1])};", line)
+    return _ADDRESS.sub(lambda match: f"{match[0][:-1]}&#{ord(match[0][-1])};", line)
 
 
-def _literal(found: re.Match[str]) -> str:
-    before, escapable, other = found.groups()
+def _literal(match: re.Match[str]) -> str:
+    before, escapable, other = match.groups()
     return f"{before}\\{escapable}" if escapable else f"{before}&#{ord(other)};"
 
 
@@ -138,8 +138,9 @@ def _address(source: str) -> str:
 
 
 def _unlinked(linked: LinkedDocument, by_image: dict[int, list[Link]]) -> list[str]:
-    left = [image for i, image in enumerate(linked.document.images) if i not in by_image]
-    if not left:
-        return []
-    entries = [f"- {block_text(image.source)}: {inline_text(unlinked_reason(linked, image))}" for image in left]
-    return ["## Pictures that were not linked", "\n".join(entries)]
+    entries = [
+        f"- {block_text(image.source)}: {inline_text(unlinked_reason(linked, image))}"
+        for i, image in enumerate(linked.document.images)
+        if i not in by_image
+    ]
+    return ["## Pictures that were not linked", "\n".join(entries)] if entries else []

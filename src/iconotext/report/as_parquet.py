@@ -64,7 +64,7 @@ WORDS = {"begin": "int32", "end": "int32", "weight": "float"}
 REGIONS = {"left": "float", "top": "float", "right": "float", "bottom": "float", "weight": "float"}
 """Fields of the lists in ``explanation_words`` and ``explanation_regions``, the columns for explanations."""
 
-ROWS_AT_ONCE = 50_000
+BATCH_ROWS = 50_000
 """Rows held in memory before they are written, about 30 MB."""
 
 
@@ -112,12 +112,12 @@ def rows(linked: LinkedDocument) -> Iterator[dict[str, Any]]:
         yield head
 
 
-def _explanation(found: Explanation | None) -> dict[str, Any]:
-    if found is None:
+def _explanation(explanation: Explanation | None) -> dict[str, Any]:
+    if explanation is None:
         return {}
     return {
-        "explanation_words": [dict(zip(WORDS, word, strict=True)) for word in found.words],
-        "explanation_regions": [dict(zip(REGIONS, region, strict=True)) for region in found.regions],
+        "explanation_words": [dict(zip(WORDS, word, strict=True)) for word in explanation.words],
+        "explanation_regions": [dict(zip(REGIONS, region, strict=True)) for region in explanation.regions],
     }
 
 
@@ -127,7 +127,7 @@ def write_parquet(
     """Write the rows of all documents to one file, a batch at a time.
 
     Args:
-        documents: May be a generator; at most ``ROWS_AT_ONCE`` rows and one document are in memory.
+        documents: May be a generator; at most ``BATCH_ROWS`` rows and one document are in memory.
         explained: Whether to include columns for explanations.
 
     Raises:
@@ -147,8 +147,8 @@ def write_parquet(
             fields.append((name, pa.list_(item)))
     schema = pa.schema(fields)
     with open_atomic(path, force=force) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        found = chain.from_iterable(map(rows, documents))
-        while batch := list(islice(found, ROWS_AT_ONCE)):
+        all_rows = chain.from_iterable(map(rows, documents))
+        while batch := list(islice(all_rows, BATCH_ROWS)):
             table = {name: _column(name, batch) for name in schema.names}
             writer.write_table(pa.Table.from_pydict(table, schema=schema))
 
@@ -157,15 +157,15 @@ def _column(name: str, batch: Sequence[dict[str, Any]]) -> list[Any]:
     values = [row.get(name) for row in batch]
     if _TYPES.get(name) != "string":
         return values
-    known = {value: value if value is None else encodable(value) for value in set(values)}
-    return [known[value] for value in values]
+    encoded = {value: value if value is None else encodable(value) for value in set(values)}
+    return [encoded[value] for value in values]
 
 
-def to_pandas(found: LinkedDocument | Iterable[Context | Chunk]) -> pd.DataFrame:
+def to_pandas(source: LinkedDocument | Iterable[Context | Chunk]) -> pd.DataFrame:
     """Return a pandas table; integers that may be missing are ``Int32`` or ``Int64``.
 
     Args:
-        found: A linked document, for the rows of ``report.as_parquet``, one per link; or contexts or chunks, for the
+        source: A linked document, for the rows of ``report.as_parquet``, one per link; or contexts or chunks, for the
             rows of ``context --json`` and ``chunks --json``.
 
     Raises:
@@ -174,11 +174,11 @@ def to_pandas(found: LinkedDocument | Iterable[Context | Chunk]) -> pd.DataFrame
     require("pandas", purpose="a table of pandas")
     import pandas as pd
 
-    if isinstance(found, LinkedDocument):
-        table = pd.DataFrame(list(rows(found)))
+    if isinstance(source, LinkedDocument):
+        table = pd.DataFrame(list(rows(source)))
         table = table.reindex(columns=[*_TYPES, *(name for name in table.columns if name not in _TYPES)])
         return table.astype({name: "Int32" for name, type_ in _TYPES.items() if type_ == "int32"})
-    given = list(found)
-    names = [each.name for each in fields(given[0])] if given else [each.name for each in fields(Context)]
-    table = pd.DataFrame([row(each) for each in given], columns=names)
+    excerpts = list(source)
+    names = [each.name for each in fields(excerpts[0] if excerpts else Context)]
+    table = pd.DataFrame([row(excerpt) for excerpt in excerpts], columns=names)
     return table.astype({name: "Int64" for name in names if name in NUMBERS})

@@ -1,4 +1,4 @@
-"""Linked documents as tables in the terminal: ``overview`` of many documents, and ``table`` of their images."""
+"""Linked documents as tables in the terminal: ``overview`` of many, ``links_table`` of one."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ def overview(counts: Sequence[Counts]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    found = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
-    found.add_column("Document", overflow="fold", footer=counted(len(counts), "document"))
+    table = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
+    table.add_column("Document", overflow="fold", footer=counted(len(counts), "document"))
     for key in ("sentences", "pictures", "linked", "links"):
         total = sum(getattr(each, key) for each in counts)
-        found.add_column(key.capitalize(), justify="right", no_wrap=True, footer=f"{total:,}")
+        table.add_column(key.capitalize(), justify="right", no_wrap=True, footer=f"{total:,}")
     problems = sum(len(each.problems) for each in counts)
-    found.add_column("Problems", justify="right", no_wrap=True, footer=Text(f"{problems or ''}", style="dim red"))
+    table.add_column("Problems", justify="right", no_wrap=True, footer=Text(f"{problems or ''}", style="dim red"))
     for each in counts:
         name = Text(shortened(each.name, 60))
         numbers = (each.sentences, each.pictures, each.linked, each.links)
-        found.add_row(name, *(f"{n:,}" for n in numbers), Text(f"{len(each.problems) or ''}", style="dim red"))
-    return found
+        table.add_row(name, *(f"{n:,}" for n in numbers), Text(f"{len(each.problems) or ''}", style="dim red"))
+    return table
 
 
-def table(linked: LinkedDocument) -> Table:
+def links_table(linked: LinkedDocument) -> Table:
     """Return a table of every image with its strongest sentence and its confidence as a bar, and the totals.
 
     The words that carry an explained link are bold and underlined. Text of the document is in ``rich.text.Text``, so
@@ -85,24 +85,24 @@ def table(linked: LinkedDocument) -> Table:
     from rich.text import Text
 
     document, by_image = linked.document, links_by_image(linked)
-    found = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, padding=(0, 2, 0, 0))
     pictures, links = counted(len(document.images), "picture"), counted(len(linked.links), "link")
     sentences = f"{counted(len(document.sentences), 'sentence')} in 1 document"
-    found.add_column("Picture", overflow="ellipsis", no_wrap=True, footer=Text(pictures))
-    found.add_column("Belongs to", footer=Text(sentences))
-    found.add_column("Confidence", no_wrap=True, footer=Text(links))
+    table.add_column("Picture", overflow="ellipsis", no_wrap=True, footer=Text(pictures))
+    table.add_column("Belongs to", footer=Text(sentences))
+    table.add_column("Confidence", no_wrap=True, footer=Text(links))
     for number, image in enumerate(document.images):
         name = Text(shortened(readable(image.source), 40))
         if number in by_image:
             best, *others = by_image[number]
             belongs = _sentence(document.sentences[best.sentence].text, best.explanation)
             belongs.append(f" (and {len(others)} more)" if others else "", style="dim")
-            found.add_row(name, belongs, bar(best.confidence))
+            table.add_row(name, belongs, bar(best.confidence))
         else:
             name.stylize("dim")
             style = "dim red" if image.problem else "dim"
-            found.add_row(name, Text(readable(unlinked_reason(linked, image)), style=style), "")
-    return found
+            table.add_row(name, Text(readable(unlinked_reason(linked, image)), style=style), "")
+    return table
 
 
 def _sentence(text: str, explanation: Explanation | None) -> Text:

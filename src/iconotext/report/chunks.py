@@ -97,10 +97,10 @@ def _homes(linked: LinkedDocument, excerpts: Excerpts, image: int, starts: Seque
         first, *others = sorted(shares, key=lambda number: (-shares[number], number))
         second = [number for number in others[:1] if shares[number] >= BOTH * shares[first] > 0]
         return {number: ("links", min(shares[number], 1.0)) for number in [first, *second]}
-    found = linked.document.images[image]
-    if found.position is None:
+    placed = linked.document.images[image]
+    if placed.position is None:
         return {0: ("unknown", None)}
-    return {max(bisect_right(starts, _neighbour(linked.document, found)) - 1, 0): ("place", None)}
+    return {max(bisect_right(starts, _neighbour(linked.document, placed)) - 1, 0): ("place", None)}
 
 
 def _neighbour(document: Document, image: Image) -> int:
@@ -117,7 +117,7 @@ def _chunk(
     first, end = span
     start, stop = (excerpts.spans[first][0], excerpts.spans[end - 1][1]) if first < end else (0, 0)
     running = [excerpts.paths[i] for i in range(first, end) if not document.sentences[i].heading]
-    in_source = [found for found in excerpts.source[first:end] if found is not None]
+    in_source = [span for span in excerpts.source[first:end] if span is not None]
     return Chunk(
         document=document.id,
         chunk=number,

@@ -202,18 +202,18 @@ def context_card(context: Context) -> str:
         ("em", context.caption or context.alt or ""),
         ("small", f"{context.source} ({sure}){f': {context.problem}' if context.problem else ''}"),
     ]
-    said = "".join(f"<div><{tag}>{_card_text(text)}</{tag}></div>" for tag, text in parts if text)
+    lines = "".join(f"<div><{tag}>{_card_text(text)}</{tag}></div>" for tag, text in parts if text)
     style = "display: flex; gap: 1em; align-items: flex-start; max-width: 60em"
-    return f'<div style="{style}">{picture}<div style="white-space: pre-line">{said}</div></div>'
+    return f'<div style="{style}">{picture}<div style="white-space: pre-line">{lines}</div></div>'
 
 
 def _picture(context: Context) -> str:
     if context.file is None:
         return ""
-    found = embed([Image(context.source, Path(context.file))], [0], longer_side=LONGER_SIDE)[0]
-    if found.uri is None:
+    embedded = embed([Image(context.source, Path(context.file))], [0], longer_side=LONGER_SIDE)[0]
+    if embedded.uri is None:
         return ""
-    return f'<img src="{found.uri}" alt="{_card_text(context.alt or "")}" style="max-width: 45%; height: auto">'
+    return f'<img src="{embedded.uri}" alt="{_card_text(context.alt or "")}" style="max-width: 45%; height: auto">'
 
 
 def _card_text(text: str) -> str:

@@ -44,8 +44,8 @@ def shown_relations(links: Iterable[Link]) -> dict[tuple[int, int], list[tuple[R
     probabilities = {(link.sentence, link.image): link.relations or {} for link in links}
     least = {}
     for name, typical in TYPICAL.items():
-        known = [_log_odds(each[name]) for each in probabilities.values() if name in each]
-        mean = (sum(known) + PRIOR_LINKS * _log_odds(typical)) / (len(known) + PRIOR_LINKS)
+        odds = [_log_odds(each[name]) for each in probabilities.values() if name in each]
+        mean = (sum(odds) + PRIOR_LINKS * _log_odds(typical)) / (len(odds) + PRIOR_LINKS)
         least[name] = mean + log(TIMES)
     return {
         place: sorted(
@@ -79,8 +79,8 @@ def relation_data(linked: LinkedDocument) -> dict[str, Any]:
 
 
 def _log_odds(probability: float) -> float:
-    kept = min(max(probability, 1e-5), 1 - 1e-5)
-    return log(kept / (1 - kept))
+    clipped = min(max(probability, 1e-5), 1 - 1e-5)
+    return log(clipped / (1 - clipped))
 
 
 LEAST = 0.005
@@ -123,15 +123,15 @@ def explanation_data(linked: LinkedDocument) -> dict[str, Any]:
     numbers: dict[tuple[tuple[float, ...], ...], int] = {}
     why: list[Any] = []
     for link in linked.links:
-        found = link.explanation
-        if found is None:
+        explanation = link.explanation
+        if explanation is None:
             why.append(None)
             continue
         text = linked.document.sentences[link.sentence].text
-        boxes = tuple(tuple(_short(edge) for edge in box) for *box, _ in found.regions)
+        boxes = tuple(tuple(_short(edge) for edge in box) for *box, _ in explanation.regions)
         number = numbers.setdefault(boxes, len(numbers))
-        weights = [_short(weight) for *_, weight in found.regions]
-        why.append([_words(text, found), number, weights, readable(carried_by(text, found))])
+        weights = [_short(weight) for *_, weight in explanation.regions]
+        why.append([_words(text, explanation), number, weights, readable(carried_by(text, explanation))])
     return {"boxes": list(numbers), "why": why}
 
 

@@ -119,10 +119,10 @@ def space_after(text: str) -> str:
 
 def links_by_image(linked: LinkedDocument) -> dict[int, list[Link]]:
     """Return the links of every image that has any, strongest first."""
-    found: dict[int, list[Link]] = {}
+    by_image: dict[int, list[Link]] = {}
     for link in linked.links:
-        found.setdefault(link.image, []).append(link)
-    return found
+        by_image.setdefault(link.image, []).append(link)
+    return by_image
 
 
 def is_guess(link: Link) -> bool:

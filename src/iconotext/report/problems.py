@@ -23,8 +23,8 @@ class Problem:
 
     def __str__(self) -> str:
         """Return one line for a terminal."""
-        said = (self.path, self.why) if self.what == "document" else (self.path, self.what, self.why)
-        return " ".join(": ".join(map(readable, said)).split())
+        parts = (self.path, self.why) if self.what == "document" else (self.path, self.what, self.why)
+        return " ".join(": ".join(map(readable, parts)).split())
 
 
 def problem_table(problems: Iterable[Problem]) -> str:
@@ -62,8 +62,8 @@ def promise_lines(promises: Iterable[Promise], pictures: int | None = None) -> l
 
 def strongest_promise(promises: Iterable[Promise], pictures: int | None = None) -> str | None:
     """Return a short text about the strongest claim that a picture passed; None without any. See ``promise_lines``."""
-    kept = [promise for promise in promises if promise.kept]
-    return _said(kept[-1], pictures) if kept else None
+    given = [promise for promise in promises if promise.kept]
+    return _passed(given[-1], pictures) if given else None
 
 
 def _line(promise: Promise, pictures: int | None) -> str:
@@ -71,10 +71,10 @@ def _line(promise: Promise, pictures: int | None) -> str:
         return f"Right {promise.claim}: no promise, {promise.refused or 'there are no pictures'}"
     left = f"; {promise.untested:,} not tested, {promise.refused}" if promise.untested else ""
     thing, _, rest = _WRONG[promise.claim][0].partition(" ")
-    return f"{_said(promise, pictures)} (tested on {counted(promise.calibration, thing)} {rest}){left}"
+    return f"{_passed(promise, pictures)} (tested on {counted(promise.calibration, thing)} {rest}){left}"
 
 
-def _said(promise: Promise, pictures: int | None) -> str:
+def _passed(promise: Promise, pictures: int | None) -> str:
     whose = " of all documents" if pictures is not None and promise.tested > pictures else ""
     passed = f"{promise.kept:,} of {counted(promise.tested, 'picture')}{whose} have a link that is sure enough"
     wrong = f"of such links, at most {percent(promise.max_false)} {_WRONG[promise.claim][1]}"

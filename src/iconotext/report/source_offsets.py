@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from iconotext.errors import IconotextError
 from iconotext.read.directives import REFERENCE
@@ -17,7 +17,7 @@ from iconotext.read.markdown import markdown_references
 from iconotext.read.text_file import decode_text
 from iconotext.types import Document
 
-TELLING = 5
+LONG = 5
 """Sentences of at least this many words are found first, and shorter ones then between them."""
 
 # Parts of a page that readers do not see: they are no words, and may be inside a word. Each part ends at the end of the
@@ -46,8 +46,8 @@ def source_spans(document: Document) -> list[tuple[int, int] | None]:
         None for a sentence that is not found, and for all if the file is neither Markdown nor HTML, came from the web,
         or can no longer be read.
     """
-    found = _source(document)
-    return [None] * len(document.sentences) if found is None else _found(document, *found)
+    source = _source(document)
+    return [None] * len(document.sentences) if source is None else _sentence_spans(document, *source)
 
 
 def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None]] | None:
@@ -58,15 +58,15 @@ def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None
     Returns:
         None if ``source_spans`` finds nothing either.
     """
-    found = _source(document)
-    if found is None:
+    source = _source(document)
+    if source is None:
         return None
-    text, kind = found
+    text, kind = source
     if kind == "html":
         root = parse_html(text)
         body = root.find("body")
         text, kind = "".join((root if body is None else body).itertext()), "page text"
-    return text, _found(document, text, kind)
+    return text, _sentence_spans(document, text, kind)
 
 
 def _source(document: Document) -> tuple[str, str] | None:
@@ -82,16 +82,16 @@ def _source(document: Document) -> tuple[str, str] | None:
         return None
 
 
-def _found(document: Document, source: str, kind: str) -> list[tuple[int, int] | None]:
+def _sentence_spans(document: Document, source: str, kind: str) -> list[tuple[int, int] | None]:
     stem = document.source.stem if document.source is not None else ""
     shown = markdown_references(source, stem) if kind == "markdown" else {}
     plain, places = _words(source, kind, shown)
     star = kind == "markdown"  # emphasis within a word; so a star in the sentence is ignored, too
     keys = [f" {' '.join(_WORD.findall(s.text.replace('*', '') if star else s.text))} " for s in document.sentences]
-    found = _places(plain, keys)
+    begins = _places(plain, keys)
     return [
         None if at is None else _whole(source, sentence.text, places[at + 1][0], places[at + len(key) - 2][1])
-        for at, key, sentence in zip(found, keys, document.sentences, strict=True)
+        for at, key, sentence in zip(begins, keys, document.sentences, strict=True)
     ]
 
 
@@ -104,7 +104,7 @@ def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[
     text, places, space = [" "], [(0, 0)], True
     for token in _TOKENS[kind].finditer(source):
         tag = (token["tag"] or "").lower()
-        said = html.unescape(token["entity"]) if token["entity"] else token["word"]
+        character = html.unescape(token["entity"]) if token["entity"] else token["word"]
         reference = token["reference"] if kind == "markdown" else None
         if reference:
             words = " ".join(_WORD.findall(shown.get(reference, reference)))
@@ -116,11 +116,11 @@ def _words(source: str, kind: str, shown: Mapping[str, str]) -> tuple[str, list[
             text.append(token["word"])
             places += [(place, place + 1) for place in range(*token.span())]
             space = False
-        elif said and _WORD.fullmatch(said):
-            text.append(said)
-            places += [token.span()] * len(said)
+        elif character and _WORD.fullmatch(character):
+            text.append(character)
+            places += [token.span()] * len(character)
             space = False
-        elif not space and (said or token["gap"] or (tag and tag not in INLINE)):
+        elif not space and (character or token["gap"] or (tag and tag not in INLINE)):
             text.append(" ")
             places.append(token.span())
             space = True
@@ -132,28 +132,24 @@ def _places(plain: str, keys: Sequence[str]) -> list[int | None]:
 
     Headings are also in a table of contents, so short keys are searched backwards.
     """
-    found: list[int | None] = [None] * len(keys)
+    begins: list[int | None] = [None] * len(keys)
     cursor = 0
-    for i in _telling(keys):
+    for i in (i for i, key in enumerate(keys) if key.count(" ") > LONG):
         at = plain.find(keys[i], cursor)
         if at >= 0:
-            found[i], cursor = at, at + len(keys[i]) - 1
+            begins[i], cursor = at, at + len(keys[i]) - 1
     low, lows = 0, []
-    for place, key in zip(found, keys, strict=True):
+    for place, key in zip(begins, keys, strict=True):
         low = low if place is None else place + len(key) - 1
         lows.append(low)
     high = len(plain)
     for i in reversed(range(len(keys))):
-        if found[i] is None and keys[i].strip():
+        if begins[i] is None and keys[i].strip():
             at = plain.rfind(keys[i], lows[i], high)
-            found[i] = at if at >= 0 else None
-        here = found[i]
+            begins[i] = at if at >= 0 else None
+        here = begins[i]
         high = high if here is None else here + 1
-    return found
-
-
-def _telling(keys: Sequence[str]) -> Iterator[int]:
-    return (i for i, key in enumerate(keys) if key.count(" ") > TELLING)
+    return begins
 
 
 def _whole(source: str, sentence: str, start: int, end: int) -> tuple[int, int]:

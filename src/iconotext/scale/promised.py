@@ -27,7 +27,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.decide.target_decoy import POOL, DecoyPool, digest_of
 from iconotext.plain_text import json_text
 from iconotext.report.as_json import promise_object
-from iconotext.report.as_parquet import COLUMNS, ROWS_AT_ONCE
+from iconotext.report.as_parquet import BATCH_ROWS, COLUMNS
 from iconotext.scale.stage import Stage
 from iconotext.system.files import open_atomic, write_text
 from iconotext.system.object_store import at_hand, joined, target
@@ -225,7 +225,7 @@ def write_candidates(path: Path, candidates: Iterable[Candidate]) -> None:
     types = {str: pa.string(), int: pa.int32(), float: pa.float64()}
     kinds = [str, int, str, float, float, float, float, str]
     schema = pa.schema([(name, types[kind]) for name, kind in zip(Candidate._fields, kinds, strict=True)])
-    write_tuples(candidates, schema, path, at_once=ROWS_AT_ONCE)
+    write_tuples(candidates, schema, path, at_once=BATCH_ROWS)
 
 
 def read_candidates(output: str, manifest: Manifest) -> list[Candidate]:
@@ -278,7 +278,7 @@ def _keep_rows(source: Path, path: Path, promises: Controlled, counts: Counts, *
     linked: set[str] = set()
     with pq.ParquetFile(source) as table:
         kept = None if promises.required == "none" else promises.passed[promises.required]
-        for batch in table.iter_batches(ROWS_AT_ONCE, columns=["document", "image", "sentence"]):
+        for batch in table.iter_batches(BATCH_ROWS, columns=["document", "image", "sentence"]):
             for document, image, sentence in zip(*batch.to_pydict().values(), strict=True):
                 if sentence is not None and (kept is None or image in kept.get(document, ())):
                     linked.add(document)
@@ -288,7 +288,7 @@ def _keep_rows(source: Path, path: Path, promises: Controlled, counts: Counts, *
             open_atomic(path, force=True) as file,
             pq.ParquetWriter(file, table.schema_arrow, compression="zstd") as writer,
         ):
-            for batch in table.iter_batches(ROWS_AT_ONCE):
+            for batch in table.iter_batches(BATCH_ROWS):
                 documents, images = batch["document"].to_pylist(), batch["image"].to_pylist()
                 everybody.update(documents)
                 if kept is not None:
