@@ -106,7 +106,10 @@ def test_a_measurement_needs_gold_links(inputs):
     assert (done.returncode, done.stderr) == (1, "corpus.jsonl: no document has gold links to measure with\n")
 
 
-GUIDES = ("README.md", "docs/link.md", "docs/search.md", "docs/corpora.md", "docs/evaluate.md")
+GUIDES = (
+    "README.md",
+    *(f"docs/{name}.md" for name in ("link", "context", "alt-text", "search", "corpora", "evaluate")),
+)
 """Guides whose Python runs on the documents of this test."""
 
 PYTHON = re.compile(
@@ -131,6 +134,7 @@ def test_the_python_of_a_guide_runs_twice(inputs, name):
     assert "iconotext" in code
     if name == "docs/corpora.md":
         code = code.replace("corpus.parquet", "corpus.jsonl")
+    code = code.replace("depot.md", "article.md")
     Path("guide.py").write_text(code)
     for _ in range(2):
         done = subprocess.run([sys.executable, "guide.py"], capture_output=True, text=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from iconotext import Document, Image, Linker, LinkSettings, Sentence, to_pandas
-from iconotext.errors import DocumentError, MissingPackageError
+from iconotext import Document, Image, Linker, LinkSettings, Sentence
+from iconotext.errors import DocumentError
 from iconotext.read import Failure
-from tests.support.linked import explained, link, make_linked, photograph
+from tests.support.linked import photograph
 
 
 @pytest.fixture(scope="module")
@@ -96,28 +95,6 @@ def test_a_repr_is_one_short_line(linked, linker):
         "Link(sentence=1, image=0, score=0.900, confidence=0.900)",
     ]
     assert repr(Document("d", ["a"], ["b"])) == "Document('d', 1 sentence, 1 image)"
-
-
-def test_a_table_has_the_columns_of_parquet(linked):
-    table = to_pandas(linked)
-    assert table["image_source"].tolist() == ["img/cat.jpg", "img/cat.jpg", "img/milk.jpg", "img/gone.jpg"]
-    assert table["text"].tolist()[:3] == ["A cat sleeps.", "It dreams of mice.", "Milk"]
-    assert table["confidence"].tolist()[:3] == [0.9, 0.4, 0.6]
-    assert str(table["sentence"].dtype) == "Int32"
-    assert table["sentence"].isna().tolist() == [False] * 3 + [True]
-    assert len(to_pandas(explained(linked))["explanation_words"][0]) == 3
-    assert to_pandas(make_linked([], [], []))["document"].tolist() == ["doc"]
-
-
-def test_relations_are_names_and_probabilities_in_the_table():
-    made = make_linked(["a"], [Image("a.png")], [replace(link(0, 0, 0.5), relations={"Story": 0.25})])
-    assert to_pandas(made)["relations"].tolist() == [{"Story": 0.25}]
-
-
-def test_without_pandas_it_says_what_to_install(linked, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingPackageError, match=r"iconotext\[pandas\]"):
-        to_pandas(linked)
 
 
 def test_a_notebook_shows_the_page_and_nothing_of_it_outside_the_frame(hostile):

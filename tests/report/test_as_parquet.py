@@ -1,12 +1,23 @@
+"""Links, contexts and chunks as tables of Parquet and pandas."""
+
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
 
-from iconotext import save
-from iconotext.errors import OutputError
+from iconotext import save, to_pandas
+from iconotext.errors import MissingPackageError, OutputError
+from iconotext.report.as_excerpts import row
 from iconotext.report.as_parquet import COLUMNS, rows, write_parquet
-from tests.support.linked import explained, make_linked
+from iconotext.report.chunks import chunks
+from iconotext.report.context import contexts
+from iconotext.types import Image
+from tests.support.linked import explained, link, linked_documents, make_linked
 
 NAMES = [column.name for column in COLUMNS]
 
@@ -61,3 +72,47 @@ def test_explanations_have_columns_where_they_are_asked_for(linked, tmp_path):
     assert "explanation_words" in pq.read_table(tmp_path / "b.parquet").column_names
     save(linked, tmp_path / "c.parquet")
     assert pq.read_table(tmp_path / "c.parquet").column_names == NAMES
+
+
+def test_a_table_has_the_columns_of_parquet(linked):
+    table = to_pandas(linked)
+    assert table["image_source"].tolist() == ["img/cat.jpg", "img/cat.jpg", "img/milk.jpg", "img/gone.jpg"]
+    assert table["text"].tolist()[:3] == ["A cat sleeps.", "It dreams of mice.", "Milk"]
+    assert table["confidence"].tolist()[:3] == [0.9, 0.4, 0.6]
+    assert str(table["sentence"].dtype) == "Int32"
+    assert table["sentence"].isna().tolist() == [False] * 3 + [True]
+    assert len(to_pandas(explained(linked))["explanation_words"][0]) == 3
+    assert to_pandas(make_linked([], [], []))["document"].tolist() == ["doc"]
+
+
+def test_relations_are_names_and_probabilities_in_the_table():
+    made = make_linked(["a"], [Image("a.png")], [replace(link(0, 0, 0.5), relations={"Story": 0.25})])
+    assert to_pandas(made)["relations"].tolist() == [{"Story": 0.25}]
+
+
+def test_without_pandas_it_says_what_to_install(linked, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingPackageError, match=r"iconotext\[pandas\]"):
+        to_pandas(linked)
+
+
+def plain(value):
+    return None if value is pd.NA or (isinstance(value, float) and value != value) else value
+
+
+@given(linked=linked_documents())
+@settings(max_examples=30)
+@pytest.mark.parametrize("of", [contexts, chunks])
+def test_a_row_for_each(linked, of):
+    found = of(linked, 40)
+    table = to_pandas(found)
+    assert [{name: plain(value) for name, value in each.items()} for each in table.to_dict("records")] == [
+        row(each) for each in found
+    ]
+
+
+def test_numbers_stay_whole(linked):
+    table = to_pandas(contexts(linked))
+    assert (str(table["page"].dtype), str(table["image"].dtype)) == ("Int64", "Int64")
+    assert table["page"].isna().all()
+    assert list(to_pandas([]).columns) == list(table.columns)

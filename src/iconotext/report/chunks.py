@@ -13,7 +13,8 @@ from iconotext.report.flow import common_path
 from iconotext.types import Document, Image, LinkedDocument, Sentence
 
 BOTH = 0.5
-"""An image is also in a second chunk if that has at least this share of the first one's confidence."""
+"""An image is also in a second chunk if that has at least this share of the first one's confidence. The confidences of
+one image sum to one at most, so a bar of "more likely than not" would leave no second chunk."""
 
 
 def chunks(linked: LinkedDocument, words: int = CHUNK_WORDS) -> list[Chunk]:
@@ -63,6 +64,7 @@ def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: i
     before = [0, *accumulate(lengths)]
     starts: list[int] = []
     start = 0
+    # One pass: an optimal division by the cost of borders takes quadratic time in hostile files.
     while start < len(sentences):
         starts.append(start)
         full = max(bisect_right(before, before[start] + words) - 1, start + 1)

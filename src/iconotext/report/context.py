@@ -26,7 +26,8 @@ FAR = 300.0
 than this factor. At 120 words this removes 5 % of the words and no citing sentence; see the results."""
 
 SURE = 9.0
-"""Upper limit for the best sentence's odds: else one that names the picture would exclude all others."""
+"""Upper limit for the best sentence's odds: "Figure 3" has odds of thousands, and would exclude the paragraph that
+explains the picture."""
 
 
 class Excerpts:
@@ -160,7 +161,9 @@ def ranked_sentences(linked: LinkedDocument, excerpts: Excerpts, image: int) -> 
 def fitting(ranked: Sequence[int], lengths: Sequence[int], words: int, *, together: bool = False) -> list[int]:
     """Choose the first sentences, in order of preference, that fit into ``words`` words; return them in reading order.
 
-    With ``together``, stop at the first one that does not fit, so that the nearest sentences are contiguous.
+    A sentence that does not fit is passed over. On cited figures of publishers left out, 79.0 % of contexts of 120
+    words then have the citing sentence, and 76.7 % if the choice ends at the first one that does not fit. With
+    ``together`` it does end there, so that the nearest sentences are contiguous.
     """
     chosen, left = [], words
     for i in ranked:

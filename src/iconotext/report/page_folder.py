@@ -66,16 +66,16 @@ class Origin:
 
 
 class Places:
-    """Converts files to addresses relative to a folder, so that both can be moved together."""
+    """Converts files to addresses relative to a folder and back, so that files and folder can be moved together."""
 
     def __init__(self, folder: Path) -> None:
         self._home = os.path.realpath(folder)
 
     def address(self, file: Path | str) -> str:
-        """Return the address of a file."""
+        """Return the address of a file; an absolute one if it is on another drive."""
         try:
             relative = os.path.relpath(os.path.abspath(file), self._home)
-        except ValueError:  # on another drive
+        except ValueError:
             relative = os.path.abspath(file)
         return quote(os.fsencode(relative.replace(os.sep, "/")))
 
@@ -91,7 +91,7 @@ class Places:
 def origin_of(
     document: Document, file: Path, part: str, *, number: int, parts: int, setup: str, places: Places
 ) -> Origin:
-    """Return the origin of a document's page; arguments as the attributes of ``Origin``."""
+    """Return the origin of a document's page; arguments as in ``Origin``."""
     source = places.address(os.path.realpath(file))
     files: dict[str, str] = {source: _file_digest(file)}
     digests: list[str | None] = []
@@ -101,8 +101,8 @@ def origin_of(
             digests.append(digest)
         else:
             digests.append(None if image.file is None else hashlib.sha256(image.file).hexdigest())
-    shown = [replace(image, file=None) for image in document.images]
-    content = repr((title(document), document.language, document.sentences, shown, digests))
+    images = [replace(image, file=None) for image in document.images]
+    content = repr((title(document), document.language, document.sentences, images, digests))
     content = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
     return Origin(source, part, number, parts, setup, content, None if None in digests else files)
 
@@ -191,8 +191,8 @@ class Manifest:
 
     def _lines(self) -> list[bytes]:
         try:
-            found = self._path.lstat()
-            ours = stat.S_ISREG(found.st_mode) and found.st_size <= MAX_BYTES
+            status = self._path.lstat()
+            ours = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
             data = self._path.read_bytes() if ours else b""
         except FileNotFoundError:
             return []
@@ -210,7 +210,7 @@ def _adapter() -> TypeAdapter[Record]:
 
 INDEX = "index.html"
 
-Made = tuple[Path, Record, LinkedDocument | None]
+Updated = tuple[Path, Record, LinkedDocument | None]
 """A file, its page, and the linked document; None if nothing has changed."""
 
 
@@ -239,7 +239,7 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Asked:
+class _ToLink:
     file: Path
     document: Document
     page: str
@@ -271,16 +271,16 @@ class PageFolder:
         if not force and (folder / PROBLEMS).exists() and not is_problem_table(folder / PROBLEMS):
             raise OutputError(f"{folder / PROBLEMS} exists already, and iconotext did not write it; move it away")
         self._manifest = Manifest(folder)
-        self._known: dict[str, dict[str, Record]] = {}  # by source and part
+        self._earlier: dict[str, dict[str, Record]] = {}  # by source and part
         self._taken = {"index"}
         for record in self._manifest.records.values():
-            self._known.setdefault(record.origin.source, {})[record.origin.part] = record
+            self._earlier.setdefault(record.origin.source, {})[record.origin.part] = record
             if os.path.lexists(self._places.file(record.origin.source)):
                 self._taken.add(record.page.removesuffix(".html").casefold())
         self._current: set[str] = set()  # pages of this run
         self._visited: set[str] = set()  # sources of this run
 
-    def update(self, files: Iterable[Source], link: LinkAll) -> Iterator[Made | Failure | WithoutPictures]:
+    def update(self, files: Iterable[Source], link: LinkAll) -> Iterator[Updated | Failure | WithoutPictures]:
         """Update the pages of files, in order; unchanged documents are not linked, and if possible not read.
 
         Args:
@@ -290,32 +290,32 @@ class PageFolder:
         Raises:
             OutputError: The disk is full, or the folder cannot be written to.
         """
-        done: deque[Made | Failure | WithoutPictures | _Asked] = deque()  # in order; results of linking come later
+        queue: deque[Updated | Failure | WithoutPictures | _ToLink] = deque()  # in order; results of linking come later
         beside = ThreadPoolExecutor(1)
 
         def documents() -> Iterator[Document]:
-            for each in chain.from_iterable(self._looked_at(each, beside) for each in files):
-                done.append(each)
-                if isinstance(each, _Asked):
+            for each in chain.from_iterable(self._examine(each, beside) for each in files):
+                queue.append(each)
+                if isinstance(each, _ToLink):
                     yield each.document
 
         try:
             to_link = documents()
             for first in to_link:
                 for linked in link(chain([first], to_link)):
-                    while not isinstance(asked := done.popleft(), _Asked):
-                        yield asked
+                    while not isinstance(item := queue.popleft(), _ToLink):
+                        yield item
                     if isinstance(linked, Failure):
-                        yield Failure(asked.file, linked.error)
+                        yield Failure(item.file, linked.error)
                         continue
                     card = beside.submit(card_image, linked)
-                    html = reading_page(linked, index=INDEX, embedded=asked.pictures.result())
-                    yield asked.file, self._write(linked, html, asked.page, asked.origin, card.result()), linked
-            yield from (each for each in done if not isinstance(each, _Asked))
+                    html = reading_page(linked, index=INDEX, embedded=item.pictures.result())
+                    yield item.file, self._write(linked, html, item.page, item.origin, card.result()), linked
+            yield from (each for each in queue if not isinstance(each, _ToLink))
         finally:
             beside.shutdown(cancel_futures=True)
 
-    def _looked_at(self, source: Source, beside: Executor) -> Iterator[Made | Failure | WithoutPictures | _Asked]:
+    def _examine(self, source: Source, beside: Executor) -> Iterator[Updated | Failure | WithoutPictures | _ToLink]:
         """Yield results for a file that need no linking, and the documents in it that must be linked.
 
         Args:
@@ -323,17 +323,17 @@ class PageFolder:
         """
         file = source.file
         place = self._places.address(os.path.realpath(file))
-        known = self._known.get(place, {})
+        earlier = self._earlier.get(place, {})
         self._visited.add(place)
-        if self._is_unchanged(known) and (source.every or all(record.counts.pictures for record in known.values())):
-            for record in sorted(known.values(), key=lambda record: record.origin.number):
+        if self._is_unchanged(earlier) and (source.every or all(record.counts.pictures for record in earlier.values())):
+            for record in sorted(earlier.values(), key=lambda record: record.origin.number):
                 self._current.add(record.page)
                 yield file, record, None
             return
         try:
             documents = source.read()
         except IconotextError as error:
-            self._current.update(record.page for record in known.values())  # the last good pages
+            self._current.update(record.page for record in earlier.values())  # the last good pages
             yield Failure(file, error)
             return
         for number, document in enumerate(documents):
@@ -344,7 +344,7 @@ class PageFolder:
             origin = origin_of(
                 document, file, part, number=number, parts=len(documents), setup=self._setup, places=self._places
             )
-            old = known.get(part)
+            old = earlier.get(part)
             if old is not None:
                 self._current.add(old.page)
                 if self._has_page_for(old, origin):
@@ -356,7 +356,7 @@ class PageFolder:
             except IconotextError as error:
                 yield Failure(file, error)
             else:
-                yield _Asked(file, document, page, origin, beside.submit(embed_shown, document))
+                yield _ToLink(file, document, page, origin, beside.submit(embed_shown, document))
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
         """Remove the pages of deleted documents, write the index and the list of problems; return how many went.
@@ -388,15 +388,15 @@ class PageFolder:
             _remove(table)
         return removed
 
-    def _is_unchanged(self, known: Mapping[str, Record]) -> bool:
-        return bool(known) and all(
+    def _is_unchanged(self, records: Mapping[str, Record]) -> bool:
+        return bool(records) and all(
             not self._force
             and (self.folder / record.page).is_file()
             and record.origin.setup == self._setup
-            and record.origin.parts == len(known)
+            and record.origin.parts == len(records)
             and record.origin.files is not None
             and self._places.are_unchanged(record.origin.files)
-            for record in known.values()
+            for record in records.values()
         )
 
     def _has_page_for(self, old: Record, origin: Origin) -> bool:

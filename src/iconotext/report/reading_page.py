@@ -142,8 +142,8 @@ def reading_page(
     flow = blocks(document.sentences)
     after = placed(document, flow, {image: links[0] for image, links in by_image.items()})
     in_text = [image for images in after.values() for image in images]
-    left = [image for image in range(len(document.images)) if image not in by_image]
-    shown = {image: number for number, image in enumerate((*in_text, *left), 1)}
+    unlinked = [image for image in range(len(document.images)) if image not in by_image]
+    shown = {image: number for number, image in enumerate((*in_text, *unlinked), 1)}
     stays = {
         image: flow[n].sentences[-1] if n >= 0 else -1
         for n, images in after.items()
@@ -160,6 +160,7 @@ def reading_page(
     runs: list[tuple[Kind, list[_Passage]]] = [
         (kind, [passage for _, passage in run]) for kind, run in groupby(passages, key=lambda passage: passage[0])
     ]
+    decided = any(promise.decides for promise in linked.promises)
     explained = explanation_data(linked)
     written = any(image.lines for image in document.images)
     parts = ["reading", *(["written"] if written else []), *(["explanation"] if explained else [])]
@@ -181,23 +182,11 @@ def reading_page(
         language=document.language,
         direction="rtl" if document.language in _RIGHT_TO_LEFT else "ltr",
         runs=runs,
-        left=[
-            (
-                figures[i],
-                readable(
-                    f"None of the sentences, {by}"
-                    if (by := _by(linked, i))
-                    else unlinked_reason(linked, document.images[i])
-                ),
-            )
-            for i in left
-        ],
+        left=[(figures[i], readable(_why_unlinked(linked, i))) for i in unlinked],
         sentences=len(document.sentences),
         pictures=len(document.images),
         links=len(linked.links),
-        promise=strongest_promise(linked.promises, len(document.images))
-        if not any(p.decides for p in linked.promises)
-        else None,
+        promise=None if decided else strongest_promise(linked.promises, len(document.images)),
         promises=[
             (readable(line), p.decides) for p in linked.promises for line in promise_lines([p], len(document.images))
         ],
@@ -249,7 +238,6 @@ def write_pages(documents: Iterable[LinkedDocument], path: Path, *, force: bool,
 
 
 def _is_title(linked: LinkedDocument, block: Block) -> bool:
-    """Return whether a block is the document's title, which is shown only once."""
     texts = [linked.document.sentences[i].text for i in block.sentences]
     return block.kind == "heading" and " ".join(texts) == linked.document.title
 
@@ -339,8 +327,13 @@ def _figures(
 
 
 def _by(linked: LinkedDocument, image: int) -> str:
-    """Return the people who chose the sentences of an image, in words; "" if the model chose them."""
+    """Return who chose the sentences of an image; "" if the model did."""
     return f"chosen by {', '.join(map(readable, linked.chosen[image]))}" if image in linked.chosen else ""
+
+
+def _why_unlinked(linked: LinkedDocument, image: int) -> str:
+    by = _by(linked, image)
+    return f"None of the sentences, {by}" if by else unlinked_reason(linked, linked.document.images[image])
 
 
 def _note(links: list[Link], by: str) -> str:
