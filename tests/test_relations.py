@@ -16,7 +16,7 @@ def test_a_relation_is_found_by_its_name_its_short_word_and_its_question():
     assert [find_relation(name).name for name in ("story", "STORY ", "q7", "result", "temporal I>T")] == [
         "Story", "Story", "Temporal i>t", "Temporal i>t", "Temporal i>t",
     ]  # fmt: skip
-    with pytest.raises(SettingError, match=r"friendship: not a coherence relation; there are visible \(Visible\)"):
+    with pytest.raises(SettingError, match=r"friendship: not among the relations: visible \(Visible\)"):
         find_relation("friendship")
 
 
@@ -25,9 +25,9 @@ def test_names_of_ones_own_are_found_among_those_that_are_known():
     assert [relation_name(name, known) for name in ("weather", "result", "Q7", "temporal i>t")] == [
         "Weather", "Temporal i>t", "Temporal i>t", "Temporal i>t",
     ]  # fmt: skip
-    with pytest.raises(SettingError, match=r"story: not among .* here: Weather, result \(Temporal i>t\)"):
+    with pytest.raises(SettingError, match=r"story: not among the relations: Weather, result \(Temporal i>t\)"):
         relation_name("story", known)
-    with pytest.raises(SettingError, match="here: none"):
+    with pytest.raises(SettingError, match="relations: none"):
         relation_name("story", [])
 
 

@@ -62,25 +62,21 @@ def short_name(name: str) -> str:
     return next((relation.short for relation in RELATIONS if relation.name == name), name)
 
 
-def relation_name(wanted: str, known: Sequence[str]) -> str:
-    """Return the full name of a relation, given its name, its short name or its question in CITE, ignoring case.
-
-    Args:
-        wanted: The name to look for.
-        known: The full names to choose from.
+def relation_name(name: str, names: Sequence[str]) -> str:
+    """Return that of the full names which is meant by a name, a short name or a question in CITE, ignoring case.
 
     Raises:
-        SettingError: No relation in ``known`` has this name; the message lists all of them.
+        SettingError: None is; the message lists all of them.
     """
-    spoken = wanted.strip().casefold()
-    for name in known:
-        if spoken in (name.casefold(), short_name(name)):
-            return name
+    wanted = name.strip().casefold()
+    for full in names:
+        if wanted in (full.casefold(), short_name(full)):
+            return full
     for relation in RELATIONS:
-        if spoken == relation.question and relation.name in known:
+        if wanted == relation.question and relation.name in names:
             return relation.name
-    there = ", ".join(name if short_name(name) == name else f"{short_name(name)} ({name})" for name in known)
-    raise SettingError(f"{wanted}: not among the relations that can be told here: {there or 'none'}")
+    choices = ", ".join(full if short_name(full) == full else f"{short_name(full)} ({full})" for full in names)
+    raise SettingError(f"{name}: not among the relations: {choices or 'none'}")
 
 
 def find_relation(name: str) -> Relation:
@@ -89,9 +85,5 @@ def find_relation(name: str) -> Relation:
     Raises:
         SettingError: No relation has this name; the message lists all relations.
     """
-    wanted = name.strip().casefold()
-    for relation in RELATIONS:
-        if wanted in (relation.name.casefold(), relation.short, relation.question):
-            return relation
-    known = ", ".join(f"{relation.short} ({relation.name})" for relation in RELATIONS)
-    raise SettingError(f"{name}: not a coherence relation; there are {known}")
+    full = relation_name(name, [relation.name for relation in RELATIONS])
+    return next(relation for relation in RELATIONS if relation.name == full)

@@ -85,7 +85,7 @@ def test_errors_are_one_line(lib, tmp_path):
     assert "not a library; make one with" in run("search", tmp_path / "none", "x", status=1)
     assert "nothing to search for" in run("search", lib, status=1)
     assert "not a date; write a year" in run("search", lib, "x", "--since", "soon", status=1)
-    assert "friendship: not among the relations that can be told here: visible (Visible), reaction (Subjective)" in run(
+    assert "friendship: not among the relations: visible (Visible), reaction (Subjective)" in run(
         "search", lib, "x", "--relation", "friendship", status=1
     )
     assert "file not found" in run("search", lib, "--picture", tmp_path / "none.png", status=1)

@@ -83,7 +83,7 @@ def test_its_relations_can_be_asked_for_where_there_is_no_relation_model(tmp_pat
     results = search(library, Query("green", relation="Weather"), encoder)
     assert order(results)[0] == "bluish"
     assert [list(result.relations) for result in results] == [["Weather"]] * 3
-    with pytest.raises(SettingError, match="can be told here: Weather"):
+    with pytest.raises(SettingError, match="among the relations: Weather"):
         search(library, Query("green", relation="Story"), encoder)
 
 

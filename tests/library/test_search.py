@@ -166,7 +166,7 @@ def test_what_cannot_be_searched_for_is_told(tmp_path, lib):
     update(lib, relations=Relations())
     with pytest.raises(LibraryError, match="bring it up to date"):
         found(lib, relation="Story", relations=Relations("another"))
-    with pytest.raises(SettingError, match="can be told here: Visible, Story"):
+    with pytest.raises(SettingError, match="among the relations: Visible, Story"):
         found(lib, relation="Meta", relations=Relations())
     (tmp_path / "a.png").unlink()
     update(lib, tmp_path)

@@ -105,9 +105,6 @@ def broken_by_picture(
 
     Args:
         within: Folder in which images may be, if ``reading.root`` is not set; None for the file's own folder.
-
-    Raises:
-        DocumentError: The file cannot be read.
     """
     if not _may_hold_pictures(path, reading):
         return [], []
@@ -170,11 +167,7 @@ MAX_BYTES = 64 * 2**20
 
 
 def read_baseline(path: Path) -> frozenset[str]:
-    """Return the fingerprints of the findings in a baseline, so that only new ones fail a check.
-
-    Raises:
-        SettingError: The file cannot be read, or is not from ``write_baseline``.
-    """
+    """Return the fingerprints of the findings in a baseline, so that only new ones fail a check."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise SettingError(f"{path}: too large for a baseline: write it anew")
@@ -194,11 +187,7 @@ def read_baseline(path: Path) -> frozenset[str]:
 
 
 def write_baseline(findings: Iterable[Finding], path: Path, root: Path) -> None:
-    """Write findings as a baseline, one per line so that changes are easy to read; replaces an old one.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Write findings as a baseline, one per line so that changes are easy to read; replaces an old one."""
     rows = [
         {
             "path": encodable(repository_path(each.place.path, root) or each.place.path),
@@ -347,9 +336,6 @@ def audit(
         sarif: File for the findings as SARIF; replaces an existing file.
         baseline: The baseline file.
         make_baseline: Whether to write the findings as the baseline, so that none is new.
-
-    Raises:
-        IconotextError: There are no documents, the baseline cannot be read, or something cannot be written.
     """
     if make_baseline and baseline is None:
         raise SettingError("a baseline is to be written, and no file is named for it: which one?")

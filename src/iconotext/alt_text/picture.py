@@ -77,12 +77,7 @@ class Picture:
 
 
 def pictures_of(flow: Flow, path: str, text: str | None = None, *, first: int = 0) -> list[Picture]:
-    """Return the pictures in a reader's result, in reading order.
-
-    Args:
-        text: The decoded file, to compute lines and columns.
-        first: The number of the first picture.
-    """
+    """Return the pictures in a reader's result, in reading order."""
     # Captions are found without the alternative texts: repeating one does not make a text a caption.
     alts = iter([image.alt for block in flow.blocks for _, image in block.images])
     for block in flow.blocks:

@@ -55,11 +55,7 @@ class Finding:
 
 
 def fingerprinted(findings: Iterable[Finding], root: Path) -> Iterator[Finding]:
-    """Set the fingerprints of findings; findings that are otherwise equal are numbered in reading order.
-
-    Args:
-        root: The folder to which the documents' paths are relative.
-    """
+    """Set the fingerprints of findings; findings that are otherwise equal are numbered in reading order."""
     seen: Counter[str] = Counter()
     for finding in findings:
         path = repository_path(finding.place.path, root) or finding.place.path

@@ -363,7 +363,7 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
     if not relations:
         raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be told")
     if query.relation not in relations:
-        raise SettingError(f"{query.relation}: not among the relations that can be told here: {', '.join(relations)}")
+        raise SettingError(f"{query.relation}: not among the relations: {', '.join(relations)}")
     if query.relation not in own and (relation_model is None or not _speaks_for(relation_model, library)):
         raise LibraryError(
             f"{library.path}: made with the relation model {settings.relation_model}; bring it up to date with:"

@@ -72,11 +72,7 @@ def json_array(excerpts: Iterable[Context | Chunk]) -> Iterator[str]:
 
 
 def check_suffix(path: Path) -> None:
-    """Check that a file name has a suffix of a known format.
-
-    Raises:
-        OutputError: It has none.
-    """
+    """Check that a file name has a suffix of a known format."""
     if path.suffix.lower() not in SUFFIXES:
         raise OutputError(
             f"cannot tell from {path} what to write: name a file that ends in {' or '.join(SUFFIXES)}, "
@@ -147,11 +143,7 @@ _NAMES = {"int64": "int64", "float": "float32", "string": "string"}
 
 
 def check_folder(folder: Path, *, force: bool = False) -> None:
-    """Check that a data set can be written.
-
-    Raises:
-        OutputError: The path is a file; or the folder is not empty, and ``force`` is not set.
-    """
+    """Check that a data set can be written."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"cannot write {folder}: it is a file, and a data set is a folder")
     if not force and folder.is_dir() and any(folder.iterdir()):

@@ -153,9 +153,6 @@ def json_array(results: Iterable[LinkedDocument | Failure], folder: Path | None 
     """Yield pieces of a JSON list with one object for each document; it ends with a newline.
 
     A document that failed becomes an object with ``id``, ``source`` and ``error``, so that none is missing.
-
-    Args:
-        folder: Not used: addresses are those of the document.
     """
     return json_list(map(_any_object, results))
 

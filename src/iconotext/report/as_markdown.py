@@ -30,10 +30,8 @@ Related = Mapping[tuple[int, int], Sequence[str]]
 def markdown(linked: LinkedDocument, folder: Path) -> str:
     """Return the document as CommonMark; nothing in it can act as Markdown or HTML of its own.
 
-    Heading levels are not known any more: the title is level 1, every other heading level 2.
-
-    Args:
-        folder: Of the Markdown file, to which addresses of image files are relative.
+    Heading levels are not known any more: the title is level 1, every other heading level 2. Addresses of image files
+    are relative to ``folder``, that of the Markdown file.
     """
     document = linked.document
     by_image = links_by_image(linked)

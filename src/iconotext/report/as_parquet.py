@@ -129,9 +129,6 @@ def write_parquet(
     Args:
         documents: May be a generator; at most ``BATCH_ROWS`` rows and one document are in memory.
         explained: Whether to include columns for explanations.
-
-    Raises:
-        OutputError: The file exists, or cannot be written.
     """
     require("parquet", purpose="a table of Parquet")
     import pyarrow as pa

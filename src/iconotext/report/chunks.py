@@ -56,11 +56,7 @@ def chunks(linked: LinkedDocument, words: int = CHUNK_WORDS) -> list[Chunk]:
 
 
 def chunk_starts(sentences: Sequence[Sentence], lengths: Sequence[int], words: int) -> list[int]:
-    """Return the index of the first sentence of each chunk.
-
-    Args:
-        words: Maximum length of a chunk.
-    """
+    """Return the index of the first sentence of each chunk."""
     before = [0, *accumulate(lengths)]
     starts: list[int] = []
     start = 0

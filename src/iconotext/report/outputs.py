@@ -72,11 +72,7 @@ class Output:
         return [path, path.with_suffix(self.companion.suffix)] if self.companion else [path]
 
     def pieces(self, results: Iterable[LinkedDocument | Failure], folder: Path) -> Iterable[str]:
-        """Make the text of documents, piece by piece, for a file in ``folder``.
-
-        Raises:
-            OutputError: The format is not text.
-        """
+        """Make the text of documents, piece by piece, for a file in ``folder``; ``OutputError`` if it is no text."""
         if self.text is None:
             raise OutputError(f"{self.name} is no text for a terminal: name a file with output=...")
         pieces: Iterable[str] = _resolved(self.text)(self._given(results), folder)
@@ -90,12 +86,7 @@ class Output:
         force: bool = False,
         explained: bool = False,
     ) -> None:
-        """Write documents to a file, and its companion.
-
-        Raises:
-            OutputError: A file exists and ``force`` is not set, or it cannot be written.
-            MissingPackageError: The format needs an extra that is not installed.
-        """
+        """Write documents to a file, and its companion."""
         if self.write is not None:
             _resolved(self.write)(self._given(results), path, force=force, explained=explained)
         else:
@@ -163,11 +154,7 @@ def outputs() -> tuple[Output, ...]:
 
 
 def output_named(name: str) -> Output:
-    """Return the format of a name.
-
-    Raises:
-        SettingError: There is none; the message lists all names.
-    """
+    """Return the format of a name; ``SettingError`` lists all names."""
     for output in outputs():
         if output.name == name:
             return output

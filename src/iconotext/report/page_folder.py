@@ -286,9 +286,6 @@ class PageFolder:
         Args:
             link: Links documents in order, and may take some ahead; called only if there are any. Its errors are not
                 about one document, and end the run.
-
-        Raises:
-            OutputError: The disk is full, or the folder cannot be written to.
         """
         queue: deque[Updated | Failure | WithoutPictures | _ToLink] = deque()  # in order; results of linking come later
         beside = ThreadPoolExecutor(1)
@@ -316,11 +313,7 @@ class PageFolder:
             beside.shutdown(cancel_futures=True)
 
     def _examine(self, source: Source, beside: Executor) -> Iterator[Updated | Failure | WithoutPictures | _ToLink]:
-        """Yield results for a file that need no linking, and the documents in it that must be linked.
-
-        Args:
-            beside: Prepares their pictures for the page.
-        """
+        """Yield results for a file that need no linking, and the documents in it that must be linked."""
         file = source.file
         place = self._places.address(os.path.realpath(file))
         earlier = self._earlier.get(place, {})
@@ -359,11 +352,7 @@ class PageFolder:
                 yield _ToLink(file, document, page, origin, beside.submit(embed_shown, document))
 
     def finish(self, folders: Iterable[Path] = (), problems: Sequence[Problem] = ()) -> int:
-        """Remove the pages of deleted documents, write the index and the list of problems; return how many went.
-
-        Raises:
-            OutputError: Something cannot be written.
-        """
+        """Remove the pages of deleted documents, write the index and the list of problems; return how many went."""
         walked = [Path(os.path.realpath(folder)) for folder in folders]
         self._manifest = Manifest(self.folder)  # another run may have written here meanwhile
         records = self._manifest.records.values()

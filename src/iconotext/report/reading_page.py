@@ -223,11 +223,7 @@ def notebook_frame(linked: LinkedDocument) -> str:
 
 
 def write_page(linked: LinkedDocument, path: Path, *, force: bool = False) -> None:
-    """Write the page of one document; an unchanged page of iconotext is replaced.
-
-    Raises:
-        OutputError: Another file exists and ``force`` is not set, or it cannot be written.
-    """
+    """Write the page of one document; an unchanged page of iconotext is replaced."""
     write_text(path, sealed(reading_page(linked)), force=force or is_untouched(path))
 
 

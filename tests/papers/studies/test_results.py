@@ -231,7 +231,7 @@ def test_texts_are_drawn_for_each_relation(image):
     assert few == chosen_queries(pairs, relations=["Story", "Meta"], count=3, seed=1)
     assert Counter(name for names in few.values() for name in names) == {"Story": 3, "Meta": 3}
     for wrong in ("Visible", "Action"):
-        with pytest.raises(SettingError, match=f"{wrong}: not among the relations that can be told here"):
+        with pytest.raises(SettingError, match=f"{wrong}: not among the relations"):
             chosen_queries(pairs, relations=[wrong])
     nobody = replace(pairs, labels=np.zeros_like(pairs.labels))
     with pytest.raises(CorpusError, match="no pair has the relation Story"):
