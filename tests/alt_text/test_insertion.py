@@ -47,6 +47,11 @@ OTHERS = (
 WORDS = st.text(st.sampled_from("abc ]['\"<>&*_`\\|(){}!~#$äж中&lt;."), min_size=1, max_size=30)
 
 
+def inserted(path, alts, *, over=False):
+    """The bytes of a document with alternative texts."""
+    return insert_alts(path, path.read_bytes(), alts, SETTINGS, over=over).data
+
+
 def meant(text: str) -> str:
     return " ".join(text.split())
 
@@ -74,7 +79,7 @@ def test_markdown_reads_back_and_keeps_every_other_byte(tmp_path_factory, pieces
     missing = [n for n, image in enumerate(before.images) if not image.alt]
     assert len(missing) == sum(not isinstance(piece, str) for piece in pieces)
     alts = {n: texts[k] for k, n in enumerate(missing) if random.random() < 0.7}
-    data = insert_alts(path, path.read_bytes(), alts, SETTINGS).data
+    data = inserted(path, alts)
     # Put together in another way: every piece of the document, and what may stand in the gap.
     gaps = iter(range(len(missing)))
     parts = []
@@ -113,7 +118,7 @@ def test_html_tags(tmp_path, tag, expected):
     if not read(path).images:
         assert expected is None
         return
-    data = insert_alts(path, path.read_bytes(), {0: 'A "b" & c'}, SETTINGS).data.decode()
+    data = inserted(path, {0: 'A "b" & c'}).decode()
     if expected is None:
         expected = tag.replace('"  "', '"A &quot;b&quot; &amp; c"')
     assert data == f"<!doctype html>\n<title>x</title><p>Text.</p>\n<!-- {tag} -->{expected}\n<p>More.</p>"
@@ -138,9 +143,9 @@ def test_an_empty_text_marks_a_tag_as_decoration(tmp_path, tag, expected, name):
     path.write_text(f"<p>Some text.</p>\n\n<p>{tag} and more.</p>\n")
     if expected is None:
         with pytest.raises(DocumentError, match="only a tag <img> without a role can mark"):
-            insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS, over=True)
+            inserted(path, {0: ""}, over=True)
         return
-    data = insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS, over=True).data.decode()
+    data = inserted(path, {0: ""}, over=True).decode()
     assert data == f"<p>Some text.</p>\n\n<p>{expected} and more.</p>\n"
     path.write_text(data)
     assert [(image.alt, image.decorative) for image in read(path).images] == [(None, True)]
@@ -150,14 +155,14 @@ def test_what_cannot_mark_decoration_is_refused(tmp_path):
     path = tmp_path / "a.md"
     path.write_text("Some text.\n\n![](a.png)\n")
     with pytest.raises(DocumentError, match="by hand"):
-        insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS)
+        inserted(path, {0: ""})
     path = tmp_path / "a.docx"
     path.write_bytes(word_file())
     with pytest.raises(DocumentError, match="by hand"):
-        insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS)
+        inserted(path, {0: ""})
     path = tmp_path / "a.epub"
     path.write_bytes(book({"one": "<p>Text.</p><img src='../img/a b.jpg'/>"}))
-    path.write_bytes(insert_alts(path, path.read_bytes(), {0: ""}, SETTINGS).data)
+    path.write_bytes(inserted(path, {0: ""}))
     assert [(image.alt, image.decorative) for image in read(path).images] == [(None, True)]
 
 
@@ -165,7 +170,7 @@ def test_what_an_encoding_cannot_say_becomes_a_character_reference(tmp_path):
     path = tmp_path / "a.html"
     head = '<meta charset="iso-8859-1"><p>Caf\u00e9, and some more words.</p>'
     path.write_bytes(f"{head}<img src=a.png>".encode("latin-1"))
-    data = insert_alts(path, path.read_bytes(), {0: "\u00e9 \u03bc"}, SETTINGS).data
+    data = inserted(path, {0: "\u00e9 \u03bc"})
     assert data == f'{head}<img alt="\u00e9 &#956;" src=a.png>'.encode("latin-1")
     path.write_bytes(data)
     assert read(path).images[0].alt == "\u00e9 \u03bc"
@@ -174,25 +179,25 @@ def test_what_an_encoding_cannot_say_becomes_a_character_reference(tmp_path):
 def test_tags_of_site_generators(tmp_path):
     path = tmp_path / "a.md"
     path.write_text('![[a.png]]\n\n{{< figure src="b.png" caption="x" >}}\n\n![[c.png|300]]\n')
-    data = insert_alts(path, path.read_bytes(), {0: "One", 1: 'Two "2"'}, SETTINGS).data.decode()
+    data = inserted(path, {0: "One", 1: 'Two "2"'}).decode()
     assert data == '![[a.png|One]]\n\n{{< figure alt="Two \\"2\\"" src="b.png" caption="x" >}}\n\n![[c.png|300]]\n'
     with pytest.raises(DocumentError, match="write it by hand"):
-        insert_alts(path, path.read_bytes(), {2: "Three"}, SETTINGS)
+        inserted(path, {2: "Three"})
     with pytest.raises(DocumentError, match="would read differently"):
-        insert_alts(path, path.read_bytes(), {0: "One ]] two"}, SETTINGS)
+        inserted(path, {0: "One ]] two"})
 
 
 def test_figures_of_quarto_have_it_beside_their_caption(tmp_path):
     path = tmp_path / "a.qmd"
     path.write_text("Text.\n\n![Barns.](a.png){#fig-a width=3}\n\n![Cows.](b.png){#fig-b fig-alt='Two cows'}\n")
     assert [(i.caption, i.alt) for i in read(path).images] == [("Barns.", None), ("Cows.", "Two cows")]
-    data = insert_alts(path, path.read_bytes(), {0: "A red barn & more"}, SETTINGS).data.decode()
+    data = inserted(path, {0: "A red barn & more"}).decode()
     assert data == path.read_text().replace("#fig-a", '#fig-a fig-alt="A red barn & more"')
     path.write_text(data)
     assert [image.alt for image in read(path).images] == ["A red barn & more", "Two cows"]
     path.write_text("![Barns.](a.png){#fig-a}\n")
     with pytest.raises(DocumentError, match="would read differently"):
-        insert_alts(path, path.read_bytes(), {0: 'A "barn"'}, SETTINGS)
+        inserted(path, {0: 'A "barn"'})
 
 
 def test_only_pictures_without_a_text(tmp_path):
@@ -200,11 +205,11 @@ def test_only_pictures_without_a_text(tmp_path):
     path.write_text("![has](a.png) ![](b.png)")
     for number in (0, 2, -1):
         with pytest.raises(DocumentError, match="is not there, or has"):
-            insert_alts(path, path.read_bytes(), {number: "x"}, SETTINGS)
+            inserted(path, {number: "x"})
     pdf = tmp_path / "a.pdf"
     pdf.write_bytes(b"%PDF-1.4\n")
     with pytest.raises(DocumentError, match="Markdown, HTML, DOCX and EPUB only"):
-        insert_alts(pdf, pdf.read_bytes(), {0: "x"}, SETTINGS)
+        inserted(pdf, {0: "x"})
 
 
 @pytest.mark.parametrize(
@@ -224,9 +229,9 @@ def test_a_text_takes_the_place_of_one_that_is_there_if_it_is_to(tmp_path, befor
     path.write_text(text.format(before))
     if after is None:
         with pytest.raises(DocumentError, match="write it by hand"):
-            insert_alts(path, path.read_bytes(), {0: "A [red] barn"}, SETTINGS, over=True)
+            inserted(path, {0: "A [red] barn"}, over=True)
         return
-    data = insert_alts(path, path.read_bytes(), {0: "A [red] barn"}, SETTINGS, over=True).data.decode()
+    data = inserted(path, {0: "A [red] barn"}, over=True).decode()
     assert data == text.format(after)
     path.write_text(data)
     assert [image.alt for image in read(path).images] == ["A [red] barn", "stays"]
@@ -269,13 +274,13 @@ def test_word_files_keep_every_other_part(tmp_path):
     path.write_bytes(word_file())
     assert [image.alt for image in read(path).images] == [None, "Has one", None]
     before = path.read_bytes()
-    inserted = insert_alts(path, before, {0: 'A "b" <c>', 2: "Three"}, SETTINGS)
-    path.write_bytes(inserted.data)
+    result = insert_alts(path, before, {0: 'A "b" <c>', 2: "Three"}, SETTINGS)
+    path.write_bytes(result.data)
     assert [image.alt for image in read(path).images] == ['A "b" <c>', "Has one", "Three"]
-    old, new = zipped(before), zipped(inserted.data)
+    old, new = zipped(before), zipped(result.data)
     assert [each[:2] for each in old] == [each[:2] for each in new]
     assert [a[0] for a, b in zip(old, new, strict=True) if a != b] == ["word/document.xml"]
-    ((name, was, became),) = inserted.changes
+    ((name, was, became),) = result.changes
     assert name == "word/document.xml"
     assert (
         became.replace(' descr="A &quot;b&quot; &lt;c&gt;"', "").replace(
@@ -288,11 +293,11 @@ def test_word_files_keep_every_other_part(tmp_path):
 def test_word_files_and_books_take_a_text_in_the_place_of_another(tmp_path):
     path = tmp_path / "a.docx"
     path.write_bytes(word_file())
-    path.write_bytes(insert_alts(path, path.read_bytes(), {0: "One", 1: "Two"}, SETTINGS, over=True).data)
+    path.write_bytes(inserted(path, {0: "One", 1: "Two"}, over=True))
     assert [image.alt for image in read(path).images] == ["One", "Two", None]
     path = tmp_path / "a.epub"
     path.write_bytes(book({"one": "<p>Text.</p><img alt='IMG_1' src='../img/a b.jpg'/>"}))
-    path.write_bytes(insert_alts(path, path.read_bytes(), {0: "One & two"}, SETTINGS, over=True).data)
+    path.write_bytes(inserted(path, {0: "One & two"}, over=True))
     assert [image.alt for image in read(path).images] == ["One & two"]
 
 
@@ -305,13 +310,13 @@ def test_books_keep_every_other_part(tmp_path):
     before = path.read_bytes()
     missing = [n for n, image in enumerate(read(path).images) if not image.alt]
     assert missing == [0, 1, 2, 3]
-    inserted = insert_alts(path, before, {2: "Zwei & drei"}, SETTINGS)
-    path.write_bytes(inserted.data)
+    result = insert_alts(path, before, {2: "Zwei & drei"}, SETTINGS)
+    path.write_bytes(result.data)
     assert [image.alt for image in read(path).images] == [None, None, "Zwei & drei", None]
-    old, new = zipped(before), zipped(inserted.data)
+    old, new = zipped(before), zipped(result.data)
     assert [a[0] for a, b in zip(old, new, strict=True) if a != b] == ["OEBPS/text/two.xhtml"]
     assert new[0][0] == "mimetype"
-    assert inserted.data[:80] == before[:80]  # stored, and first
+    assert result.data[:80] == before[:80]  # stored, and first
     assert [each[:2] for each in old] == [each[:2] for each in new]
 
 
@@ -329,7 +334,7 @@ def test_one_description_for_several_pictures_is_refused(tmp_path):
     path = tmp_path / "a.docx"
     path.write_bytes(making.bytes())
     with pytest.raises(DocumentError, match="write it by hand"):
-        insert_alts(path, path.read_bytes(), {0: "Both"}, SETTINGS)
+        inserted(path, {0: "Both"})
 
 
 @settings(max_examples=100, deadline=None)
