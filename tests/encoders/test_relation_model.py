@@ -1,24 +1,31 @@
 from __future__ import annotations
 
+import zlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from iconotext.encoders.relation_model import (
     LIMIT,
+    MEANS_KIND,
     TEXTS,
+    LayerMeans,
     RelationModel,
     RelationWeights,
     hashed_runs,
     load_relation_model,
     relations_folder,
     save_relation_model,
+    word_logits,
 )
 from iconotext.errors import FeatureError, ShapeError
 from iconotext.features import FeatureCache
 from iconotext.features.minilm import MiniLM
 from iconotext.relations import CITE, CLUE
+from iconotext.train.relations.fit import hashed_texts, weighted_rows
 
 BUCKETS = 64
 
@@ -168,3 +175,75 @@ def test_the_model_that_ships_tells_texts_apart(shipped):
     during, quantities = shipped.text_logits(["Stir the sauce until it thickens.", "2 cups flour, 1 cup sugar, 3 eggs"])
     column = shipped.relations.index("Elaboration t")
     assert quantities[column] > during[column]
+
+
+words = st.lists(st.sampled_from(["a", "dog", "runs", ".", "7", "!"]), max_size=6)
+
+
+@given(words)
+def test_runs_are_all_stretches_of_one_to_three_words(text):
+    padded = ["<", *text, ">"]
+    wanted = set()
+    for first in range(len(padded)):
+        for last in range(first, len(padded)):
+            if last - first < 3:
+                wanted.add(" ".join(padded[first : last + 1]))
+    wanted -= {"<", ">"}
+    assert hashed_runs(" ".join(text), 10**6) == sorted({zlib.crc32(run.encode()) % 10**6 for run in wanted})
+
+
+def test_case_makes_no_other_word_and_strange_text_no_error():
+    assert hashed_runs("A Dog", 1000) == hashed_runs("a dog", 1000)
+    assert hashed_runs("\ud800", 1000)
+    assert hashed_runs("", 1000) == [zlib.crc32(b"< >") % 1000]
+
+
+def test_rows_are_weighted_and_of_length_one():
+    counts = hashed_texts(["a dog", "runs"], 50)
+    assert counts.shape == (2, 50)
+    assert set(counts.toarray()[0].nonzero()[0]) == set(hashed_runs("a dog", 50))
+    weights = np.linspace(0.5, 2, 50, dtype=np.float32)
+    rows = weighted_rows(counts, weights).toarray()
+    expected = counts.toarray() * weights
+    np.testing.assert_allclose(rows, expected / np.linalg.norm(expected, axis=1, keepdims=True), rtol=1e-5)
+    assert not weighted_rows(counts, np.zeros(50, np.float32)).toarray().any()
+    words = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float32)
+    np.testing.assert_allclose(word_logits(["a dog", "runs"], weights, words), rows @ words, rtol=1e-4)
+    assert not word_logits(["a dog"], np.zeros(50, np.float32), words).any()
+
+
+SENTENCES = ["A dog runs over the meadow.", "", "It was the best day of my life!", "word " * 600, "half \ud800 a pair"]
+
+
+@pytest.fixture(scope="module")
+def reader() -> LayerMeans:
+    return LayerMeans()
+
+
+def test_the_last_layer_is_what_minilm_gives(reader):
+    rows = reader.encode(SENTENCES[:4])
+    last = rows[:, -384:]
+    assert rows.shape == (4, 7 * 384)
+    np.testing.assert_allclose(
+        last / np.linalg.norm(last, axis=1, keepdims=True), MiniLM().encode(SENTENCES[:4]), atol=2e-3
+    )
+
+
+def test_a_row_does_not_depend_on_its_neighbours(reader):
+    together = reader.encode(SENTENCES)
+    for text, row in zip(SENTENCES, together, strict=True):
+        np.testing.assert_array_equal(reader.encode([text])[0], row)
+
+
+def test_nothing_gives_nothing(reader):
+    assert reader.encode([]).shape == (0, 2688)
+
+
+def test_the_cache_is_asked_first_and_gives_the_same(tmp_path, monkeypatch):
+    cache = FeatureCache(tmp_path / "features.sqlite")
+    first = LayerMeans(cache).encode([SENTENCES[0], SENTENCES[0], SENTENCES[2]])
+    monkeypatch.setattr(MiniLM, "with_layers", lambda *given: pytest.fail("encoded again"))
+    again = LayerMeans(cache)
+    np.testing.assert_array_equal(again.encode([SENTENCES[0], SENTENCES[0], SENTENCES[2]]), first)
+    assert MEANS_KIND == "layer-means"
+    cache.close()

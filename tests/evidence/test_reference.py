@@ -3,7 +3,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE, reference_evidence
+from iconotext.evidence.reference import (
+    DIRECTED,
+    EXPLICIT,
+    VAGUE,
+    Label,
+    cited_labels,
+    is_caption,
+    own_labels,
+    reference_evidence,
+    unlabelled,
+)
 from iconotext.types import Document, Image, Sentence
 from tests.support.linking import document
 
@@ -81,3 +91,93 @@ def test_empty_documents() -> None:
     assert reference_evidence(document([], [Image("a.jpg")])).shape == (0, 1)
     assert reference_evidence(document(["Figure 1"], [])).shape == (1, 0)
     assert reference_evidence(document(["Figure 1"], [])).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("As Figure 3 shows, it rose.", ["figure 3"]),
+        ("It rose (see Fig. 3a).", ["figure 3a"]),
+        ("fig 3(b) differs", ["figure 3b"]),
+        ("Figures 2 and 3 agree.", ["figure 2", "figure 3"]),
+        ("Figs. 2-4 agree.", ["figure 2", "figure 3", "figure 4"]),
+        ("Figures 1, 2, and 4", ["figure 1", "figure 2", "figure 4"]),
+        ("Figures 3a and 3b", ["figure 3a", "figure 3b"]),
+        ("Fig. 3a–c", ["figure 3a", "figure 3b", "figure 3c"]),
+        ("Figure 3.2 and Figure 3-4", ["figure 3.2", "figure 3.4"]),
+        ("Figure 3 and 4 people", ["figure 3"]),
+        ("siehe Abb. 2", ["figure 2"]),
+        ("Abbildung 12 zeigt das.", ["figure 12"]),
+        ("la figure 2 montre", ["figure 2"]),
+        ("en la Figura 4", ["figure 4"]),
+        ("zie afbeelding 3", ["figure 3"]),
+        ("На рисунке 3 видно", ["figure 3"]),
+        ("см. Рис. 3", ["figure 3"]),
+        ("如图3所示", ["figure 3"]),
+        ("図 3を見る", ["figure 3"]),
+        ("Photo 2 and Plate IV", ["photo 2", "plate iv"]),
+        ("Table 3 lists", ["table 3"]),
+        ("Supplementary Figure 3", ["supplementary figure 3"]),
+        ("Fig. S1 and Figure A.1", ["figure s1", "figure a.1"]),
+        ("in Figure 10 of this chapter", ["figure 10"]),
+        ("Figure 3 of [12] shows", []),
+        ("Figure 3 in Smith et al. shows", []),
+        ("Figure 3 in Smith (2010)", []),
+        ("Smith et al., Figure 3", []),
+        ("[12, Fig. 3]", []),
+        ("Darwin’s Figure 3", []),
+        ("their Figure 3", []),
+        ("Figure 3 in Chapter 2", []),
+        ("you go figure 3 of them", []),
+        ("a figure 8 knot", []),
+        ("reconfigure 3 hosts", []),
+        ("We figure that 3 is enough.", []),
+        ("Three figures stood there.", []),
+    ],
+)
+def test_what_a_sentence_cites(text: Any, cited: Any) -> None:
+    assert [f"{family} {number}{part}" for family, number, part in cited_labels(text)] == cited
+
+
+@pytest.mark.parametrize(
+    ("caption", "label"),
+    [
+        ("Figure 3: The castle.", Label("figure", "3")),
+        ("**Fig. 3.2** The castle", Label("figure", "3.2")),
+        ("Abb. 7 – Das Schloss", Label("figure", "7")),
+        ("Table 1. Prices", Label("table", "1")),
+        ("图3：城堡", Label("figure", "3")),
+    ],
+)
+def test_label_of_a_caption(caption: Any, label: Any) -> None:
+    assert own_labels(caption) == (label,)
+
+
+def test_a_label_within_a_caption_is_not_its_own() -> None:
+    assert own_labels("The castle of Figure 3.") == ()
+
+
+def test_caption_paragraphs_are_recognised() -> None:
+    assert is_caption("Figure 3: The castle.")
+    assert not is_caption("Figure 3 shows the castle.")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "figure", "Figures 99999999999-99999999999999", "Fig. " * 2000, "Figures " + "1, " * 5000]
+)
+def test_odd_texts_end(text: Any) -> None:
+    assert len(list(cited_labels(text))) <= 5000
+
+
+@pytest.mark.parametrize(
+    ("caption", "rest"),
+    [
+        ("Figure 3: A roof.", "A roof."),
+        ("**Abb. 3.2a** – Ein Dach", "Ein Dach"),
+        ("Figures 2 and 3. Roofs", "Roofs"),
+        ("A roof, see Figure 3", "A roof, see Figure 3"),
+        ("Figure 3", ""),
+    ],
+)
+def test_a_caption_without_its_label(caption: str, rest: str) -> None:
+    assert unlabelled(caption) == rest

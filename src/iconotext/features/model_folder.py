@@ -12,7 +12,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from iconotext.errors import FeatureError
 from iconotext.system.strict_json import parse_json
@@ -61,8 +63,24 @@ def content_name(name: str) -> str:
     return f"{folder_name(path) if path.is_dir() else path.name}@{digest_of(*files).hex()[:16]}"
 
 
-TEXT_BACKBONES = ("minilm",)
-IMAGE_BACKBONES = ("efficientnet-lite0",)
+@dataclass(frozen=True, slots=True)
+class ShippedBackbone:
+    """A backbone in the package, which needs no download; others are named by folder, or by name on the hub."""
+
+    name: str
+    side: Literal["text", "image"]
+    summary: str
+
+
+BACKBONES = (
+    ShippedBackbone("minilm", "text", "all-MiniLM-L6-v2 in 8 bits: English texts as vectors of 384 numbers"),
+    ShippedBackbone(
+        "efficientnet-lite0", "image", "EfficientNet-Lite0 in 8 bits: 1,280 features, 1,000 classes, regions"
+    ),
+)
+TEXT_BACKBONES, IMAGE_BACKBONES = (
+    tuple(each.name for each in BACKBONES if each.side == side) for side in ("text", "image")
+)
 SHIPPED = ("default", "photographs")
 """Trained models in the package."""
 
