@@ -226,7 +226,8 @@ def test_ctrl_c_ends_all_with_one_line_and_the_next_run_goes_on(tmp_path, engine
         raise AssertionError("it is not interrupted")
     while any(Path(f"/proc/{each}").exists() for each in began):
         time.sleep(0.02)
-    assert (tmp_path / "log").read_text().splitlines() == [
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("iconotext: Linking shards: ")] == [  # progress, if slow
         "iconotext: stopped; whatever was written is complete, and the same command goes on from there"
     ]
     there = contents(tmp_path / "out")
