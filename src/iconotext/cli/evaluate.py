@@ -400,43 +400,57 @@ def evaluate(
             {"--draws": "draws" in settings.model_fields_set},
             "is for retrieval and reordering: add --pool 500, or --protocol reorder",
         )
-        from iconotext.evaluate import Results, read_results, write_results
-        from iconotext.evaluate import compare as compared
-        from iconotext.evaluate.scores import corpus_part
-        from iconotext.system.files import check_overwrite
+        evaluate_links(
+            model, corpus, split, results, compare, force=force, as_json=as_json, settings=settings, linking=linking
+        )
 
-        if results is not None:
-            require("parquet", purpose="--results, a table of Parquet,")
-            check_overwrite(results, force)
-        other = None
-        if compare is not None and compare.lower().endswith(".parquet"):
-            read = read_results(Path(compare), resamplings=settings.resamplings, seed=settings.seed)
-            other = Report(read.model or Path(compare).stem, read.evaluation)
-        check_names(linking, model, *([compare] if compare is not None and other is None else []))
-        chosen = corpus_part(corpus, split and split.value)
-        report = evaluate_model(model, chosen, linking, settings)
-        if not report.evaluation.defined:
-            raise CorpusError(f"{corpus}: {nothing_measured(report.evaluation)}")
-        if results is not None:
-            about = {"model": model, "corpus": corpus.name, "split": chosen.split, "evidence": linking.evidence}
-            write_results(Results(report.evaluation, about), results, force=force)
-        if compare is not None and other is None:
-            other = evaluate_model(compare, chosen, linking, settings)
-        comparison = None
-        if other is not None:
-            comparison = compared(
-                report.evaluation, other.evaluation, resamplings=settings.resamplings, seed=settings.seed
-            )
-        if as_json:
-            found = as_dict(report, chosen)
-            if other is not None and comparison is not None:
-                found["comparison"] = {
-                    "model": other.name,
-                    **{metric: asdict(each) for metric, each in comparison.items()},
-                }
-            say_json(found)
-        else:
-            show(report, other, comparison, chosen)
+
+def evaluate_links(
+    model: str,
+    corpus: Path,
+    split: Split | None,
+    results: Path | None,
+    compare: str | None,
+    *,
+    force: bool,
+    as_json: bool,
+    settings: EvaluateSettings,
+    linking: LinkSettings,
+) -> None:
+    """Measure and print how well links are found, and compare with another model."""
+    from iconotext.evaluate import Results, read_results, write_results
+    from iconotext.evaluate import compare as compared
+    from iconotext.evaluate.scores import corpus_part
+    from iconotext.system.files import check_overwrite
+
+    if results is not None:
+        require("parquet", purpose="--results, a table of Parquet,")
+        check_overwrite(results, force)
+    other = None
+    if compare is not None and compare.lower().endswith(".parquet"):
+        read = read_results(Path(compare), resamplings=settings.resamplings, seed=settings.seed)
+        other = Report(read.model or Path(compare).stem, read.evaluation)
+    check_names(linking, model, *([compare] if compare is not None and other is None else []))
+    chosen = corpus_part(corpus, split and split.value)
+    report = evaluate_model(model, chosen, linking, settings)
+    if not report.evaluation.defined:
+        raise CorpusError(f"{corpus}: {nothing_measured(report.evaluation)}")
+    if results is not None:
+        about = {"model": model, "corpus": corpus.name, "split": chosen.split, "evidence": linking.evidence}
+        write_results(Results(report.evaluation, about), results, force=force)
+    if compare is not None and other is None:
+        other = evaluate_model(compare, chosen, linking, settings)
+    comparison = None
+    if other is not None:
+        comparison = compared(report.evaluation, other.evaluation, resamplings=settings.resamplings, seed=settings.seed)
+    if as_json:
+        values = as_dict(report, chosen)
+        if other is not None and comparison is not None:
+            metrics = {metric: asdict(each) for metric, each in comparison.items()}
+            values["comparison"] = {"model": other.name, **metrics}
+        say_json(values)
+    else:
+        show(report, other, comparison, chosen)
 
 
 def check_names(linking: LinkSettings, *models: str) -> None:
