@@ -34,6 +34,25 @@ def recipe(name: str = "cmcm", *more: str):
     return load_recipe(f"alikhani2021/{name}", [*SMALL, *more])
 
 
+def changed_pairs(folder, change):
+    """Pairs, after ``change`` was applied to the list of their rows."""
+    path = write_pairs(folder)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    change(rows)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def prepared_model(own, corpus, folder):
+    """A prepared corpus, and a new model in evaluation mode."""
+    prepared = prepare(own, [corpus], folder / "arrays")
+    return prepared, new_model(own, prepared).model.eval()
+
+
+def coherence_losses(model, batch, own):
+    return batch_loss(model, batch, own, epoch=0, generator=torch.Generator())[2].detach()
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     return write_pairs(tmp_path_factory.mktemp("pairs"))
@@ -61,10 +80,7 @@ def test_labels_come_in_the_published_order_and_unanswered_ones_are_unknown(corp
 
 
 def test_a_document_that_is_no_pair_has_no_labels(tmp_path):
-    path = write_pairs(tmp_path)
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    rows[0]["sentences"].append("another sentence")
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = changed_pairs(tmp_path, lambda rows: rows[0]["sentences"].append("another sentence"))
     prepared = prepare(recipe(), [path], tmp_path / "arrays")
     assert np.isnan(prepared.labels(np.array([0]), ["Visible"])).all()
     assert not np.isnan(prepared.labels(np.array([1]), ["Visible"])).any()
@@ -74,8 +90,7 @@ def test_a_document_that_is_no_pair_has_no_labels(tmp_path):
 
 def test_the_loss_of_a_batch_is_the_hinge_of_equation_1_and_the_weighted_cross_entropy_of_equation_2(corpus, tmp_path):
     own = recipe("cmcm", "text.dropout=0", "objective.coherence=0.25")
-    prepared = prepare(own, [corpus], tmp_path / "arrays")
-    model = new_model(own, prepared).model
+    prepared, model = prepared_model(own, corpus, tmp_path)
     model.train()
     documents, positives = epoch_batches(prepared, own, "train", 0)[0]
     batch = load_batch(prepared, own, documents, positives, training=True, seed=[0])
@@ -194,10 +209,7 @@ def test_a_corpus_without_the_labels_is_refused_before_training(tmp_path, settin
 
 
 def test_a_median_rank_needs_pairs(tmp_path):
-    path = write_pairs(tmp_path)
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    rows[3]["sentences"].append("another sentence")  # validation
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = changed_pairs(tmp_path, lambda rows: rows[3]["sentences"].append("another sentence"))  # validation
     with pytest.raises(CorpusError, match="median-rank"):
         train(recipe("base"), [path], tmp_path / "model")
 
@@ -244,15 +256,13 @@ def test_the_median_rank_chooses_the_epoch_and_not_the_loss(corpus, tmp_path, mo
 
 def test_the_validation_loss_has_the_coherence_objective(corpus, tmp_path):
     own = recipe("cmcm", "objective.cross_document=0", "objective.coherence=0.25")
-    prepared = prepare(own, [corpus], tmp_path / "arrays")
-    model = new_model(own, prepared).model
-    model.eval()
+    prepared, model = prepared_model(own, corpus, tmp_path)
     documents = prepared.documents("validation")
     batch = load_batch(prepared, own, documents, len(documents), training=False, seed=[0])
-    told = batch_loss(model, batch, own, epoch=0, generator=torch.Generator())[2].detach()
-    assert float(told.min()) > 0
+    losses = coherence_losses(model, batch, own)
+    assert float(losses.min()) > 0
     found = validate(model, prepared, own, torch.device("cpu"))
-    assert found.loss == pytest.approx(float(told.mean()), rel=1e-4)
+    assert found.loss == pytest.approx(float(losses.mean()), rel=1e-4)
     assert (found.auc, found.no_information) == (None, None)  # nothing is compared
 
 
@@ -265,9 +275,7 @@ def test_epochs_are_chosen_by_the_measure_of_the_test_in_equal_pools(corpus, tmp
 
     monkeypatch.setattr(pair_scores, "POOL", 20)  # of the 32 pairs that validate
     monkeypatch.setattr(retrieval_module, "ranks_of", seen)
-    prepared = prepare(recipe(), [corpus], tmp_path / "arrays")
-    model = new_model(recipe(), prepared).model
-    model.eval()
+    prepared, model = prepared_model(recipe(), corpus, tmp_path)
     found = validation_median_rank(model, prepared, recipe(), torch.device("cpu"))
     assert pools == [20] * 10
     pairs = pair_scores.split_pairs(model, prepared, recipe(), "validation", torch.device("cpu"))
@@ -276,41 +284,31 @@ def test_epochs_are_chosen_by_the_measure_of_the_test_in_equal_pools(corpus, tmp
 
 def test_the_mean_of_the_relations_divides_the_printed_weights_by_their_sum(corpus, tmp_path):
     own = recipe("cmcm", "objective.coherence=0.5")
-    prepared = prepare(own, [corpus], tmp_path / "arrays")
-    model = new_model(own, prepared).model
-    model.eval()
+    prepared, model = prepared_model(own, corpus, tmp_path)
     documents = prepared.documents("validation")
     batch = load_batch(prepared, own, documents, len(documents), training=False, seed=[0])
     total = float(batch.relation_weights.sum())
     assert total > len(prepared.labelled_relations)
-
-    def told(settings):
-        return batch_loss(model, batch, settings, epoch=0, generator=torch.Generator())[2].detach()
-
     mean = recipe("cmcm", "objective.coherence=0.5", "objective.relation_loss=mean")
-    torch.testing.assert_close(told(mean), told(own) / total)
+    torch.testing.assert_close(coherence_losses(model, batch, mean), coherence_losses(model, batch, own) / total)
 
 
 def test_documents_of_several_sentences_beside_labelled_pairs_take_their_own_places(tmp_path):
-    path = write_pairs(tmp_path)
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    for row in rows[::2]:
-        row["sentences"] = ["something else", *row["sentences"], "and more"]
-        row["images"] = [*row["images"], "i1"]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    def change(rows):
+        for row in rows[::2]:
+            row["sentences"] = ["something else", *row["sentences"], "and more"]
+            row["images"] = [*row["images"], "i1"]
+
     own = recipe("cmcm", "similarity.kind=dense", "training.choose=loss", "text.dropout=0")
-    prepared = prepare(own, [path], tmp_path / "arrays")
-    model = new_model(own, prepared).model
-    model.eval()
+    prepared, model = prepared_model(own, changed_pairs(tmp_path, change), tmp_path)
     documents = prepared.documents("train")[:12]
     batch = load_batch(prepared, own, documents, 10, training=False, seed=[0])
-    told = batch_loss(model, batch, own, epoch=0, generator=torch.Generator())[2].detach()
+    losses = coherence_losses(model, batch, own)
     singles = [position for position, document in enumerate(documents[:10]) if document % 2]
     assert 0 < len(singles) < 10
-    assert np.flatnonzero(told.numpy()).tolist() == singles
+    assert np.flatnonzero(losses.numpy()).tolist() == singles
     alone = load_batch(prepared, own, documents[singles], len(singles), training=False, seed=[0])
-    expected = batch_loss(model, alone, own, epoch=0, generator=torch.Generator())[2].detach()
-    assert told[singles].numpy() == pytest.approx(expected.numpy(), rel=1e-4)
+    assert losses[singles].numpy() == pytest.approx(coherence_losses(model, alone, own).numpy(), rel=1e-4)
 
 
 def weights(folder):
@@ -366,9 +364,7 @@ def test_a_model_to_start_from_hands_on_what_it_knows_of_relations(corpus, train
 
 
 def test_card_and_figures_say_what_pairs_are_worth(tmp_path):
-    path = write_pairs(tmp_path)
-    rows = [json.loads(line) | {"links": [[0, 0]]} for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = changed_pairs(tmp_path, lambda rows: [row.update(links=[[0, 0]]) for row in rows])
     train(recipe("cmcm", "training.epochs=2"), [path], tmp_path / "model")
     metrics = json.loads((tmp_path / "model" / "metrics.json").read_text())
     assert metrics["relations"] == ["Visible", "Action", "Story", "Meta"]
