@@ -47,7 +47,7 @@ class QuoteOut(Described):
 
     sentence: int
     text: str
-    confidence: float | None = Field(description="That it belongs to the picture.")
+    confidence: float | None = Field(description="Probability that it belongs to the picture.")
 
 
 class ToDescribeOut(Described):
@@ -65,7 +65,7 @@ class ToDescribeOut(Described):
     findings: list[FindingOut]
     draft: str | None
     drafted_from: list[QuoteOut]
-    sentences: list[QuoteOut] = Field(description="What the text says of it, in the order of the text.")
+    sentences: list[QuoteOut] = Field(description="The sentences about it, in the order of the text.")
     said: Literal["nothing", "text", "as it is", "written"]
     text: str | None = Field(description="The text that somebody gave it; an empty one for decoration.")
 
@@ -134,7 +134,7 @@ class WrittenOut(Described):
     """The number of texts that were written into a file, and the problems of the others."""
 
     written: int
-    problems: list[str] = Field(description="By picture why its text was not.")
+    problems: list[str] = Field(description="For each other text its picture and the reason.")
 
 
 def alt_text_page(

@@ -47,10 +47,10 @@ class DocumentOut(Described):
     state: Literal["waiting", "done", "failed"]
     problem: str | None
     sentences: int
-    pictures: int = Field(description="All that the document has, as in its reading view.")
+    pictures: int = Field(description="All pictures of the document, as in its reading view.")
     links: int
     missing: int = Field(description="Pictures that were not found or cannot be read; those on the web do not count.")
-    changed: int = Field(description="Pictures that what people said elsewhere has given another sentence.")
+    changed: int = Field(description="Pictures whose sentence changed because of verdicts about others.")
 
 
 class RefusedOut(Described):
@@ -65,14 +65,14 @@ class CollectionOut(Described):
 
     id: str
     name: str
-    dropped: bool = Field(description="Whether its files were sent to the server, and not opened there.")
+    dropped: bool = Field(description="Whether its files were uploaded, and not opened on the server.")
     state: State
     problem: str | None
-    habit: str | None = Field(description="Where its pictures stand, in words.")
+    habit: str | None = Field(description="Where its author puts pictures, in words.")
     documents: list[DocumentOut]
-    refused: list[RefusedOut] = Field(description="Files that were sent and not taken.")
-    pictures: int = Field(description="All that its documents have.")
-    reviewable: int = Field(description="Pictures that can be seen, and so be judged.")
+    refused: list[RefusedOut] = Field(description="Uploaded files that were refused.")
+    pictures: int = Field(description="All pictures of its documents.")
+    reviewable: int = Field(description="Pictures that can be shown, and so be judged.")
     judged: int = Field(description="Pictures that somebody has judged.")
 
 
@@ -115,7 +115,7 @@ class PictureOut(Described):
     best: int | None = Field(description="Its likeliest sentence.")
     confidence: float
     worth: float = Field(description="How much a verdict would change, in nats; 0 where this reviewer gave one.")
-    verdicts: dict[str, list[int]] = Field(description="By reviewer the sentences that were named.")
+    verdicts: dict[str, list[int]] = Field(description="Reviewer to the chosen sentences.")
 
 
 class ChangedOut(Described):
@@ -134,9 +134,9 @@ class ReviewOut(Described):
     pictures: list[PictureOut] = Field(description="Those that a correction changes most first, the judged ones last.")
     reviewers: list[str]
     alpha: float | None = Field(description="Krippendorff's alpha of the reviewers; null where nobody can tell.")
-    undecided: int = Field(description="Pictures for which no answer has more voices than every other.")
+    undecided: int = Field(description="Pictures for which no answer has more votes than every other one.")
     changed: list[ChangedOut]
-    current: bool = Field(description="Whether all that was said so far has been learned from.")
+    current: bool = Field(description="Whether all verdicts have been learned.")
 
 
 class SavedOut(Described):

@@ -170,7 +170,7 @@ def picture(
     jobs: TheJobs,
     document: TheDocument,
     picture: int,
-    digest: Annotated[str, Query(description="Of the picture, as in a reading view: it may then be kept.")] = "",
+    digest: Annotated[str, Query(description="Of the picture, as in a reading view: clients may then cache it.")] = "",
 ) -> Response:
     """A picture of a document, at most 900 pixels a side."""
     folder = jobs.entry_folder(document)

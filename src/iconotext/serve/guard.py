@@ -193,7 +193,7 @@ class Guard:
         try:
             answer = self._refusal(scope)
         except FullDiskError:
-            answer = _said(scope, FULL, 507)
+            answer = _refused(scope, FULL, 507)
         if answer is not None:
             await answer(scope, receive, send)
             return
@@ -205,21 +205,21 @@ class Guard:
         headers = _single(scope["headers"])
         host = headers.get("host", "")
         if not is_own_name(host, self._settings):
-            return _said(scope, "This server is not called by that name.\n", 421)
+            return _refused(scope, "This server is not called by that name.\n", 421)
         if not _from_here(headers, host):
-            return _said(scope, "Requests from other sites are refused.\n", 403)
+            return _refused(scope, "Requests from other sites are refused.\n", 403)
         path, method = scope["path"], scope["method"]
         if path in self._open and method in SAFE:
             return None
         if method not in SAFE and "sec-fetch-site" not in headers and "origin" not in headers:
             # A browser names the site that sent a request. A program identifies itself.
             if not self._access.is_key(headers.get("authorization", "")):
-                return _said(scope, "Programs need the key: Authorization: Bearer ...\n", 401)
+                return _refused(scope, "Programs need the key: Authorization: Bearer ...\n", 401)
         elif not self._access.is_known(headers):
             return self._greeting(scope)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._limit(path):
-            return _said(scope, self._too_large(path), 413)
+            return _refused(scope, self._too_large(path), 413)
         return None
 
     def _greeting(self, scope: Scope) -> Response:
@@ -227,7 +227,7 @@ class Guard:
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         cookie = self._access.redeem(token) if scope["path"] == "/" and scope["method"] == "GET" else None
         if cookie is None:
-            return _said(scope, REFUSED, 401)
+            return _refused(scope, REFUSED, 401)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(
             self._access.cookie, cookie, max_age=self._access.seconds, path="/", httponly=True, samesite="strict"
@@ -243,7 +243,7 @@ class Guard:
         )
 
 
-def _said(scope: Scope, text: str, status: int) -> Response:
+def _refused(scope: Scope, text: str, status: int) -> Response:
     headers = {"connection": "close"} if status == 413 else None
     if scope["path"].startswith("/v1/"):
         return JSONResponse({"detail": text.strip()}, status, headers)

@@ -94,21 +94,21 @@ class Listing:
     all: int
 
 
-_SAID = (
-    "(select count(distinct document || ' ' || picture) from verdicts join documents as said on said.id = document "
-    "and said.digest = verdicts.digest where undone = 0 and said.{} = {})"
+_JUDGED = (
+    "(select count(distinct document || ' ' || picture) from verdicts join documents as judged on judged.id = document "
+    "and judged.digest = verdicts.digest where undone = 0 and judged.{} = {})"
 )
 _SEEN = "(select count(*) from pictures join documents as seen on seen.id = document where seen.{} = {})"
 
 OF_DOCUMENT = {
     "pictures": _SEEN.format("id", "documents.id"),
-    "judged": _SAID.format("id", "documents.id"),
+    "judged": _JUDGED.format("id", "documents.id"),
     "problems": "(documents.missing + (documents.problem is not null))",
     "shown": "coalesce(documents.title, documents.name)",
 }
 OF_COLLECTION = {
     "pictures": _SEEN.format("collection", "collections.id"),
-    "judged": _SAID.format("collection", "collections.id"),
+    "judged": _JUDGED.format("collection", "collections.id"),
     "problems": "(select coalesce(sum(missing + (problem is not null)), 0) from documents where "
     "collection = collections.id) + (collections.problem is not null) + "
     "(select count(*) from refused where collection = collections.id)",

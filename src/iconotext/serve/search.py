@@ -69,7 +69,7 @@ class ResultOut(Described):
     """A result of a search, as ``iconotext search --json`` prints it, with its id."""
 
     id: PictureId
-    image: str = Field(description="Its file, as what was added to the library names it.")
+    image: str = Field(description="Its file, relative to the folder that was added to the library.")
     score: float
     document: str | None
     caption: str | None
@@ -82,7 +82,7 @@ class ResultOut(Described):
     sentences: list[SaidOut]
     date: str | None
     places: int
-    reading_view: str | None = Field(description="Address of the document's reading view here, where it was opened.")
+    reading_view: str | None = Field(description="Address of the document's reading view here, if it was opened.")
 
 
 class SearchOut(Described):
@@ -91,7 +91,7 @@ class SearchOut(Described):
     results: list[ResultOut]
     good: bool = Field(description="Whether one of them matches well.")
     more: bool = Field(description="Whether there are more.")
-    note: str | None = Field(description="What was not looked at, and why.")
+    note: str | None = Field(description="The part of the query that was not used, and why.")
 
 
 class ExampleOut(Described):

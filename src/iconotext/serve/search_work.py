@@ -43,14 +43,16 @@ Size = Literal["small", "large"]
 class SearchIn(Described):
     """A search by a sentence, a picture, or both, with the options of ``iconotext search``."""
 
-    sentence: str | None = Field(None, max_length=1000, description="What the picture should fit.")
-    picture: PictureId | None = Field(None, description="Like this one, of the library or sent.")
+    sentence: str | None = Field(None, max_length=1000, description="A sentence that the picture should fit.")
+    picture: PictureId | None = Field(
+        None, description="A picture of the library, or one that was sent, to be similar to."
+    )
     relation: str | None = Field(None, max_length=80, description="How picture and sentence should relate.")
-    top: int = Field(10, ge=1, le=MOST, description="How many pictures.")
+    top: int = Field(10, ge=1, le=MOST, description="Largest number of results.")
     folder: str | None = Field(None, max_length=4096, description="Only pictures in it, or of documents in it.")
     since: str | None = Field(None, max_length=10, description="Taken in or after: 2024, 2024-05, 2024-05-31.")
     until: str | None = Field(None, max_length=10, description="Taken in or before.")
-    anyway: bool = Field(False, description="As many pictures even if none is a good match.")
+    anyway: bool = Field(False, description="Return as many pictures even if none is a good match.")
 
 
 class LibraryNames:

@@ -17,7 +17,7 @@ class ServeSettings(BaseModel):
     """A folder whose documents may be opened from the page by their path (default: none, only what is dropped)."""
 
     data: Path = Path("iconotext-serve")
-    """Where dropped files, links and corrections are kept."""
+    """Where dropped files, links and corrections are stored."""
 
     host: str = "127.0.0.1"
     """Address to listen at. Any but a loopback one lets other machines in; ``allow`` then says by which names."""

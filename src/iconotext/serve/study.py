@@ -57,14 +57,14 @@ class PairOut(Described):
     """Two pictures to choose from."""
 
     number: int
-    text: str = Field(description="What the pictures are to fit.")
+    text: str = Field(description="The text that the pictures are to fit.")
     identical: bool = Field(description="Whether both are the same picture.")
 
 
 class TurnOut(Described):
     """The next pair for a rater, and the progress of all raters."""
 
-    pair: PairOut | None = Field(description="Null where nothing is left for this rater, or not now.")
+    pair: PairOut | None = Field(description="Null if nothing is left for this rater, or not now.")
     judged: int = Field(description="Pairs that this rater has judged.")
     pairs: int
     votes: int = Field(description="Of all raters.")
@@ -144,8 +144,8 @@ def _used(studies: Mapping[str, Path], study: str) -> Iterator[Path]:
     except SettingError as error:
         raise HTTPException(400, str(error)) from None
     except (StudyError, ImageError, GoneError) as error:
-        said = str(error).replace(f"{studies[study]}: ", "")  # the name of the file may reveal what is compared
-        raise HTTPException(409, said) from None
+        message = str(error).replace(f"{studies[study]}: ", "")  # the name of the file may reveal what is compared
+        raise HTTPException(409, message) from None
 
 
 def _page(jobs: Jobs, studies: Mapping[str, Path], template: str, study: str, far: Progress, **values: object) -> str:
