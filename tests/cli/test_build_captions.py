@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from iconotext import read_corpus
-from tests.papers.datasets.test_mscoco import coco
 from tests.support import program
 from tests.support.captions import write_album, write_lines
+from tests.support.coco import coco
 
 run = partial(program.run, "corpus")
 

@@ -6,8 +6,8 @@ import json
 from functools import partial
 
 from iconotext import read_corpus
-from tests.papers.datasets.test_rqa import files, names_in, pictures, recipe
 from tests.support import program
+from tests.support.recipeqa import files, names_in, pictures, recipe
 
 run = partial(program.run, "corpus", "build", "rqa")
 

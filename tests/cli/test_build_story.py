@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from iconotext import read_corpus
-from tests.papers.datasets.test_story import DII_FILE, FIVE, OTHERS, SIS_FILE, THIRD, described, photos, told, vist
 from tests.support import program
+from tests.support.stories import DII_FILE, FIVE, OTHERS, SIS_FILE, THIRD, described, photos, told, vist
 
 run = partial(program.run, "corpus", "build")
 

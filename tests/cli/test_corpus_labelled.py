@@ -10,9 +10,9 @@ import pytest
 
 from iconotext import read_corpus
 from iconotext.read.web import polite
-from tests.papers.datasets.test_labelled_pairs import cite, cite_row, clue, clue_row
 from tests.support import program
 from tests.support.corpora import png
+from tests.support.labelled_tables import cite, cite_row, clue, clue_row
 from tests.support.web import serving
 
 run = partial(program.run, "corpus")

@@ -18,12 +18,7 @@ from iconotext.papers.analyses.bias import (
     negative_distances,
     write_distances,
 )
-
-
-def of(training, evaluation):
-    """Distances of one document."""
-    far, near = np.array(training, float), np.array(evaluation, float)
-    return Distances(far, near, np.array([len(far)]), np.array([len(near)]), 1)
+from tests.support.analyses import of
 
 
 def document(identifier, vectors, links, names=None):

@@ -10,8 +10,7 @@ from iconotext.papers.tables.link_sections import write_shares
 from iconotext.papers.tables.retrieval import draw_refinement
 from iconotext.report.charts import write_figure
 from iconotext.train.validate import Sampling
-from tests.papers.analyses.test_bias import of
-from tests.papers.tables.test_shares import scores
+from tests.support.analyses import of, scores
 
 
 @pytest.mark.slow

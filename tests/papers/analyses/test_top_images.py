@@ -7,9 +7,7 @@ from iconotext.encoders.coherence import Refinement
 from iconotext.evaluate.pair_vectors import pair_vectors
 from iconotext.papers.analyses.examples import WordWeight, attention_of
 from iconotext.papers.analyses.top_images import Search, ask, top_images_page
-from tests.evaluate.test_pair_vectors import image, pair, stand_in
-
-__all__ = ["image"]
+from tests.support.pairs import pair, stand_in
 
 
 @pytest.fixture

@@ -14,10 +14,8 @@ from iconotext.papers.analyses.top_images import Search, best_images, check_same
 from iconotext.papers.studies import ANSWERS, create_study, export_votes, next_pair, study_results, vote
 from iconotext.papers.studies.results import OUTCOMES, majority, outcome_of, preference, study_grids
 from iconotext.papers.studies.study import contenders as contenders_of
-from tests.evaluate.test_pair_vectors import image, pair, stand_in
-from tests.papers.studies.studies import contenders
-
-__all__ = ["image"]
+from tests.support.pairs import pair, stand_in
+from tests.support.small_studies import contenders
 
 
 def test_outcomes_are_seen_from_the_first_model():

@@ -25,7 +25,7 @@ from iconotext.papers.studies import (
     vote,
 )
 from iconotext.papers.studies.study import transaction
-from tests.papers.studies.studies import contenders, picture, study
+from tests.support.small_studies import contenders, picture, study
 
 
 def stored(path, columns="query, first, second, identical", table="pairs"):

@@ -14,13 +14,10 @@ from iconotext.papers.tables.retrieval import data_set, differences_to, resample
 from iconotext.papers.tables.rows import chosen_rows, differing, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.relations import CITE, CLUE
-from tests.papers.tables.test_hessel2019 import Seen, contents, in_process
+from tests.support.tables import Seen, contents
 from tests.support.training import write_pairs
 
 SMALL = ["features.image=features.npy", "dim=8", "text.word_dim=6", "training.epochs=2", "training.batch=24"]
-
-
-__all__ = ["in_process"]
 
 
 def coherence_rows(name, relations, overrides=()):

@@ -9,7 +9,7 @@ import pytest
 
 from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.corpora import named_corpora, reproduce_corpora
-from tests.papers.tables.test_hessel2019 import SMALL, Seen
+from tests.support.tables import SMALL, Seen
 from tests.support.training import THINGS, write_synthetic
 
 

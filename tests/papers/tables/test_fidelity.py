@@ -15,7 +15,7 @@ from iconotext.papers.tables.rows import differing, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.recipe import Recipe
 from iconotext.report.tables import Bold, Footnote, Grid, Note, footnoted
-from tests.papers.tables.test_hessel2019 import SMALL, Seen
+from tests.support.tables import SMALL, Seen
 from tests.support.training import write_synthetic
 
 COLLAPSED = {

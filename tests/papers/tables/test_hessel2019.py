@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,54 +13,13 @@ from iconotext.encoders.encoder import load_encoder
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.results import read_results, score_document
 from iconotext.features.word_vectors import load_word_vectors
-from iconotext.papers.published import published_tables
-from iconotext.papers.tables import runner as module
 from iconotext.papers.tables.links import score_object_detection
-from iconotext.papers.tables.rows import chosen_rows, find_table
-from iconotext.papers.tables.rows import table_rows as rows_of
+from iconotext.papers.tables.rows import chosen_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.train.start import with_init
 from tests.support.encoders import image_backbone, text_backbone
+from tests.support.tables import SMALL, TABLES, Seen, contents, table_rows
 from tests.support.training import small_recipe, write_synthetic
-
-SMALL = [
-    "features.image=features.npy",
-    "dim=8",
-    "text.word_dim=4",
-    "training.epochs=2",
-    "training.batch=12",
-    "training.learning_rate=0.01",
-]
-
-
-TABLES = {name: table for name, table in published_tables().items() if table.kind == "links"}
-
-
-def table_rows(name, overrides=(), **more):
-    return rows_of(find_table(name), overrides, **more)
-
-
-class Seen:
-    """Keeps what it is told."""
-
-    def __init__(self, stop_after: int | None = None):
-        self.told: list[tuple[str, object]] = []
-        self.stop_after = stop_after
-
-    def started(self, key):
-        self.told.append((key, "started"))
-
-    def step(self, key, epoch, step, steps, loss):
-        pass
-
-    def epoch(self, key, row):
-        self.told.append((key, row["epoch"]))
-        if row["epoch"] == self.stop_after:
-            raise KeyboardInterrupt
-
-    def ended(self, key, problem):
-        self.told.append((key, problem))
-
 
 # The rows
 
@@ -169,36 +127,6 @@ def test_tables_and_rows_that_do_not_exist():
 
 
 # The whole
-
-
-@pytest.fixture
-def in_process(monkeypatch):
-    """Training happens here, not in processes of its own; keys in the set fail."""
-    failing: set[str] = set()
-
-    def run(jobs, work, *, at_once, logs, watch):
-        failed = {}
-        for key, job in jobs:
-            watch.started(key)
-
-            def send(message, key=key):
-                kind, arguments = message
-                if kind == "epoch":
-                    watch.epoch(key, *arguments)
-
-            if key in failing:
-                failed[key] = "out of luck"
-            else:
-                module.work(job, send)
-            watch.ended(key, failed.get(key))
-        return failed
-
-    monkeypatch.setattr(module, "run_jobs", run)
-    return failing
-
-
-def contents(folder: Path) -> dict[str, float]:
-    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.slow

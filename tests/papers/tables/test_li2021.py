@@ -18,11 +18,9 @@ from iconotext.papers.tables.rows import find_table
 from iconotext.papers.tables.runner import Arrays, reproduce
 from iconotext.recipe import load_recipe, shipped_recipes
 from iconotext.train.prepared import open_prepared
-from tests.papers.tables.test_hessel2019 import SMALL as SMALL_HESSEL
-from tests.papers.tables.test_hessel2019 import TABLES, Seen, contents, in_process, table_rows
+from tests.support.tables import SMALL as SMALL_HESSEL
+from tests.support.tables import TABLES, Seen, contents, table_rows
 from tests.support.training import write_regional, write_synthetic
-
-__all__ = ["in_process"]
 
 # The synthetic corpus has a table of features, and so no regions.
 SMALL = [*SMALL_HESSEL, "text.heads=2", "text.layers=1", "training.warmup_steps=1"]

@@ -2,17 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from iconotext.evaluate.results import DocumentScores, Evaluation
 from iconotext.papers.tables.link_sections import overtaking, write_shares
-
-
-def scores(*aucs):
-    return Evaluation(
-        tuple(
-            DocumentScores(f"d{n}", 2, 2, 1, a, a / 2, 0.2, 1.0, 1) if a else DocumentScores("-", 2, 2, 0, undefined="")
-            for n, a in enumerate(aucs)
-        )
-    )
+from tests.support.analyses import scores
 
 
 @pytest.mark.parametrize(

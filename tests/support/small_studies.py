@@ -1,4 +1,4 @@
-"""Small studies for the tests."""
+"""Studies of pictures that are no pictures."""
 
 from __future__ import annotations
 
