@@ -40,7 +40,7 @@ from iconotext.features.eight_bits import Bert, load_weights, network_of
 from iconotext.features.feature_table import write_feature_table
 from iconotext.features.minilm import EPSILON, HEADS, LAYERS
 from iconotext.features.minilm import FOLDER as TEXT_FOLDER
-from iconotext.features.runtime import WEIGHTS, best_device, looking
+from iconotext.features.runtime import WEIGHTS, best_device, full_precision
 from iconotext.networks.image_network import SIDE
 from iconotext.recipe import load_recipe
 from iconotext.train import train
@@ -89,7 +89,7 @@ def encoding(count: int, device: torch.device) -> Iterator[tuple[str, str]]:
     for what, (ours, bare) in parts.items():
         ours()
         rate = count / seconds(ours, device)
-        with looking(device):
+        with full_precision(device):
             bare()
             floor = 8 * batch / seconds(lambda bare=bare: [bare() for _ in range(8)], device)  # type: ignore[misc]
         yield f"{what} a second", f"{rate:,.0f}; bare network {floor:,.0f}; share {100 * rate / floor:.0f} %"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.encoders.bridge import CONCEPTS, ConceptBridge
-from iconotext.encoders.image_source import ImageSource, SeenImages, looking_with
+from iconotext.encoders.image_source import ImageSource, SeenImages, picture_source
 from iconotext.encoders.space import SharedSpace
 from iconotext.features import cached_text, share_space
 from iconotext.similarity.vectors import unit_rows
@@ -204,7 +204,7 @@ def untrained_encoder(
     reading = text if cache is None else cached_text(text, cache, read_layers=read_layers)
     shared = share_space(text, image)
     space = SharedSpace(text.dim) if shared else ConceptBridge(reading, image.classes or (), k)
-    return BackboneEncoder(name, reading, reading, text, looking_with(image, cache), space)
+    return BackboneEncoder(name, reading, reading, text, picture_source(image, cache), space)
 
 
 def _with_problems(document: Document, problems: Sequence[str | None]) -> Document:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from iconotext.encoders.backbone_encoder import BackboneEncoder, untrained_encoder
 from iconotext.encoders.bridge import ConceptBridge
 from iconotext.encoders.coherence import Coherence
-from iconotext.encoders.image_source import image_source, looking_at_regions, looking_up_in, looking_with
+from iconotext.encoders.image_source import image_source, picture_source, region_source, table_source
 from iconotext.encoders.space import JointSpace, MixedSpace, word_reader
 from iconotext.encoders.stored_model import DUAL, init_folder, is_model_folder, load_model
 from iconotext.errors import FeatureError
@@ -326,7 +326,7 @@ def _dual(
     else:
         both = load_dual_encoder(own)
         _check_same(folder, stored, {"text": both.text.name, "image": both.image.name})
-    return both.text, looking_with(both.image, cache)
+    return both.text, picture_source(both.image, cache)
 
 
 def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
@@ -335,7 +335,7 @@ def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: Feature
         from iconotext.networks.image_network import trained_network
 
         network = trained_network(stored.model.image, folder_name(folder), stored.recipe.dim)
-        return looking_with(network, cache)
+        return picture_source(network, cache)
     if stored.recipe.regions:
         return _regions(folder, stored, wanted, cache)
     if features.image.endswith(".npy"):
@@ -343,10 +343,10 @@ def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: Feature
 
         if not Path(wanted).is_file():
             raise FeatureError(f"{folder}: the model looks images up in a table of features; name it: image=FILE.npy")
-        return looking_up_in(load_feature_table(Path(wanted)))
+        return table_source(load_feature_table(Path(wanted)))
     backbone = load_image_backbone(wanted)
     _check_same(folder, stored, {"image": backbone.name})
-    return looking_with(backbone, cache)
+    return picture_source(backbone, cache)
 
 
 def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
@@ -365,7 +365,7 @@ def _regions(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache
     in_file = is_region_file(Path(wanted))
     if not in_file:  # a file is of one corpus, so it may differ
         _check_same(folder, stored, {"image": source.name})
-    return looking_at_regions(stored, source, f"{folder_name(folder)}/{source.name}", in_file=in_file, cache=cache)
+    return region_source(stored, source, f"{folder_name(folder)}/{source.name}", in_file=in_file, cache=cache)
 
 
 def _check_same(folder: Path, stored: StoredModel, used: Mapping[str, str]) -> None:

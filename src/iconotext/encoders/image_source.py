@@ -1,7 +1,7 @@
 """Sources of image features: a backbone, a table of features, or a file of regions.
 
 ``image_source`` makes the source with a given name. ``ImageSource.look`` encodes images, and ``ImageSource.parts``
-gives an image whose regions can be left out, to explain a similarity. ``looking_at_regions`` makes the source
+gives an image whose regions can be left out, to explain a similarity. ``region_source`` makes the source
 for models that read regions.
 """
 
@@ -148,7 +148,7 @@ class ImageSource:
         return found
 
 
-def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> ImageSource:
+def picture_source(backbone: ImageBackbone, cache: FeatureCache | None = None) -> ImageSource:
     """Make a source that encodes pictures with a backbone.
 
     Args:
@@ -163,7 +163,7 @@ def looking_with(backbone: ImageBackbone, cache: FeatureCache | None = None) -> 
     )
 
 
-def looking_up_in(table: FeatureTable) -> ImageSource:
+def table_source(table: FeatureTable) -> ImageSource:
     """Make a source that reads features from a table, by the ``source`` of an image."""
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
@@ -191,17 +191,17 @@ def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
     from iconotext.features.region_files import is_region_file
 
     if name.endswith(".npy"):
-        return looking_up_in(load_feature_table(Path(name)))
+        return table_source(load_feature_table(Path(name)))
     if is_region_file(Path(name)):
         return averaging(load_regions(name))
-    return looking_with(load_image_backbone(name), cache)
+    return picture_source(load_image_backbone(name), cache)
 
 
 AT_ONCE = 64
 """Images whose regions are in memory at a time."""
 
 
-def looking_at_regions(
+def region_source(
     stored: StoredModel, source: RegionSource, name: str, *, in_file: bool, cache: FeatureCache | None
 ) -> ImageSource:
     """Make a source that encodes images with a model that reads regions.
@@ -235,7 +235,7 @@ def looking_at_regions(
 
     if in_file:
         return ImageSource(name, encode, parts, looks_up=True)
-    return replace(looking_with(ImageBackbone(name, dim, encode_files), cache), parts=parts)
+    return replace(picture_source(ImageBackbone(name, dim, encode_files), cache), parts=parts)
 
 
 def _vectors(model: JointModel, images: Sequence[Regions]) -> FloatMatrix:

@@ -1,6 +1,6 @@
-"""The cells of a window of documents, in one array: a cell is a pair of a sentence and an image of the same document.
+"""The cells of a batch of documents, in one array: a cell is a pair of a sentence and an image of the same document.
 
-The result for a document must not depend on the other documents of its window, not even by rounding. So sums go through
+The result for a document must not depend on the other documents of its batch, not even by rounding. So sums go through
 ``numpy.bincount``, which adds a document's numbers in order, and everything else is done cell by cell.
 """
 
@@ -28,7 +28,7 @@ Features = Mapping[str, "FloatMatrix"]
 class Cells:
     """The order of the cells of D documents: by document, then image, then sentence.
 
-    Sentences and images are numbered through the whole window.
+    Sentences and images are numbered through the whole batch.
 
     Attributes:
         sentences: (D,) number of sentences of each document, at least 1.
@@ -144,7 +144,7 @@ class Cells:
         for (part, _), columns in zip(self._parts, several, strict=True):
             if columns is None:
                 continue
-            if columns.names is not names:  # the documents of a window share one tuple of names
+            if columns.names is not names:  # the documents of a batch share one tuple of names
                 names = columns.names
                 chosen = np.array([weights.get(name, 0.0) for name in names], np.float32)
             # Not ``@``: on some processors, BLAS rounds by where the cells stand in memory.

@@ -1,4 +1,4 @@
-"""The computation of all kinds of evidence but layout, for a window of documents at once.
+"""The computation of all kinds of evidence but layout, for a batch of documents at once.
 
 ``gather_evidence`` turns encoded documents into ``DocumentEvidence``; ``text_evidence`` computes the part that needs no
 images: captions and references.

@@ -72,18 +72,18 @@ def load_networks(runtime: str) -> tuple[Network, Network, bool]:
     import torch
 
     from iconotext.features.eight_bits import load_weights, network_of
-    from iconotext.features.runtime import best_device, looking
+    from iconotext.features.runtime import best_device, full_precision
 
     device = best_device()
     lite = network_of(load_weights(FOLDER / WEIGHTS)).to(device)
 
     def grid(pixels: NDArray[Any]) -> NDArray[np.float32]:
-        with looking(device):
+        with full_precision(device):
             found: NDArray[np.float32] = lite(torch.from_numpy(pixels).to(device)).permute(0, 2, 3, 1).cpu().numpy()
             return found
 
     def classify(features: NDArray[Any]) -> NDArray[np.float32]:
-        with looking(device):
+        with full_precision(device):
             found: NDArray[np.float32] = lite.classify(torch.from_numpy(features).to(device)).cpu().numpy()
             return found
 

@@ -35,7 +35,7 @@ from iconotext.features.hub_checks import (
 )
 from iconotext.features.model_folder import revised_name
 from iconotext.features.regions import Regions, RegionSource
-from iconotext.features.runtime import best_device, looking
+from iconotext.features.runtime import best_device, full_precision
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Image
 
@@ -116,7 +116,7 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
         def network(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
             import torch
 
-            with looking(best_device()):
+            with full_precision(best_device()):
                 found = embedding_of(model.get_image_features(pixel_values=pixels))
                 return {"pooled": torch.nn.functional.normalize(found, dim=1)}
 
@@ -192,7 +192,7 @@ def _text_vectors(model: Foreign, tokens: Tokens, dim: int, texts: Sequence[str]
     for start in range(0, len(order), TEXTS):
         rows = order[start : start + TEXTS]
         ids = [torch.tensor(each, device=model.device) for each in tokens.ids([texts[row] for row in rows])]
-        with looking(best_device()):
+        with full_precision(best_device()):
             found = embedding_of(model.get_text_features(**tokens.padded(ids)))
             vectors[rows] = torch.nn.functional.normalize(found, dim=1).cpu().numpy()
     return vectors
@@ -220,7 +220,7 @@ def _classifier(model: Foreign) -> Network:
         return logits
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
-        with looking(best_device()):
+        with full_precision(best_device()):
             logits = logits_of(pixels)
             found = {"pooled": seen["pooled"].flatten(1), "probabilities": logits.softmax(-1)}
             cells = _cells(seen["map"]) if regions else None
@@ -240,7 +240,7 @@ def _classifier(model: Foreign) -> Network:
 def _encoder(model: Foreign, *, pooler: bool) -> Network:
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
-        with looking(best_device()):
+        with full_precision(best_device()):
             output = model(pixel_values=pixels)
             last = output.last_hidden_state
             pooled = getattr(output, "pooler_output", None) if pooler else None
@@ -403,7 +403,7 @@ class Detector:
     def _look(self, pixels: Sequence[NDArray[np.float32]]) -> list[Regions]:
         import torch
 
-        with looking(best_device()):
+        with full_precision(best_device()):
             output = self._model(pixel_values=torch.from_numpy(np.stack(pixels)).to(best_device()))
             probabilities = self._probabilities(output.logits)
             scores, concepts = probabilities.max(-1)  # (b, queries)

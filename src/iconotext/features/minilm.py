@@ -107,14 +107,14 @@ def load_network(runtime: str) -> tuple[Network, int | None]:
     import torch
 
     from iconotext.features.eight_bits import Bert, load_weights
-    from iconotext.features.runtime import best_device, looking
+    from iconotext.features.runtime import best_device, full_precision
 
     device = best_device()
     weights = {name: tensor.to(device) for name, tensor in load_weights(FOLDER / WEIGHTS).items()}
     bert = Bert(weights, LAYERS, HEADS, EPSILON)
 
     def network(ids: NDArray[np.int32], mask: NDArray[np.int32]) -> NDArray[np.float32]:
-        with looking(device):
+        with full_precision(device):
             given = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device).bool()
             found: NDArray[np.float32] = bert.layer_means(*given).cpu().numpy()
             return found

@@ -28,7 +28,7 @@ def best_device() -> torch.device:
 
 
 @contextmanager
-def looking(device: torch.device) -> Iterator[None]:
+def full_precision(device: torch.device) -> Iterator[None]:
     """Run without gradients and in full float32.
 
     A GPU's convolutions would otherwise round to 10 bits (TF32), and results in a shared cache would differ between
