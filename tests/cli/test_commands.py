@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -79,7 +80,8 @@ def test_a_group_of_another_package(package, tmp_path, monkeypatch):
     entries = tmp_path / "counting-1.0.dist-info" / "entry_points.txt"
     entries.write_text(f"[{commands.PLUGINS}]\ncount = counting:group\nlink = counting:count\n")
     monkeypatch.delitem(sys.modules, "counting", raising=False)
-    monkeypatch.delitem(typer.main.get_command(app).commands.data, "count", raising=False)
+    program: Any = typer.main.get_command(app)
+    monkeypatch.delitem(program.commands.data, "count", raising=False)
     assert package("count", "count", tmp_path).output == "3\n"
     assert "Find which sentences" in package("link", "--help").output  # our own commands stay ours
 

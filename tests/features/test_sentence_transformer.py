@@ -34,7 +34,7 @@ def tiny_bert(folder, pooling):
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, pooling):
-    model = tiny_bert(tmp_path, pooling, write_tokenizer)
+    model = tiny_bert(tmp_path, pooling)
     backbone = load_text_backbone(str(tmp_path / "model"))
     assert backbone.dim == 8
     assert backbone.name.startswith("model@")
@@ -44,8 +44,8 @@ def test_a_folder_gives_what_sentence_transformers_gives(tmp_path, pooling):
 
 
 @pytest.mark.slow
-def test_given_as_text_it_compares_documents_of_other_languages(tmp_path, write_tokenizer):
-    tiny_bert(tmp_path, "mean", write_tokenizer)
+def test_given_as_text_it_compares_documents_of_other_languages(tmp_path):
+    tiny_bert(tmp_path, "mean")
     sentences = tuple(Sentence(f"Das Brett wird zum {n}. Mal zugesägt und danach geschliffen.") for n in range(4))
     document = Document("guide", sentences, (Image("a.png", noise(0), caption="ein Brett"),), language="de")
     chosen = {"evidence": ("picture", "caption"), "select": "best", "min_confidence": 0, "cache": False}
@@ -75,7 +75,7 @@ def test_both_sides_of_a_clip_like_model(models, tmp_path):
 
 
 def test_a_text_model_is_no_dual_encoder(tmp_path):
-    tiny_bert(tmp_path, "mean", write_tokenizer)
+    tiny_bert(tmp_path, "mean")
     with pytest.raises(FeatureError, match="takes texts but no pictures"):
         load_dual_encoder(str(tmp_path / "model"))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastapi.routing import APIRoute
 
-from iconotext.serve import app
+from iconotext.serve import app, search
 from iconotext.serve.app import make_routes
 from iconotext.serve.routes import CALLS, ROUTES
 from iconotext.serve.settings import ServeSettings
@@ -17,7 +17,7 @@ from iconotext.serve.settings import ServeSettings
 
 def requests(monkeypatch, **chosen) -> tuple[set[str], set[str]]:
     """The requests of an application, and those that its description has."""
-    monkeypatch.setattr(app.search, "Pool", lambda *_: None)
+    monkeypatch.setattr(search, "Pool", lambda *_: None)
     monkeypatch.setattr(app, "picture_pool", Future)
     monkeypatch.setattr(app, "find_studies", lambda _: {})
     jobs: Any = SimpleNamespace()

@@ -247,11 +247,12 @@ def added() -> dict[str, EntryPoint]:
 def _package_summary(point: EntryPoint) -> str:
     if point.dist is None:
         return ""
-    return f"{point.dist.metadata.get('Summary') or ''} ({point.dist.name})".strip()
+    return f"{point.dist.metadata['Summary'] or ''} ({point.dist.name})".strip()
 
 
 def _loaded(row: Command) -> Any:
     module, _, attribute = row.function.partition(":")
+    function: Any
     if row.group == "corpus build":
         from iconotext.cli.corpus_build import builder_command
 
@@ -264,11 +265,11 @@ def _loaded(row: Command) -> Any:
         # A group with a function of its own runs it where no command follows.
         alone = {"invoke_without_command": True} if function else {"no_args_is_help": True, "help": row.summary}
         group = typer.Typer(cls=Group, rich_markup_mode="markdown")
-        group.callback(**alone)(function or _no_options)  # type: ignore[arg-type]
+        group.callback(**alone)(function or _no_options)
         around.add_typer(group, name=name)
     else:
         around.command(name, cls=ConfiguredCommand)(function)
-    command = get_group(around).commands[name]
+    command: Any = get_group(around).commands[name]
     command.path = tuple(row.path.split())
     _arrange(command, row.path)
     return command

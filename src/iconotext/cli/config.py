@@ -117,7 +117,7 @@ class Configured:
         source = context.get_parameter_source(option.name) if context and option and option.name else None
         if option is None or source is None or source.name not in ("ENVIRONMENT", "DEFAULT_MAP"):
             return
-        name = option.envvar if source.name == "ENVIRONMENT" else flag(option)
+        name = str(option.envvar) if source.name == "ENVIRONMENT" else flag(option)
         value, where = (os.environ[name], name) if source.name == "ENVIRONMENT" else values[name]
         message = " ".join(error.message.split()).replace("Value error, ", "")
         raise SettingError(f"{where} = {reprlib.repr(value)}: {message}") from error
@@ -125,7 +125,7 @@ class Configured:
 
 def flag(option: Any) -> str:
     """The name of an option without dashes in front."""
-    return max(option.opts, key=len).lstrip("-")
+    return str(max(option.opts, key=len)).lstrip("-")
 
 
 def variable(path: str, option: str) -> str:

@@ -139,7 +139,9 @@ def _relations_grids(found: dict[str, CorpusStats]) -> list[Grid]:
         row = [relation]
         for relations in having.values():
             answered = relations.get(relation)
-            unknown = answered is None or answered.rate is None
-            row.append("" if unknown else f"{percent(answered.rate, 1)} of {answered.known:,}")
+            if answered is None or answered.rate is None:
+                row.append("")
+            else:
+                row.append(f"{percent(answered.rate, 1)} of {answered.known:,}")
         rows.append([*row, percent(published[relation] / 100, 1) if relation in published else ""])
     return [Grid("", ["relation", *having, "published"], rows)]

@@ -5,7 +5,7 @@ Other packages add kinds through the entry-point group ``iconotext.evidence``, e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -141,7 +141,7 @@ def evidence_names() -> tuple[Evidence, ...]:
     return tuple(kind.name for kind in evidence_kinds())
 
 
-def chosen_evidence(names: Sequence[str]) -> tuple[EvidenceKind, ...]:
+def chosen_evidence(names: Collection[str]) -> tuple[EvidenceKind, ...]:
     """Return the kinds of these names, in the order of the table; ``SettingError`` for an unknown name."""
     kinds = evidence_kinds()
     if unknown := sorted(set(names) - {kind.name for kind in kinds}):

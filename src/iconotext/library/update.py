@@ -101,9 +101,11 @@ def add_files(
         named = [file for file in batch if _has_text_name(file, report)]
         old = {file: ledger.get(str(file.path)) for file in named}
         pictures = [file for file in named if file.kind == "picture"]
-        found = in_threads(
-            lambda file, old=old: image_change(file, old[file], brought, models, report, copied), pictures
-        )
+
+        def change_of(file: SourceFile, old: Mapping[SourceFile, Any] = old) -> Change | None:
+            return image_change(file, old[file], brought, models, report, copied)
+
+        found = in_threads(change_of, pictures)
         waiting = [change for change in found if change is not None]
         due = time.monotonic() + SECONDS
         documents = [file for file in named if file.kind == "document"]

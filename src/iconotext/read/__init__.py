@@ -213,7 +213,7 @@ def _unforeseen(path: Path, error: Exception) -> Exception:
     )
 
 
-def given_document(given: Document | Path | str) -> Document:
+def given_document(given: object) -> Document:
     """Return the document itself, or read it from its file.
 
     Raises:

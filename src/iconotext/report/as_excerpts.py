@@ -190,7 +190,7 @@ def write_dataset(
             table = pa.Table.from_pylist(batch, schema=schema)
             writer.write_table(table)
             batch.clear()
-            return table.nbytes
+            return int(table.nbytes)
 
         for document, excerpt in excerpts:
             languages[document.id] = document.language

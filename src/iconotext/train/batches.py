@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -208,7 +208,7 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         """Move the tensors of the batch to a device."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        moved = {
+        moved: dict[str, Any] = {
             name: value.to(device, non_blocking=True)
             for name, value in values.items()
             if isinstance(value, Tensor | RegionBatch)

@@ -140,8 +140,8 @@ def feature_shards(recipe: Recipe, folders: Sequence[str]) -> tuple[list[Feature
         digest = hashlib.sha256(data.removesuffix(b"\n")).hexdigest()
         addresses = [each.address for each in entries(joined(folder, MANIFESTS))]
         before = len(shards)
-        for data in in_threads(read_bytes, addresses, threads=SHARDS_AT_ONCE):
-            manifest = Manifest.model_validate_json(data or b"")
+        for text in in_threads(read_bytes, addresses, threads=SHARDS_AT_ONCE):
+            manifest = Manifest.model_validate_json(text or b"")
             if manifest.setup != digest:
                 continue
             counted.update(manifest.documents)
