@@ -226,8 +226,8 @@ def test_kinds_and_weights_are_the_rows_of_their_tables():
     assert {name for row in SIMILARITIES.values() for name in row.settings} | {"kind"} == {
         *SimilaritySettings.model_fields
     }
-    for table in (OBJECTIVES, CONTRASTS, SIMILARITIES):
-        assert all(resolve_name(row.function) for row in table.values() if row.function)
+    functions = [row.function for rows in (OBJECTIVES, CONTRASTS, SIMILARITIES) for row in rows.values()]
+    assert all(resolve_name(function) for function in functions if function)
 
 
 def test_recipes_of_older_models_are_read(tmp_path):
