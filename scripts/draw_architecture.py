@@ -21,13 +21,19 @@ WALK = ("read", "features", "encoders", "evidence", "decide", "run", "linker", "
 EVERYWHERE = ("errors", "types", "system", "plain_text", "extras")
 """What nearly everything imports: boxes without lines, below."""
 
+SHORTHANDS = {("types", "report"), ("excerpts", "report")}
+"""Methods of records that call a function of ``report``: not drawn, since they would turn the picture into a circle."""
+
 WIDTH, HEIGHT, GAP_X, GAP_Y = 190, 50, 16, 40
 
 
 def main() -> None:
     """Write the picture."""
     parts = {name: list(files) for name, files in _parts()}
-    imports = {name: _imported(files) & parts.keys() - {name} for name, files in parts.items()}
+    imports = {
+        name: {part for part in _imported(files) & parts.keys() - {name} if (name, part) not in SHORTHANDS}
+        for name, files in parts.items()
+    }
     drawn = {name: targets - set(EVERYWHERE) for name, targets in imports.items() if name not in EVERYWHERE}
     rows = _rows(drawn)
     places = {
@@ -105,9 +111,12 @@ def _rows(imports: dict[str, set[str]]) -> list[list[str]]:
     """Each part above all that it imports; in a row, each near the middle of what it imports."""
     level: dict[str, int] = {}
     while len(level) < len(imports):
-        for name, targets in imports.items():
-            if name not in level and targets <= level.keys():
-                level[name] = 1 + max((level[target] for target in targets), default=-1)
+        free = [name for name, targets in imports.items() if name not in level and targets <= level.keys()]
+        if not free:
+            circle = ", ".join(sorted(imports.keys() - level.keys()))
+            raise SystemExit(f"these parts import one another in a circle: {circle}")
+        for name in free:
+            level[name] = 1 + max((level[target] for target in imports[name]), default=-1)
     rows = [[name for name in imports if level[name] == height] for height in range(max(level.values()) + 1)]
     place: dict[str, float] = {}
     for row in rows:

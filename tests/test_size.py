@@ -19,10 +19,10 @@ from iconotext.types import Document
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
-    "lines of src": 75_000,
-    "modules of src": 376,
+    "lines of src": 73_800,
+    "modules of src": 346,
     "lines of tests": 57_500,
-    "modules that a document enters while it is linked": 11,
+    "modules that a document enters while it is linked": 14,
 }
 
 
@@ -32,9 +32,9 @@ def lines(folder):
 
 def test_lines_and_modules():
     counted = {
-        "lines of src": 75_000,
-        "modules of src": 376,
-        "lines of tests": 57_500,
+        "lines of src": lines(SOURCE),
+        "modules of src": len(list(SOURCE.rglob("*.py"))),
+        "lines of tests": lines(TESTS),
     }
     assert {name: number for name, number in counted.items() if number > LIMITS[name]} == {}
 
