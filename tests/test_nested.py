@@ -12,7 +12,7 @@ from iconotext.alt_text.audit import read_baseline
 from iconotext.alt_text.drafts import read_drafts
 from iconotext.cli.config import _parsed
 from iconotext.corpus.shard_results import SETUP, find_result, has_no_links
-from iconotext.encoders.coherence import SETTINGS_FILE, read_refinement
+from iconotext.encoders.coherence_relations import SETTINGS_FILE, read_refinement
 from iconotext.encoders.stored_model import METRICS, read_metrics
 from iconotext.errors import IconotextError
 from iconotext.features.hub_models import is_detector

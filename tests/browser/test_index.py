@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from iconotext.report.as_table import count
 from iconotext.report.page_folder import Origin, Record, card_image, index_page
+from iconotext.report.terminal import count
 from iconotext.types import Image
 from tests.support.browser import LOOKS
 from tests.support.linked import HOSTILE, link, make_linked, photograph

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from iconotext.encoders.coherence import SETTINGS_FILE
+from iconotext.encoders.coherence_relations import SETTINGS_FILE
 from iconotext.papers.analyses.refinement import FIGURE_FILE
 from tests.support.program import printed as run
 

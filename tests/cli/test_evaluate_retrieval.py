@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from iconotext.encoders.coherence import SETTINGS_FILE
+from iconotext.encoders.coherence_relations import SETTINGS_FILE
 from tests.support.coherent import coherent_model
 from tests.support.program import printed as run
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from iconotext.encoders.coherence import confidence, refine, top_difference
+from iconotext.encoders.coherence_relations import confidence, refine, top_difference
 from iconotext.errors import SettingError, ShapeError
 
 

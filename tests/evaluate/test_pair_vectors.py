@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iconotext.encoders.coherence import Refinement, refine
+from iconotext.encoders.coherence_relations import Refinement, refine
 from iconotext.errors import CorpusError
 from iconotext.evaluate import pair_vectors as module
 from iconotext.evaluate.pair_vectors import LeftOut, pair_vectors, pairs_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from iconotext.encoders.coherence import Coherence, Refinement
+from iconotext.encoders.coherence_relations import Coherence, Refinement
 from iconotext.errors import SettingError
 from iconotext.library.search import Query, search
 from iconotext.library.store import open_library

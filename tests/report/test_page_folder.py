@@ -11,7 +11,6 @@ from lxml import html
 
 from iconotext.errors import DocumentError, OutputError
 from iconotext.read import Failure
-from iconotext.report.as_table import count
 from iconotext.report.page import is_untouched
 from iconotext.report.page_folder import (
     INDEX,
@@ -25,6 +24,7 @@ from iconotext.report.page_folder import (
     page_name,
 )
 from iconotext.report.reading_page import write_page
+from iconotext.report.terminal import count
 from iconotext.types import Document, LinkedDocument
 from tests.support.linked import photograph
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from iconotext.encoders.coherence import Coherence
+from iconotext.encoders.coherence_relations import Coherence
 from iconotext.encoders.stored_model import load_model
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate import retrieval as retrieval_module

@@ -115,7 +115,7 @@ def bias(
     - `iconotext analyze bias dii/ --image regions.tsv`
     """
     with known_errors(download=download):
-        from iconotext.evaluate.scores import corpus_part
+        from iconotext.evaluate.score_documents import corpus_part
         from iconotext.papers.analyses.bias import bias_grid, corpus_bias, write_distances
         from iconotext.report.charts import check_figure
 

@@ -63,7 +63,7 @@ def examples(
     - `iconotext analyze examples models/wiki wiki.jsonl --document Mauritius`
     """
     with known_errors(download=download):
-        from iconotext.evaluate.scores import corpus_part, score_documents
+        from iconotext.evaluate.score_documents import corpus_part, score_documents
         from iconotext.papers.analyses.examples import (
             concept_source,
             examples_of,
@@ -218,7 +218,7 @@ def refinement(
     """
     with known_errors(download=download):
         from iconotext.cli.evaluate import encoded_pairs, usual_part
-        from iconotext.encoders.coherence import SETTINGS_FILE
+        from iconotext.encoders.coherence_relations import SETTINGS_FILE
         from iconotext.evaluate.retrieval import retrieval_encoder
         from iconotext.papers.analyses.refinement import FIGURE_FILE, tune_pairs, tuning_sections, write_tuning
         from iconotext.system.files import check_overwrite
@@ -280,7 +280,7 @@ def spread(
     with known_errors(download=download):
         from iconotext.corpus.store import read_corpus
         from iconotext.encoders.encoder import load_bridge
-        from iconotext.evaluate.scores import corpus_part, score_documents
+        from iconotext.evaluate.score_documents import corpus_part, score_documents
         from iconotext.papers.analyses.difficulty import by_level, detected, spreads
         from iconotext.papers.analyses.examples import examples_of, examples_page, shown_documents
         from iconotext.system.files import check_overwrite, write_text

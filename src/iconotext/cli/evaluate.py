@@ -38,14 +38,14 @@ from iconotext.plain_text import counted
 from iconotext.report.tables import Grid
 
 if TYPE_CHECKING:
-    from iconotext.encoders.coherence import Refinement
+    from iconotext.encoders.coherence_relations import Refinement
     from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate import Comparison, Evaluation
     from iconotext.evaluate.metrics import RelationPrecision
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.reorder import Reordering
     from iconotext.evaluate.retrieval import Retrieval, RetrievalReport
-    from iconotext.evaluate.scores import CorpusPart
+    from iconotext.evaluate.score_documents import CorpusPart
     from iconotext.papers.analyses.object_detection import ObjectDetection
     from iconotext.types import Document
 
@@ -100,7 +100,7 @@ def evaluate_reorder(
     """Measure and print the reordering of pictures; the evidence is that of picture and caption by default."""
     from iconotext.corpus.convert import own_features
     from iconotext.evaluate.reorder import reorder
-    from iconotext.evaluate.scores import corpus_part
+    from iconotext.evaluate.score_documents import corpus_part
     from iconotext.linker import Linker
 
     named = linking.evidence if "evidence" in linking.model_fields_set else ("picture", "caption")
@@ -167,7 +167,7 @@ def evaluate_retrieval(
         linking: The image backbone, or file of features, and whether features are stored on disk.
     """
     from iconotext.evaluate.retrieval import chosen_refinement, measure_retrieval, retrieval_encoder
-    from iconotext.evaluate.scores import corpus_part
+    from iconotext.evaluate.score_documents import corpus_part
 
     if pool is None:
         raise SettingError("--refine is for retrieval: add --pool 500")
@@ -206,7 +206,7 @@ def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) 
         usual: The split to use by default.
         otherwise: The consequence of using all documents, for the message.
     """
-    from iconotext.evaluate.scores import corpus_part
+    from iconotext.evaluate.score_documents import corpus_part
 
     chosen = corpus_part(corpus, split and split.value)
     if split is not None:
@@ -219,7 +219,7 @@ def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) 
 
 def parse_refinement(text: str) -> Refinement:
     """λ and T from ``0.13,0.1``; ``none`` refines nothing, and anything else is a ``SettingError``."""
-    from iconotext.encoders.coherence import Refinement
+    from iconotext.encoders.coherence_relations import Refinement
 
     if text.strip().casefold() == "none":
         return Refinement(0.0, 0.0)
@@ -420,7 +420,7 @@ def evaluate_links(
     """Measure and print how well links are found, and compare with another model."""
     from iconotext.evaluate import Results, read_results, write_results
     from iconotext.evaluate import compare as compared
-    from iconotext.evaluate.scores import corpus_part
+    from iconotext.evaluate.score_documents import corpus_part
     from iconotext.system.files import check_overwrite
 
     if results is not None:
@@ -476,7 +476,7 @@ def nothing_measured(evaluation: Evaluation) -> str:
 def evaluate_model(model: str, chosen: CorpusPart, linking: LinkSettings, settings: EvaluateSettings) -> Report:
     """Score the documents with a model or a baseline, with progress; ``IconotextError`` if it cannot."""
     from iconotext.evaluate import evaluate as evaluated
-    from iconotext.evaluate.scores import score_documents
+    from iconotext.evaluate.score_documents import score_documents
 
     linking = looking_beside(linking, model, chosen.path)
     if model == "object-detection":
@@ -520,7 +520,7 @@ def _object_detection(chosen: CorpusPart, linking: LinkSettings, settings: Evalu
 
 
 def _with_warnings(documents: Iterable[Document]) -> Iterator[Document]:
-    from iconotext.evaluate.scores import UnseenImages
+    from iconotext.evaluate.score_documents import UnseenImages
 
     unseen = UnseenImages(complain)
     for document in documents:

@@ -73,7 +73,7 @@ def _context_table(found: list[Context]) -> Table:
     from rich.text import Text
 
     from iconotext.plain_text import readable, shortened
-    from iconotext.report.as_table import bar
+    from iconotext.report.terminal import bar
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
     table.add_column("Picture", overflow="fold")

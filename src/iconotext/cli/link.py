@@ -45,8 +45,8 @@ from iconotext.report.outputs import HTML, OUTPUTS, Output, output_named, output
 from iconotext.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
-    from iconotext.report.as_table import Counts
     from iconotext.report.problems import Problem
+    from iconotext.report.terminal import Counts
     from iconotext.types import Promise
 
 logger = logging.getLogger(__name__)
@@ -167,8 +167,8 @@ class Run:
 
     def show_table(self) -> None:
         """Print the links of one document, or the counts of several, on stdout."""
-        from iconotext.report.as_table import links_table, overview
         from iconotext.report.problems import promise_lines
+        from iconotext.report.terminal import links_table, overview
 
         if self._quiet or not self._counts:
             return
@@ -458,7 +458,7 @@ def is_page(output: Path | None) -> bool:
 def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument | Failure]:
     """Every document of a run, linked or failed, one in memory at a time."""
     from iconotext.read import Failure
-    from iconotext.report.as_table import count
+    from iconotext.report.terminal import count
 
     for result in run.watched(settings.linker().link_all(_documents(run, settings.reading))):
         if isinstance(result, Failure):

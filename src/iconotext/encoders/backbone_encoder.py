@@ -23,7 +23,7 @@ from iconotext.similarity.vectors import unit_rows
 from iconotext.types import Image
 
 if TYPE_CHECKING:
-    from iconotext.encoders.coherence import Coherence
+    from iconotext.encoders.coherence_relations import Coherence
     from iconotext.encoders.image_source import ImageParts
     from iconotext.encoders.space import Space
     from iconotext.features.backbone import ImageBackbone, ImageFeatures, Picture, TextBackbone

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from iconotext.encoders.backbone_encoder import BackboneEncoder, untrained_encoder
 from iconotext.encoders.bridge import ConceptBridge
-from iconotext.encoders.coherence import Coherence
+from iconotext.encoders.coherence_relations import Coherence
 from iconotext.encoders.image_source import image_source, picture_source, region_source, table_source
 from iconotext.encoders.space import JointSpace, MixedSpace, word_reader
 from iconotext.encoders.stored_model import DUAL, init_folder, is_model_folder, load_model

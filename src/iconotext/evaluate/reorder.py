@@ -18,7 +18,7 @@ import numpy as np
 from iconotext.decide.combine import weigh_evidence
 from iconotext.errors import CorpusError, SettingError
 from iconotext.evaluate.metrics import ORDER_METRICS
-from iconotext.evaluate.scores import UnseenImages, random_scores
+from iconotext.evaluate.score_documents import UnseenImages, random_scores
 from iconotext.evaluate.statistics import RESAMPLINGS, bootstrap_intervals
 from iconotext.evidence.caption import texts_of
 from iconotext.evidence.layout import places

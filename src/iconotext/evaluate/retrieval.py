@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.corpus.convert import own_features
-from iconotext.encoders.coherence import Refinement, read_refinement, refine
+from iconotext.encoders.coherence_relations import Refinement, read_refinement, refine
 from iconotext.encoders.stored_model import init_folder
 from iconotext.errors import CorpusError, SettingError, ShapeError
 from iconotext.evaluate.metrics import RelationPrecision, relation_precisions
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from iconotext.encoders.coherence import Coherence
+    from iconotext.encoders.coherence_relations import Coherence
     from iconotext.encoders.encoder import Encoder
     from iconotext.evaluate.pair_vectors import PairVectors
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from iconotext.decide.choose import LANGUAGE
-from iconotext.encoders.coherence import Refinement, read_refinement, refine
+from iconotext.encoders.coherence_relations import Refinement, read_refinement, refine
 from iconotext.encoders.stored_model import init_folder
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import Filters, Match, find_candidates

@@ -27,13 +27,13 @@ from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from iconotext.errors import IconotextError, OutputError
 from iconotext.plain_text import readable
 from iconotext.read import Failure
-from iconotext.report.as_table import Counts, count
 from iconotext.report.embedded import Embedded, embed
 from iconotext.report.flow import title
 from iconotext.report.page import filled, is_untouched, sealed
 from iconotext.report.problems import NAME as PROBLEMS
 from iconotext.report.problems import Problem, is_problem_table, problem_table
 from iconotext.report.reading_page import embed_shown, reading_page
+from iconotext.report.terminal import Counts, count
 from iconotext.system.files import check_overwrite, write_bytes, write_error, write_text
 from iconotext.types import Document, LinkedDocument
 

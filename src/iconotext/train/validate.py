@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from iconotext.encoders.coherence import Coherence
+from iconotext.encoders.coherence_relations import Coherence
 from iconotext.encoders.joint_model import JointModel
 from iconotext.evaluate.metrics import average_precision
 from iconotext.evaluate.pair_vectors import PairVectors

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from iconotext.encoders.coherence import SETTINGS_FILE, read_refinement, refine
+from iconotext.encoders.coherence_relations import SETTINGS_FILE, read_refinement, refine
 from iconotext.errors import CorpusError, FeatureError, OutputError, SettingError
 from iconotext.evaluate.retrieval import rank_pools, retrieval
 from iconotext.papers.analyses.refinement import FIGURE_FILE, STRENGTHS, tune_refinement, write_tuning

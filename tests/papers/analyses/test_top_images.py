@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iconotext.encoders.coherence import Refinement
+from iconotext.encoders.coherence_relations import Refinement
 from iconotext.evaluate.pair_vectors import pair_vectors
 from iconotext.papers.analyses.examples import WordWeight, attention_of
 from iconotext.papers.analyses.top_images import Search, ask, top_images_page

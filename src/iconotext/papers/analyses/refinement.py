@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.encoders.coherence import SETTINGS_FILE, Refinement, confidence, refine, top_difference
+from iconotext.encoders.coherence_relations import SETTINGS_FILE, Refinement, confidence, refine, top_difference
 from iconotext.errors import SettingError
 from iconotext.evaluate.retrieval import DRAWS, POOL, Draw, Retrieval, pair_probabilities, rank_pools, retrieval
 from iconotext.evaluate.retrieval import similarities as similarities_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from iconotext.encoders.coherence import Coherence
+    from iconotext.encoders.coherence_relations import Coherence
     from iconotext.evaluate.pair_vectors import PairVectors
     from iconotext.evaluate.retrieval import Score
     from iconotext.papers.analyses.settings import RefinementSettings

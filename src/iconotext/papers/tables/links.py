@@ -59,7 +59,7 @@ def score_baselines(
 
 def score_random(prepared: Prepared, corpus: Path, folder: Path) -> None:
     """Score random numbers on the test documents, unless these scores exist."""
-    from iconotext.evaluate.scores import random_scores
+    from iconotext.evaluate.score_documents import random_scores
 
     path = results_path(folder, RANDOM)
     if path.is_file():

@@ -441,7 +441,7 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
     """
     import torch
 
-    from iconotext.encoders.coherence import Coherence, Refinement
+    from iconotext.encoders.coherence_relations import Coherence, Refinement
     from iconotext.encoders.stored_model import load_model
     from iconotext.evaluate.retrieval import (
         POOL,

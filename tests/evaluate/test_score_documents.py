@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from iconotext.evaluate import Scored, evaluate
-from iconotext.evaluate.scores import RealisedPromise, random_scores
+from iconotext.evaluate.score_documents import RealisedPromise, random_scores
 from iconotext.types import Document, Image, Link, LinkedDocument, Promise, Sentence
 
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from scipy.special import expit
 
-from iconotext.encoders.coherence import Coherence
+from iconotext.encoders.coherence_relations import Coherence
 from iconotext.errors import ShapeError
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from iconotext.images import inspect
 from iconotext.plain_text import readable, shortened
-from iconotext.report.as_table import LONGEST, count, links_table, overview
+from iconotext.report.terminal import LONGEST, count, links_table, overview
 from iconotext.types import Explanation, Image
 from tests.support.linked import explained, link, make_linked, photograph
 
