@@ -142,6 +142,18 @@ def test_modules_do_not_import_each_other_in_a_circle():
     assert imports == {}  # circles, and what leads into one
 
 
+def test_tests_do_not_import_from_one_another():
+    """What several test modules use stands in ``tests/support``; the fuzzer is a program of its own."""
+    tests = Path(__file__).parent
+    wrong = []
+    for path in tests.rglob("*.py"):
+        for node in ast.walk(parsed(path)):
+            name = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            if name.startswith("tests.") and not name.startswith(("tests.support", "tests.fuzz")):
+                wrong.append((path.relative_to(tests).as_posix(), name))
+    assert wrong == []
+
+
 ROOMS = {
     "iconotext": "index",
     "iconotext.alt_text": "alt_text",

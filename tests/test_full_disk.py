@@ -7,7 +7,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -24,22 +23,10 @@ from iconotext.train import train
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
 from tests.support.captions import write_album
 from tests.support.encoders import text_backbone
+from tests.support.full_disk import largest
 from tests.support.program import run
 from tests.support.shards import Here, contents, make
 from tests.support.training import small_recipe, write_synthetic
-
-resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
-
-
-@contextmanager
-def largest(size):
-    """No file may get larger than ``size`` bytes; Python ignores the signal, so writes fail as on a full disk."""
-    before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
 
 
 def save_torch(path):

@@ -4,21 +4,7 @@ from pathlib import Path
 
 import pytest
 
-ARTICLE = """# Trams
-
-A red tram waits at the stop. The driver drinks coffee. Figure 1 shows it.
-
-![A red tram at a stop](one.png)
-*Figure 1: A red tram.*
-
-## Cats
-
-A cat sleeps on the roof of the depot. Nobody wakes it.
-
-![A sleeping cat](two.png)
-
-![Gone](gone.png)
-"""
+from tests.support.articles import ARTICLE
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.adapters.conftest import ARTICLE
+from tests.support.articles import ARTICLE
 from tests.support.program import run
 
 pytestmark = pytest.mark.slow

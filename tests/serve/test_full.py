@@ -11,10 +11,10 @@ import pytest
 from iconotext.errors import FullDiskError
 from iconotext.serve.guard import FULL
 from iconotext.serve.store import Store
+from tests.support.full_disk import largest
 from tests.support.program import run
 from tests.support.server import Running, verdict, wait_for
 from tests.support.studies import Study, addresses, make_study
-from tests.test_full_disk import largest
 
 resource = pytest.importorskip("resource", reason="Windows has no limit on the size of files")
 needs_limits = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's")

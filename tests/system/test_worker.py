@@ -82,8 +82,13 @@ def test_a_process_that_ends_is_a_limit_too():
 
 
 def test_without_limits_of_the_system_it_works(monkeypatch):
-    monkeypatch.setitem(sys.modules, "resource", None)
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    monkeypatch.setitem(sys.modules, "resource", None)  # as on Windows
     worker.limit_memory(1)
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    assert len(bytearray(2**20)) == 2**20
 
 
 def test_many_threads_share_it(tmp_path):
