@@ -670,5 +670,5 @@ def test_only_graphs_of_the_package_are_opened():
         ("features/minilm.py", "FOLDER / 'network.onnx'"),
         ("features/efficientnet.py", "FOLDER / 'network.onnx'"),
         ("features/efficientnet.py", "FOLDER / 'classifier.onnx'"),
-        ("networks/rounded.py", "GRAPH"),
+        ("networks/int8.py", "GRAPH"),
     }

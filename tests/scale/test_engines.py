@@ -102,7 +102,7 @@ def test_what_a_dead_process_had_is_done_by_another_and_at_last_given_up(tmp_pat
 def test_memory_is_bounded(tmp_path, engine):
     found = done(engine, Trouble(tmp_path, large=1, fault=2), workers=1, tries=1)
     assert found.pop(1) == Lost("set memory higher (4 by default): it took more than 0.1 GB beyond its models")
-    assert str(found.pop(2)).startswith("Lost(reason='RuntimeError: a fault (work.py:")
+    assert str(found.pop(2)).startswith("Lost(reason='RuntimeError: a fault (shards.py:")
     assert sorted(found) == [0, 3, 4, 5]
 
 

@@ -130,8 +130,6 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
         For each item the number, from 0, of the first item of its group.
     """
     import numpy as np
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
 
     hashes, items, total = array("q"), array("q"), 0
     for number, own in enumerate(keys):
@@ -139,16 +137,20 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
         hashes.extend(map(hash, own))
         items.extend([number] * (len(hashes) - before))
         total = number + 1
-    if not total:
-        return []
-    # A graph of items and keys, in which each item is joined with its keys.
-    different, key = np.unique(np.frombuffer(hashes, np.int64), return_inverse=True)
-    edges = (np.frombuffer(items, np.int64), total + key.ravel())
-    size = total + len(different)
-    graph = coo_array((np.ones(len(key), np.int8), edges), shape=(size, size))
-    group = connected_components(graph, directed=False)[1][:total]
-    _, first, group = np.unique(group, return_index=True, return_inverse=True)
-    numbers: list[int] = first[group.ravel()].tolist()
+    key = np.frombuffer(hashes, np.int64)
+    order = np.argsort(key, kind="stable")
+    key, item = key[order], np.frombuffer(items, np.int64)[order]
+    same = key[1:] == key[:-1]
+    one, other = item[:-1][same], item[1:][same]  # neighbours among the items with a key
+    group = np.arange(total)
+    # Not scipy's connected_components: scipy comes with an extra, and every corpus is split and checked.
+    while (apart := group[one] != group[other]).any():
+        one, other = one[apart], other[apart]
+        # Of two connected groups, the later one points to the earlier one; then every pointer is followed to its end.
+        np.minimum.at(group, np.maximum(group[one], group[other]), np.minimum(group[one], group[other]))
+        while ((further := group[group]) != group).any():
+            group = further
+    numbers: list[int] = group.tolist()
     return numbers
 
 
