@@ -174,7 +174,7 @@ def server(served: Served) -> MCPServer[Any]:
 
     @tool
     def search(library: LibraryPath, sentence: Text, relation: Relation = None, top: Top = 10) -> dict[str, Any]:
-        """Find pictures of a library by what they show and by what is said of them; the best first."""
+        """Find pictures of a library by their content and the texts about them; the best first."""
         return served.search(library, Query(sentence, relation=relation, top=top))
 
     return server_

@@ -22,7 +22,7 @@ _SECONDS = {"h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 def show(context: typer.Context, json: Json = False) -> None:
-    """Say where the cache is, how large, and what is in it.
+    """Show the place, size and contents of the cache.
 
     It holds what encoders made of pictures and sentences, so that no picture and no sentence is encoded twice. It grows
     to 2 GB, then what was used longest ago makes room; `ICONOTEXT_CACHE_SIZE=10GB` says another size, and

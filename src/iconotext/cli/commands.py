@@ -66,15 +66,12 @@ class Command:
         return self.path.rpartition(" ")[0]
 
 
-_OWN, _HESSEL = "Out of what you have", "Data sets of Hessel 2019 (Li 2021 uses the first three)"
+_OWN, _HESSEL = "From your own files", "Data sets of Hessel 2019 (Li 2021 uses the first three)"
 _ALIKHANI, _SHARDS = "Data sets of Alikhani 2021", "Shards as published"
-
-_OF_MODELS = {"attention", "curves", "examples", "refinement", "sampling", "spread"}
-"""Analyses of models, which are in ``analyze_models``."""
 
 COMMANDS = (
     Command("link", "Find which sentences each picture belongs to.", "link:link"),
-    Command("context", "Give for each picture the sentences that talk about it.", "excerpts:context"),
+    Command("context", "Give for each picture the sentences that speak about it.", "excerpts:context"),
     Command("chunks", "Cut documents into chunks for retrieval, with their pictures.", "excerpts:chunks"),
     Command("alt-text", "Check the alternative texts of documents, and draft those that are missing."),
     Command("alt-text check", "Find pictures without alternative text, or with a poor one.", "alt_text:check"),
@@ -82,7 +79,7 @@ COMMANDS = (
     Command("demo", "Write an example article with photographs and link it.", "demo:demo", "demo"),
     Command(
         "search",
-        "Find pictures by what they show, by what is said of them, and by how they stand to a sentence.",
+        "Find pictures for a sentence, by their content, the texts about them, and their relation to the sentence.",
         "search:search",
         "library",
     ),
@@ -95,16 +92,21 @@ COMMANDS = (
         "reproduce:reproduce",
         "papers",
     ),
-    Command("library", "Make a library of pictures to search, and look into it.", "", "library"),
+    Command("library", "Make, update and inspect a library of pictures.", "", "library"),
     Command("library add", "Put pictures into a library, or bring it up to date.", "library:add", "library"),
-    Command("library remove", "Take out of a library what was added from a path.", "library:remove", "library"),
-    Command("library list", "Say what is in a library.", "library:list_", "library"),
+    Command("library remove", "Remove the pictures that were added from a path.", "library:remove", "library"),
+    Command(
+        "library list",
+        "Show the contents of a library: pictures, documents, folders, model, size, index.",
+        "library:list_",
+        "library",
+    ),
     Command("corpus", "Check, count, convert, divide and build corpora."),
     Command("corpus check", "List everything that is wrong with a corpus.", "corpus:check"),
     Command("corpus convert", "Write a corpus in another format, with features that lie beside it.", "corpus:convert"),
     Command("corpus split", "Divide a corpus into train, validation and test, at random.", "corpus:split"),
     Command("corpus stats", "Count documents, sentences, images and links.", "corpus_stats:stats"),
-    Command("corpus build", "Make a corpus out of files, photographs with captions, or a published data set."),
+    Command("corpus build", "Make a corpus from documents, captioned photographs, or a published data set."),
     *(
         Command(f"corpus build {builder.name}", builder.summary, builder.module, builder.extra, panel)
         for panel, builders in (
@@ -119,18 +121,18 @@ COMMANDS = (
     Command("scale link", "Link the documents of shards.", "scale:link", "parquet"),
     Command("scale duplicates", "Find pictures that look like an earlier one.", "scale:duplicates", "parquet"),
     Command("scale features", "Write the features of shards, once, to train on them.", "scale:features", "train"),
-    Command("analyze", "Look closer at models: examples, hard documents, training curves, and what people prefer."),
-    *(
+    Command("analyze", "Analyse models: examples, hard documents, training curves, preferences of people."),
+    *(  # an analysis stands in the module that has the name of its package in papers
         Command(
             f"analyze {analysis.name}",
             analysis.summary,
-            f"{'analyze_models' if analysis.name in _OF_MODELS else 'analyze'}:{analysis.name}",
+            f"{analysis.function.partition('.')[0]}:{analysis.name}",
             "papers",
         )
         for analysis in ANALYSES
     ),
     Command("mcp", "Answer a language model's questions about the documents of a folder (MCP).", "mcp:mcp", "mcp"),
-    Command("cache", "Say where the cache is, how large, and what is in it.", "cache:show"),
+    Command("cache", "Show the place, size and contents of the cache.", "cache:show"),
     Command("cache prune", "Make the cache smaller.", "cache:prune"),
 )
 

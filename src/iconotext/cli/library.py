@@ -122,7 +122,7 @@ def remove(
 
 
 def list_(path: LibraryArgument, json: Json = False) -> None:
-    """Say what is in a library: pictures, documents, folders, model, size, index.
+    """Show the contents of a library: pictures, documents, folders, model, size, index.
 
     **Examples**
 

@@ -42,7 +42,7 @@ def search(
     html: Annotated[Path | None, option(metavar="FILE", help="Write a page with the pictures.")] = None,
     force: Force = False,
 ) -> None:
-    """Find pictures by what they show, by what is said of them, and by how they stand to a sentence.
+    """Find pictures for a sentence, by their content, the texts about them, and their relation to the sentence.
 
     **Examples**
 

@@ -1,14 +1,15 @@
-"""``iconotext analyze`` on trained models: examples, training curves, sampling, attention, refinement, spread."""
+"""``iconotext analyze``: the analyses of Hessel 2019, Li 2021 and Alikhani 2021, of results, corpora and models."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
-from iconotext.cli.common import known_errors
+from iconotext.cli.common import known_errors, progress
 from iconotext.cli.evaluate import EvaluateSettings, check_names, evaluate_model, looking_beside
 from iconotext.cli.options import (
     Download,
@@ -22,12 +23,187 @@ from iconotext.cli.options import (
     settings_options,
 )
 from iconotext.cli.output import complain, say, say_json, show
+from iconotext.cli.studies import Corpus, PartOfCorpus, searches_of
 from iconotext.errors import FeatureError, SettingError
 from iconotext.linker import LinkSettings
-from iconotext.papers.analyses.settings import DifficultySettings, RefinementSettings
+from iconotext.papers.analyses.settings import BiasSettings, DifficultySettings, RefinementSettings, TopSettings
+from iconotext.plain_text import counted
 
 BAR = 30
 """Length of the longest bar in characters."""
+
+S = TypeVar("S", BiasSettings, DifficultySettings)
+
+
+def correlation(
+    results: Annotated[list[Path], argument(metavar="RESULTS...", help="Files of `evaluate --results`, two or more.")],
+    as_json: Json = False,
+) -> None:
+    """Do models have trouble with the same documents? Spearman's ρ of the AUC per document, for every pair.
+
+    **Example**
+
+    - `iconotext analyze correlation dc.parquet tk.parquet ap.parquet`
+    """
+    with known_errors():
+        from iconotext.papers.analyses.difficulty import as_dict, correlation_grid, correlations, named_results
+
+        found = correlations(named_results(results))
+        if as_json:
+            say_json(as_dict(found))
+        else:
+            show([correlation_grid(found)])
+
+
+@settings_options
+def difficulty(
+    results: Annotated[Path, argument(help="File of `evaluate --results`.")],
+    corpus: Annotated[Path, argument(help="The corpus it was made from.")],
+    settings: DifficultySettings,
+    as_json: Json = False,
+    download: Download = False,
+) -> None:
+    """What makes a document hard: how much alike its parts are (spread), or what it is about (content)?
+
+    Two regressions of the AUC of the documents: on image and text spread, and on those with content (principal
+    components of the mean vectors).
+
+    **Examples**
+
+    - `iconotext analyze difficulty ap.parquet corpus.jsonl`
+    - `iconotext analyze difficulty ap.parquet corpus.jsonl --word-vectors GoogleNews.bin.gz --json`
+    """
+    with known_errors(download=download):
+        from iconotext.evaluate import read_results
+        from iconotext.papers.analyses.difficulty import corpus_difficulty, difficulty_grid
+
+        evaluation = read_results(results).evaluation
+        settings = _with_features(settings, corpus)
+        watch = partial(progress, total=len(evaluation.defined), label="Encoding")
+        found, left_out = corpus_difficulty(evaluation, corpus, settings, progress=watch)
+        if left_out:
+            names = ", ".join(left_out[:5])
+            complain(f"{counted(len(left_out), 'document')} left out, because no picture can be read: {names}")
+        if as_json:
+            say_json(asdict(found))
+        else:
+            show([difficulty_grid(found)])
+
+
+@settings_options
+def bias(
+    corpus: Annotated[Path, argument(help="Corpus file with gold links.")],
+    settings: BiasSettings,
+    split: WholeSplit = None,
+    output: Annotated[
+        Path | None,
+        option(
+            "--output", "-o", help="SVG, PNG or PDF file for the histogram (default: distances.svg, with --json none)."
+        ),
+    ] = None,
+    download: Download = False,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Are negatives easier in training than in evaluation? Distances between gold images and negatives, no model.
+
+    In training the negatives of a sentence are images of other documents, in evaluation the other images of its own.
+    The L2 distances of their features from the gold image are compared (Kolmogorov–Smirnov test, effect sizes), and
+    drawn as two histograms. `iconotext reproduce li2021/bias` adds what training makes of it.
+
+    **Examples**
+
+    - `iconotext analyze bias corpus.jsonl --output distances.png`
+    - `iconotext analyze bias corpus.jsonl --split test --documents 500 --json | jq .ks`
+    - `iconotext analyze bias dii/ --image regions.tsv`
+    """
+    with known_errors(download=download):
+        from iconotext.evaluate.score_documents import corpus_part
+        from iconotext.papers.analyses.bias import bias_grid, corpus_bias, write_distances
+        from iconotext.report.charts import check_figure
+
+        figure = output or (None if as_json else Path("distances.svg"))
+        if figure is not None:
+            check_figure(figure, force=force)
+        chosen = corpus_part(corpus, split and split.value)
+        settings = _with_features(settings, corpus)
+        watch = partial(progress, total=min(chosen.count, settings.documents), label="Encoding")
+        found, left_out = corpus_bias(chosen.documents(), settings, progress=watch)
+        if left_out:
+            complain(f"{counted(left_out, 'document')} left out, because no picture can be read")
+        if as_json:
+            say_json(asdict(found))
+        else:
+            show([bias_grid(found)])
+        if figure is not None:
+            write_distances(found, figure, force=force)
+            say(f"Open {figure}", err=True)
+
+
+def _with_features(settings: S, corpus: Path) -> S:
+    """The settings, with the features beside a corpus without picture files; a message says so."""
+    from iconotext.corpus.convert import instead_of_pictures
+
+    table = None if settings.image else instead_of_pictures(corpus)
+    if table is None:
+        return settings
+    complain(f"{table} stands for the pictures, of which {corpus.name} has no files")
+    return settings.model_copy(update={"image": table})
+
+
+@settings_options
+def top(
+    models: Annotated[list[str], argument(metavar="MODEL...", help="As for `evaluate --pool`.")],
+    corpus: Corpus,
+    settings: TopSettings,
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("top.html"),
+    split: PartOfCorpus = None,
+    relation: Annotated[
+        list[str] | None,
+        option(
+            help="Texts with this relation to their picture; may be given several times (default: every relation that "
+            "the corpus has labels of)."
+        ),
+    ] = None,
+    document: Annotated[list[str] | None, option(help="Show this text (its id) instead of random ones.")] = None,
+    force: Force = False,
+    download: Download = False,
+) -> None:
+    """Write a page with the best pictures of several models for the same texts, side by side.
+
+    The page shows the relations that are labelled and those that the models predict, and the weight of each word for
+    models with attention, as figures 1, 6, 7, 9 and 10 of Alikhani 2021. Every model searches all pictures of the
+    split, refined as its folder says.
+
+    **Examples**
+
+    - `iconotext analyze top models/cmcm models/cmca clue.jsonl`
+    - `iconotext analyze top models/cmcm models/cmca clue.jsonl --relation story --count 5 --output story.html`
+    """
+    with known_errors(download=download):
+        from iconotext.papers.analyses.examples import attention_of
+        from iconotext.papers.analyses.top_images import (
+            ask,
+            chosen_queries,
+            held_relations,
+            named_queries,
+            top_images_page,
+        )
+        from iconotext.system.files import check_overwrite, write_text
+
+        check_overwrite(output, force)
+        searches = searches_of(models, corpus, split, cache=settings.cache)
+        pairs = searches[0].pairs
+        if document:
+            chosen, drawn = named_queries(pairs, document), "The texts were named by whoever made this page."
+        else:
+            some = relation or held_relations(pairs)
+            chosen = chosen_queries(pairs, relations=some, count=settings.count, seed=settings.seed)
+            drawn = f"The texts were drawn at random (seed {settings.seed}), not chosen."
+        attention = {model: words for model in models if (words := attention_of(model)) is not None}
+        asked = ask(searches, chosen, attention, count=settings.pictures)
+        write_text(output, top_images_page(asked, pairs, corpus=corpus.name, drawn=drawn), force=force)
+        say(f"Open {output}", err=True)
 
 
 @settings_options

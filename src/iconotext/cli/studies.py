@@ -1,0 +1,155 @@
+"""``iconotext analyze study`` and ``votes``: people choose between the pictures that two models find for a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iconotext.cli.common import known_errors
+from iconotext.cli.options import Download, Force, Json, Split, argument, option, settings_options
+from iconotext.cli.output import complain, say, say_json, show
+from iconotext.errors import OutputError, SettingError
+from iconotext.papers.analyses.settings import StudySettings, VotesSettings
+
+if TYPE_CHECKING:
+    from iconotext.papers.analyses.top_images import Search
+
+SMALL_EFFECT = 0.2
+"""Cohen's term for an effect of this size."""
+
+OWN = "own"
+"""Stands for a relation: for each model the relations that it predicts."""
+
+Corpus = Annotated[Path, argument(help="Corpus file of texts and their pictures.")]
+PartOfCorpus = Annotated[Split | None, option(help="Part of the corpus (default: test; all where there is none).")]
+
+
+@settings_options
+def study(
+    models: Annotated[
+        list[str],
+        argument(
+            metavar="MODEL... OTHER",
+            help="The models that are asked about, as for `evaluate --pool`, and last the one they are compared with.",
+        ),
+    ],
+    corpus: Corpus,
+    settings: StudySettings,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The study to make.")] = Path("study.sqlite"),
+    split: PartOfCorpus = None,
+    relation: Annotated[
+        list[str] | None,
+        option(
+            help="Only texts with this relation to their picture; may be given several times. `own`: for each model "
+            "those that it predicts."
+        ),
+    ] = None,
+    count: Annotated[int | None, option(min=1, help="Texts to draw, for each relation (default: all).")] = None,
+    download: Download = False,
+) -> None:
+    """Make a study: for each text, the best pictures of two models side by side, for people to choose from.
+
+    All models search all pictures of the split, refined as their folders say. Each is compared with the last one. The
+    same picture twice stays in the study, marked as such. `iconotext serve --study` shows the pairs to people, in an
+    order and on sides that are random for each of them.
+
+    **Examples**
+
+    - `iconotext analyze study models/cmcm models/cmca clue.jsonl --relation story --count 100`
+    - `iconotext analyze study models/cmcm-visible models/cmcm-story models/cmca clue.jsonl --relation own --count 100`
+    """
+    with known_errors(download=download):
+        from iconotext.papers.analyses.top_images import chosen_queries
+        from iconotext.papers.studies import create_study
+        from iconotext.papers.studies.results import pairs_needed, smallest_effect
+        from iconotext.papers.studies.study import contenders
+
+        if output.exists():
+            raise OutputError(f"{output} exists already, and a study may hold votes; give another name (--output)")
+        if len(models) < 2:
+            raise SettingError("a study compares models: name at least two, and behind them the corpus")
+        *searches, other = searches_of(models, corpus, split, cache=settings.cache)
+        found = []
+        for search in searches:
+            wanted = _relations(search, relation or [])
+            queries = chosen_queries(search.pairs, relations=wanted, count=count, seed=settings.seed)
+            found += contenders(search, other, queries)
+        same = create_study(output, found, second=other.model, raters=settings.raters, seed=settings.seed)
+        say(
+            f"{output}: {len(found):,} pairs, {same:,} of them the same picture twice; "
+            f"{settings.raters * len(found):,} votes are wanted: iconotext serve --study {output}",
+            err=True,
+        )
+        for search in searches:
+            pairs = sum(each.model == search.model for each in found)
+            if pairs > 1:
+                say(
+                    f"{search.model}: {pairs:,} pairs can show an effect of {smallest_effect(pairs):.2f}; one of "
+                    f"{SMALL_EFFECT:g}, usually called small, takes {pairs_needed(SMALL_EFFECT):,} pairs (--count)",
+                    err=True,
+                )
+
+
+@settings_options
+def votes(
+    file: Annotated[Path, argument(metavar="STUDY", help="The study's file.")],
+    settings: VotesSettings,
+    csv: Annotated[Path | None, option(metavar="FILE", help="Also write the raw votes to it.")] = None,
+    as_json: Json = False,
+    force: Force = False,
+) -> None:
+    """Count the votes of a study: better, worse, both good, both bad, for each relation, by majority.
+
+    The table adds a t-test and a sign test of the preference, the smallest effect that so many pairs could have shown,
+    and the agreement of the raters. `iconotext serve --study` has people vote, and shows the same table at the end.
+
+    **Examples**
+
+    - `iconotext analyze votes study.sqlite`
+    - `iconotext analyze votes study.sqlite --csv votes.csv --json`
+    """
+    with known_errors():
+        from iconotext.papers.studies import export_votes, study_results
+        from iconotext.papers.studies.results import study_grids
+
+        found = study_results(file, power=settings.power, significance=settings.significance)
+        if csv is not None:
+            export_votes(file, csv, force=force)
+        if as_json:
+            say_json(found.as_dict())
+        else:
+            show(study_grids(found))
+
+
+def searches_of(models: Sequence[str], corpus: Path, split: Split | None, *, cache: bool) -> list[Search]:
+    """Return the search of each model over the pairs of a corpus."""
+    from iconotext.cli.evaluate import encoded_pairs, usual_part
+    from iconotext.evaluate.retrieval import chosen_refinement, retrieval_encoder, retrieval_score
+    from iconotext.papers.analyses.top_images import Search, check_same_pairs
+
+    if len(set(models)) < len(models):
+        raise SettingError("the models are named twice; each would be compared with itself")
+    chosen = usual_part(corpus, split, Split.TEST, "a model finds again what it was trained on")
+    searches = []
+    for model in models:
+        encoder = retrieval_encoder(model, corpus, cache=cache)
+        pairs = encoded_pairs(encoder, chosen)
+        refinement = chosen_refinement(model, encoder)
+        score = retrieval_score(encoder, pairs, refinement)
+        searches.append(Search(model, encoder, pairs, score, refinement if refinement.threshold else None))
+    check_same_pairs(searches)
+    if left_out := searches[0].pairs.left_out:
+        complain(f"{len(left_out)} left out, such as {left_out[0].id!r}, because {left_out[0].reason}")
+    return searches
+
+
+def _relations(search: Search, wanted: Sequence[str]) -> list[str]:
+    """The relations for which texts of a model are selected."""
+    if OWN not in wanted:
+        return list(wanted)
+    if search.encoder.coherence is None:
+        raise SettingError(f"--relation {OWN}: {search.model} predicts no relations; name some")
+    return [*(each for each in wanted if each != OWN), *search.encoder.coherence.relations]
