@@ -59,7 +59,7 @@ class Configured:
             self._check_variables(options)
             extra["default_map"] = {options[name].name: value for name, (value, _) in values.items()}
             try:
-                return super().make_context(info_name, args, parent, **extra)  # type: ignore[misc]
+                return super().make_context(info_name, args, parent, **extra)  # type: ignore[misc]  # Click has it
             except typer.BadParameter as error:
                 self._say_where(error, values)
                 raise
