@@ -9,7 +9,7 @@ import time
 import pytest
 
 from iconotext.errors import CorpusError, IconotextError
-from iconotext.system.processes import Child, GoneError, LateError, in_order, speaking
+from iconotext.system.processes import Child, GoneError, LateError, in_order, with_messages
 
 
 def do(pipe, *arguments):
@@ -52,24 +52,24 @@ def child():
 )
 def test_who_hears_it_is_told_how_it_died(told, death, capfd):
     child = Child(do, "a", 1)
-    assert child.hear(300) == ("a", 1)
-    child.tell("interrupt")
-    assert child.hear(300) == "not interrupted"
-    child.tell(told)
+    assert child.receive(300) == ("a", 1)
+    child.send("interrupt")
+    assert child.receive(300) == "not interrupted"
+    child.send(told)
     with pytest.raises(GoneError, match=f"^{death}$"):
-        child.hear(300)
-    child.tell("something more")  # is lost
+        child.receive(300)
+    child.send("something more")  # is lost
     with pytest.raises(GoneError, match=f"^{death}$"):
-        child.hear(300)
+        child.receive(300)
     assert ("EOFError: of a file" in capfd.readouterr().err) == (told == "raise")
 
 
 @pytest.mark.slow
 def test_what_takes_too_long_is_ended(child):
-    child.hear(300)
-    child.tell("sleep")
+    child.receive(300)
+    child.send("sleep")
     with pytest.raises(LateError, match=r"^it takes more than 0 seconds$"):
-        child.hear(0.1)
+        child.receive(0.1)
     assert child.process.exitcode == -signal.SIGKILL
 
 
@@ -79,13 +79,13 @@ def test_those_that_speak_or_are_gone_are_found(child):
     children = [child, second, third]
     try:
         for each in children:
-            each.hear(300)
-        assert speaking(children, 0) == []
-        second.tell("interrupt")
-        assert speaking(children) == [second]
+            each.receive(300)
+        assert with_messages(children, 0) == []
+        second.send("interrupt")
+        assert with_messages(children) == [second]
         third.kill()
         third.process.join()
-        assert speaking(children) == [second, third]
+        assert with_messages(children) == [second, third]
     finally:
         second.close()
         third.close()

@@ -262,24 +262,24 @@ def linked_shards(
     Returns:
         The replaced shards; and each unused result with the result that is used in its place.
     """
-    parts, settings_key = parts_of(brought), [file.path for file in files if file.kind == "shard"]
+    parts, shards = parts_of(brought), [file.path for file in files if file.kind == "shard"]
     used: dict[Path, Path] = {}
     unused: dict[Path, Path] = {}
-    for shard, result in _results(ledger, parts, settings_key, stays):
+    for shard, result in _results(ledger, parts, shards, stays):
         if (other := used.setdefault(lasting(shard), result)) != result:
             unused[result] = other
-    return used.keys() & {*settings_key, *map(Path, parts)}, unused
+    return used.keys() & {*shards, *map(Path, parts)}, unused
 
 
 def _results(
-    ledger: Ledger, brought: Iterable[str], settings_key: Sequence[Path], stays: Callable[[str], bool]
+    ledger: Ledger, brought: Iterable[str], shards: Sequence[Path], stays: Callable[[str], bool]
 ) -> Iterator[tuple[Path, Path]]:
     """Yield shards with their results; if a shard has several results, the one to use comes first."""
-    noted = {file_of(name): shard for name, shard in ledger.results().items()}
-    for name in sorted(filter(stays, noted)):
-        yield Path(noted[name]), Path(name)
-    forgotten = {Path(name) for name in brought if name not in noted and ledger.get(name) is None and stays(name)}
-    for path in (*sorted(forgotten), *settings_key):
+    recorded = {file_of(name): shard for name, shard in ledger.results().items()}
+    for name in sorted(filter(stays, recorded)):
+        yield Path(recorded[name]), Path(name)
+    forgotten = {Path(name) for name in brought if name not in recorded and ledger.get(name) is None and stays(name)}
+    for path in (*sorted(forgotten), *shards):
         with suppress(CorpusError):  # reported when the shard is read
             if (result := find_result(path)) is not None:
                 if path not in forgotten:

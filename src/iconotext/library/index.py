@@ -31,6 +31,9 @@ SENTENCES = 160
 IMAGES = 2000
 """Sample size in a large library; other samples give the same background to the second digit."""
 
+LEAST_DEVIATION = 0.01
+"""Lower limit for standard deviations of cosines: a library may have only one picture."""
+
 
 def made_up_sentences(encoder: Encoder) -> FloatMatrix:
     """Return (``SENTENCES``, dim) vectors of short sentences about things of all kinds."""
@@ -156,7 +159,3 @@ def exact_nearest(library: Library, queries: FloatMatrix, top: int) -> list[set[
         keep = np.argsort(-best, axis=1, kind="stable")[:, :top]
         best, names = np.take_along_axis(best, keep, 1), np.take_along_axis(names, keep, 1)
     return [set(row) for row in names]
-
-
-LEAST_DEVIATION = 0.01
-"""Lower limit for standard deviations of cosines: a library may have only one picture."""

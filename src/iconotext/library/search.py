@@ -175,8 +175,9 @@ def search(
         raise LibraryError(
             f"{library.path}: the library is empty; add pictures: iconotext library add {library.path} PATH"
         )
-    vector, odds = _vector(library, query, encoder), None
-    if query.text and relation_model is not None and _speaks_for(relation_model, library) and is_english(query.text):
+    text_vectors = None if query.text is None else encoder.encode_sentences([query.text])
+    vector, odds = _vector(library, query, encoder, text_vectors), None
+    if query.text and relation_model is not None and _is_of_library(relation_model, library) and is_english(query.text):
         odds = relation_model.text_logits([query.text])[0]
     wanted = query.relation
     column = library.settings.relations.index(wanted) if wanted in library.settings.relations else None
@@ -191,7 +192,7 @@ def search(
         where=query.filters.condition,
     )
     near, similarities = candidates.near, candidates.scores
-    coherence = _coherence(query, near, encoder)
+    coherence = _coherence(text_vectors, near, encoder)
     items: dict[str, Item] = {}
 
     def read_details(numbers: Iterable[int]) -> None:
@@ -249,14 +250,14 @@ def probabilities(
         offsets: (R,) the picture's part of the log-odds; None if not stored.
         own: (R,) log-odds between the picture and its own text; None without one.
     """
-    witnesses = []
+    sources = []
     if query is not None and offsets is not None:
-        witnesses.append(query + offsets)
+        sources.append(query + offsets)
     if own is not None:
-        witnesses.append(np.asarray(own, np.float32))
-    if not witnesses:
+        sources.append(np.asarray(own, np.float32))
+    if not sources:
         return None
-    odds = np.clip(np.mean(witnesses, axis=0, dtype=np.float64), -60, 60)
+    odds = np.clip(np.mean(sources, axis=0, dtype=np.float64), -60, 60)
     return np.asarray(1 / (1 + np.exp(-odds)), np.float32)
 
 
@@ -361,42 +362,40 @@ def check_models(library: Library, query: Query, encoder: Encoder, relation_mode
     own = () if encoder.coherence is None else encoder.coherence.relations
     relations = searchable_relations(library, encoder)
     if not relations:
-        raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be told")
+        raise SettingError(f"{library.path}: made without a relation model, so relation=... cannot be computed")
     if query.relation not in relations:
         raise SettingError(f"{query.relation}: not among the relations: {', '.join(relations)}")
-    if query.relation not in own and (relation_model is None or not _speaks_for(relation_model, library)):
+    if query.relation not in own and (relation_model is None or not _is_of_library(relation_model, library)):
         raise LibraryError(
             f"{library.path}: made with the relation model {settings.relation_model}; bring it up to date with:"
             f" iconotext library add {library.path}"
         )
 
 
-def _vector(library: Library, query: Query, encoder: Encoder) -> FloatMatrix:
+def _vector(library: Library, query: Query, encoder: Encoder, text_vectors: FloatMatrix | None) -> FloatMatrix:
     """Return the query as a unit vector: of a sentence, of a picture, or halfway between the two."""
-    parts = []
-    if query.text is not None:
-        parts.append(encoder.encode_sentences([query.text])[0])
+    parts = [] if text_vectors is None else [text_vectors[0]]
     if isinstance(query.picture, str):
-        known = library.items([query.picture])
-        if not known:
+        items = library.items([query.picture])
+        if not items:
             raise ImageError("the picture to be like is not in the library")
-        parts.append(known[query.picture].vector)
+        parts.append(items[query.picture].vector)
     elif query.picture is not None:
-        found = encoder.encode_images([query.picture])
-        if (problem := found.problems[0]) is not None:
+        encoded = encoder.encode_images([query.picture])
+        if (problem := encoded.problems[0]) is not None:
             raise ImageError(problem)
-        parts.append(found.vectors[0])
+        parts.append(encoded.vectors[0])
     vector = np.sum(parts, axis=0)
     length = float(np.linalg.norm(vector))
     return np.asarray(vector / length if length else vector, np.float32)
 
 
-def _coherence(query: Query, near: Sequence[Near], encoder: Encoder) -> list[FloatMatrix | None]:
+def _coherence(text_vectors: FloatMatrix | None, near: Sequence[Near], encoder: Encoder) -> list[FloatMatrix | None]:
     """Return for each picture its (R',) relations with the sentence by a coherence-aware model; None without either."""
-    if not near or query.text is None or encoder.coherence is None:
+    if not near or text_vectors is None or encoder.coherence is None:
         return [None] * len(near)
     pictures = np.stack([each.picture.vector for each in near])
-    return list(encoder.coherence.probabilities(encoder.encode_sentences([query.text]), pictures)[0])
+    return list(encoder.coherence.probabilities(text_vectors, pictures)[0])
 
 
 def _of_relation_model(item: Item, relation_model: str | None) -> Item:
@@ -407,23 +406,24 @@ def _of_relation_model(item: Item, relation_model: str | None) -> Item:
 
 
 def _by_name(
-    witnessed: FloatMatrix | None, coherence: FloatMatrix | None, library: Library, encoder: Encoder
+    computed: FloatMatrix | None, coherence: FloatMatrix | None, library: Library, encoder: Encoder
 ) -> dict[str, float]:
     """Return probability by relation; the values of a coherence-aware model replace those of the relation model."""
-    found: dict[str, float] = {}
-    if witnessed is not None:
-        found |= zip(library.settings.relations, map(float, witnessed), strict=True)
+    by_name: dict[str, float] = {}
+    if computed is not None:
+        by_name |= zip(library.settings.relations, map(float, computed), strict=True)
     if coherence is not None and encoder.coherence is not None:
-        found |= zip(encoder.coherence.relations, map(float, coherence), strict=True)
-    return found
+        by_name |= zip(encoder.coherence.relations, map(float, coherence), strict=True)
+    return by_name
 
 
-def _speaks_for(relation_model: RelationModel, library: Library) -> bool:
+def _is_of_library(relation_model: RelationModel, library: Library) -> bool:
+    """Return whether the library was made with this relation model."""
     return relation_model.name == library.settings.relation_model
 
 
 def _result(
-    item: Item, place: Place, similarity: float, score: float, match: Match | None, known: dict[str, float]
+    item: Item, place: Place, similarity: float, score: float, match: Match | None, relations: dict[str, float]
 ) -> Result:
     return Result(
         digest=item.digest,
@@ -431,7 +431,7 @@ def _result(
         score=score,
         similarity=similarity,
         match=match,
-        relations=known,
+        relations=relations,
         date=item.date if item.taken else None,
         document=place.document_name,
         caption=place.caption,

@@ -18,28 +18,25 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+from pydantic import TypeAdapter
+
 from iconotext.errors import LibraryError
 from iconotext.extras import require
 from iconotext.library.damage import SUMS, TABLE, check_sums, not_written
 from iconotext.library.files import file_kind
-from iconotext.library.items import Compared, Item, Near, file_of
+from iconotext.library.items import Compared, Item, Near, Place, file_of, folders_of, words_of
 from iconotext.library.settings import SETTINGS, IndexSettings, LibrarySettings, read_settings, write_settings
 
 if TYPE_CHECKING:
     from iconotext.types import FloatMatrix
-from collections.abc import Mapping
-
-import numpy as np
-from pydantic import TypeAdapter
-
-from iconotext.library.items import Place, folders_of, words_of
 
 _END = b"LANC"
 """The last bytes of every LanceDB file."""

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.errors import IconotextError
 from iconotext.system.files import reporting_full_disk
-from iconotext.system.processes import Child, GoneError, speaking
+from iconotext.system.processes import Child, GoneError, with_messages
 from iconotext.system.threads import environment, thread_shares
 from iconotext.system.worker import limit_memory
 
@@ -197,14 +197,14 @@ class Processes(Generic[Item]):
             with environment(thread_shares(self._workers)):
                 child = Child(_serve, self._work, self._memory, self._scratch.name)
         self._running[child] = item
-        child.tell(item)
+        child.send(item)
 
     def answers(self) -> Iterator[tuple[Item, Outcome, Any]]:
         """See ``Engine``."""
-        for child in speaking(self._running):
+        for child in with_messages(self._running):
             item = self._running.pop(child)
             try:
-                outcome, value = child.hear()
+                outcome, value = child.receive()
             except GoneError as error:
                 outcome, value = "failed" if child in self._ready else "unready", str(error)
             else:

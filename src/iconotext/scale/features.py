@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext import __version__
+from iconotext.corpus.shard_results import added_up
+from iconotext.corpus.shards import LEFT_OUT, Counts, ShardSettings, reason_of
 from iconotext.extras import require
 from iconotext.features import check_backbones
 from iconotext.recipe import Recipe
+from iconotext.scale.engine import EngineSettings
+from iconotext.scale.run import digest_of_table, run_shards
+from iconotext.scale.stage import Stage
 from iconotext.system.files import write_text
 from iconotext.system.processes import Watch, unwatched
+from iconotext.train.feature_shards import OWN_WORDS, check_recipe
 from iconotext.train.feature_writers import (
     ImageSource,
     OwnWords,
@@ -47,13 +53,6 @@ if TYPE_CHECKING:
 
     from iconotext.features.backbone import TextBackbone
     from iconotext.types import Document
-
-from iconotext.corpus.shard_results import added_up
-from iconotext.corpus.shards import LEFT_OUT, Counts, ShardSettings, reason_of
-from iconotext.scale.engine import EngineSettings
-from iconotext.scale.run import digest_of_table, run_shards
-from iconotext.scale.stage import Stage
-from iconotext.train.feature_shards import OWN_WORDS, check_recipe
 
 IMAGE_KEYS = "image_keys"
 """Array of the digests of images."""

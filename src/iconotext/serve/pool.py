@@ -146,9 +146,9 @@ class Pool:
             child = self._start(call)
         with self._lock:
             call.child = child
-        child.tell((call.function, call.arguments))
+        child.send((call.function, call.arguments))
         try:
-            succeeded, value = child.hear(call.seconds)
+            succeeded, value = child.receive(call.seconds)
         finally:
             with self._lock:
                 call.child = None
@@ -166,9 +166,9 @@ class Pool:
             self._children[threading.get_ident()] = child = Child(serve)
             if call is not None:
                 call.child = child
-        child.tell((self._prepare, (self._settings,)))
+        child.send((self._prepare, (self._settings,)))
         try:
-            succeeded, value = child.hear(START_SECONDS)
+            succeeded, value = child.receive(START_SECONDS)
         except GoneError as error:
             raise GoneError(f"the process that links cannot be started: {error}") from None
         if not succeeded:

@@ -47,12 +47,12 @@ class Child:
         self.process.start()
         theirs.close()
 
-    def tell(self, message: Any) -> None:
-        """Send a picklable message. If the process has died, ``hear`` raises an error."""
+    def send(self, message: Any) -> None:
+        """Send a picklable message. If the process has died, ``receive`` raises an error."""
         with suppress(OSError):
             self.pipe.send(message)
 
-    def hear(self, seconds: float | None = None) -> Any:
+    def receive(self, seconds: float | None = None) -> Any:
         """Wait for the next message of the process. After an error the process is closed.
 
         Raises:
@@ -69,7 +69,7 @@ class Child:
         raise LateError(f"it takes more than {seconds:.0f} seconds")
 
     def kill(self) -> None:
-        """Kill the process; safe from any thread, and ``hear`` then raises an error."""
+        """Kill the process; safe from any thread, and ``receive`` then raises an error."""
         self.process.kill()
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class Child:
         return f"its process ended with status {code}"
 
 
-def speaking(children: Collection[Child], seconds: float | None = None) -> list[Child]:
+def with_messages(children: Collection[Child], seconds: float | None = None) -> list[Child]:
     """Wait until a child has sent a message or died, or for ``seconds``; return the children that have."""
     ready = wait([child.pipe for child in children], seconds)
     return [child for child in children if child.pipe in ready]

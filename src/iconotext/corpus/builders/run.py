@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.corpus.builders.fetched import fetch_images
 from iconotext.corpus.builders.find_images import check_of, known_checks, look_at
-from iconotext.corpus.row import Row, parse_row
+from iconotext.corpus.row import SPLITS, Row, parse_row
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.stats import Counting
 from iconotext.corpus.store import target_format, write_rows
@@ -33,13 +34,6 @@ from iconotext.system.files import check_overwrite, locked, open_atomic, put_in_
 from iconotext.system.processes import Watch, in_order, unwatched
 from iconotext.system.spool import Spool
 from iconotext.system.strict_json import dump_json
-
-if TYPE_CHECKING:
-    from iconotext.corpus.stats import PublishedSizes
-from collections import Counter
-from typing import TYPE_CHECKING
-
-from iconotext.corpus.row import SPLITS
 
 if TYPE_CHECKING:
     from iconotext.corpus.stats import CorpusStats, PublishedSizes

@@ -3,15 +3,16 @@
 A worker reads a part of a shard and selects the usable rows; then ids are made unique over all shards, and images are
 found in a folder, or fetched into it. The links of Multimodal C4 are the data set's own, an assignment of images to
 sentences by CLIP similarities, and not gold links; OBELICS has images in reading order, without links.
-``shard_documents`` makes the documents of any such data set.
+``web_documents`` makes the documents of any such data set.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
@@ -19,29 +20,14 @@ from pydantic import Field
 from iconotext.corpus.builders.fetched import LEDGER
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.builders.run import DataSetSettings, FetchSettings
+from iconotext.corpus.formats.mmc4 import mmc4_parts
+from iconotext.corpus.formats.obelics import obelics_parts
 from iconotext.corpus.row import Part, Record, Row, UniqueIds
 from iconotext.errors import CorpusError, SettingError
 from iconotext.system.strict_json import dump_json
 
 if TYPE_CHECKING:
     from iconotext.corpus.builders.run import Build, Values
-import os
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
-
-from iconotext.corpus.formats.mmc4 import mmc4_parts
-
-if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
-    from iconotext.corpus.row import Row
-from typing import TYPE_CHECKING
-
-from iconotext.corpus.formats.obelics import obelics_parts
-
-if TYPE_CHECKING:
-    from iconotext.corpus.builders.run import Build, Values
-    from iconotext.corpus.row import Row
-
 
 UNREADABLE = "row cannot be read"
 DAMAGED = "shard damaged"
@@ -50,7 +36,7 @@ PLACE = re.compile("(?:line|page)-[0-9]+")
 """Id of a row whose page has no address: its place in the shard."""
 
 
-class ShardSettings(FetchSettings, DataSetSettings):
+class WebSettings(FetchSettings, DataSetSettings):
     """Which documents are used."""
 
     source: Path
@@ -105,12 +91,12 @@ class Dropped(NamedTuple):
     reason: str = ""
 
 
-def shard_documents(build: Build, settings: ShardSettings, data_set: ShardedSet) -> Iterator[Values]:
+def web_documents(build: Build, settings: WebSettings, data_set: ShardedSet) -> Iterator[Values]:
     """Yield the documents of all shards, in the order of their names."""
     images, found, problems = settings.images, None, dict[str, str]()
     if images is None and settings.fetch:
         raise SettingError("fetch=True needs images=..., the folder that pictures are fetched into")
-    shards = [shard for shard in find_shards(settings.source, data_set) if shard.absolute() != build.output.absolute()]
+    shards = [shard for shard in shard_files(settings.source, data_set) if shard.absolute() != build.output.absolute()]
     read = build.mapped(_parts(shards, data_set), partial(_rows, settings, data_set), label="Reading", chunk=1)
     rows: Iterable[Usable | Dropped] = (row for batch in read for row in batch)
     if images is not None:
@@ -127,7 +113,7 @@ def shard_documents(build: Build, settings: ShardSettings, data_set: ShardedSet)
     yield from _documents(build, rows, settings, found, problems)
 
 
-def find_shards(source: Path, data_set: ShardedSet) -> list[Path]:
+def shard_files(source: Path, data_set: ShardedSet) -> list[Path]:
     """Return the shards in a folder, in the order of their names; or the one that is named."""
     if source.is_file():
         return [source]
@@ -155,7 +141,7 @@ def _parts(shards: Iterable[Path], data_set: ShardedSet) -> Iterator[Item]:
             yield shard.name, str(error).removeprefix(f"{shard}: ")
 
 
-def _rows(settings: ShardSettings, data_set: ShardedSet, item: Item) -> list[Usable | Dropped]:
+def _rows(settings: WebSettings, data_set: ShardedSet, item: Item) -> list[Usable | Dropped]:
     shard, part = item
     rows: list[Usable | Dropped] = []
     try:
@@ -167,7 +153,7 @@ def _rows(settings: ShardSettings, data_set: ShardedSet, item: Item) -> list[Usa
     return rows
 
 
-def _row(record: Record, settings: ShardSettings, data_set: ShardedSet, shard: str) -> Usable | Dropped:
+def _row(record: Record, settings: WebSettings, data_set: ShardedSet, shard: str) -> Usable | Dropped:
     place, row = f"{shard}, {record.place}", record.row
     if record.problems or row is None:
         problem = record.problems[0]
@@ -190,7 +176,7 @@ def _row(record: Record, settings: ShardSettings, data_set: ShardedSet, shard: s
 def _documents(
     build: Build,
     rows: Iterable[Usable | Dropped],
-    settings: ShardSettings,
+    settings: WebSettings,
     found: FoundImages | None,
     problems: Mapping[str, str],
 ) -> Iterator[Values]:
@@ -272,7 +258,7 @@ MMC4 = (
 )
 
 
-class Mmc4Settings(ShardSettings):
+class Mmc4Settings(WebSettings):
     """Make a corpus out of shards of Multimodal C4 (Zhu et al. 2023).
 
     Shards are docs_no_face_shard_0_v3.jsonl and so on, also as .jsonl.zip; they are read in the order of their names.
@@ -297,7 +283,7 @@ def mmc4_documents(build: Build, settings: Mmc4Settings) -> Iterator[Values]:
     """Yield documents of Multimodal C4."""
     folder = settings.source if settings.source.is_dir() else settings.source.parent
     data_set = ShardedSet((".jsonl", ".jsonl.zip"), MMC4, mmc4_parts, partial(_mmc4_columns, settings, folder))
-    return shard_documents(build, settings, data_set)
+    return web_documents(build, settings, data_set)
 
 
 def _mmc4_columns(settings: Mmc4Settings, folder: Path, row: Row) -> tuple[Values, list[Picture]]:
@@ -331,7 +317,7 @@ OBELICS = (
 )
 
 
-class ObelicsSettings(ShardSettings):
+class ObelicsSettings(WebSettings):
     """Make a corpus out of shards of OBELICS (Laurençon et al. 2023).
 
     Shards are train-00000-of-01335.parquet and so on; they are read in the order of their names. Paragraphs are split
@@ -348,7 +334,7 @@ class ObelicsSettings(ShardSettings):
 
 def obelics_documents(build: Build, settings: ObelicsSettings) -> Iterator[Values]:
     """Yield documents of OBELICS."""
-    return shard_documents(build, settings, ShardedSet((".parquet",), OBELICS, obelics_parts, _obelics_columns))
+    return web_documents(build, settings, ShardedSet((".parquet",), OBELICS, obelics_parts, _obelics_columns))
 
 
 def _obelics_columns(row: Row) -> tuple[Values, list[Picture]]:

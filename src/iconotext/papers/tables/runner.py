@@ -44,7 +44,7 @@ from iconotext.papers.tables.rows import (
 from iconotext.recipe import FeatureSettings, Recipe, dump_recipe
 from iconotext.recipe.encoders import GRUSettings, NetworkSettings, ProjectionSettings
 from iconotext.report.tables import Section, footnoted
-from iconotext.system.processes import Child, GoneError, speaking
+from iconotext.system.processes import Child, GoneError, with_messages
 from iconotext.system.threads import environment, thread_shares, usable_cores
 from iconotext.train.checkpoint import gone_if_refused
 from iconotext.train.prepare import Report, prepare, prepared_key
@@ -157,14 +157,14 @@ def run_jobs(
                 watch.started(key)
                 with environment(thread_shares(at_once)):
                     running[Child(_do, job, work, log, daemon=False)] = key, log
-            for child in speaking(running, 0.5):  # without a limit, Windows would not hear Ctrl-C
+            for child in with_messages(running, 0.5):  # without a limit, Windows would not hear Ctrl-C
                 key, log = running[child]
-                kind, told = _heard(child, log)
+                kind, arguments = _received(child, log)
                 if kind == "ended":
                     del running[child]
-                    if told[0] is not None:
-                        failed[key] = told[0]
-                getattr(watch, kind)(key, *told)
+                    if arguments[0] is not None:
+                        failed[key] = arguments[0]
+                getattr(watch, kind)(key, *arguments)
     finally:
         for child, (_, log) in running.items():
             child.close()
@@ -172,17 +172,17 @@ def run_jobs(
     return failed
 
 
-def _heard(child: Child, log: Path) -> Message:
+def _received(child: Child, log: Path) -> Message:
     """Receive a job's next message; ``ended`` with the reason if its process has died."""
     try:
-        kind, told = child.hear()
+        kind, arguments = child.receive()
     except GoneError as error:
         said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() if log.exists() else []
         return "ended", (f"{error}: {said[-1] if said else 'it said nothing'} (see {log})",)
     if kind == "ended":
         child.close()
         log.unlink(missing_ok=True)
-    return kind, told
+    return kind, arguments
 
 
 def _do(channel: Connection, job: Any, work: Callable[[Any, Send], None], log: Path) -> None:
