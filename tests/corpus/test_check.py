@@ -218,7 +218,7 @@ def test_workers_find_the_same_in_the_same_order(tmp_path, picture, monkeypatch,
     path = corpus(tmp_path, *many)
     if name == "c.parquet":
         monkeypatch.setattr(table, "ROWS_IN_GROUP", 7)
-        monkeypatch.setattr(table, "ROWS_AT_ONCE", 7)
+        monkeypatch.setattr(table, "BATCH_ROWS", 7)
         unique = [each | {"id": f"d{i}"} for i, each in enumerate(many)]
         write_corpus(read_corpus(corpus(tmp_path, *unique)), tmp_path / name)
         path = tmp_path / name

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iconotext.corpus import shards as to_shards
+from iconotext.corpus import convert
 from iconotext.corpus.check import check_corpus
+from iconotext.corpus.convert import _name, write_shards
 from iconotext.corpus.formats.webdataset import tar_beside
-from iconotext.corpus.shards import _name, write_shards
 from iconotext.corpus.store import read_corpus, read_rows
 from iconotext.errors import CorpusError, OutputError, SettingError
 
@@ -32,7 +32,7 @@ def test_what_is_read_again_is_what_was_written(tmp_path, picture, monkeypatch):
     more = {"captions": ["A cat"], "positions": [1], "relations": relations, "meta": {"title": "T", "source": "x"}}
     rows = [row(f"d{n}", f"../../img/{n}.png", split="test", **more) for n in range(5)]
     path = corpus(tmp_path / "out/deep/c.jsonl", *rows)
-    monkeypatch.setattr(to_shards, "BYTES_AT_ONCE", 1)  # a row group for each document
+    monkeypatch.setattr(convert, "BATCH_BYTES", 1)  # a row group for each document
     done = write_shards(read_corpus(path), tmp_path / "new/shards", size=2)
     assert (done.shards, done.documents, done.pictures, done.missing) == (3, 5, 5, 0)
     shards = sorted((tmp_path / "new").rglob("*"))

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from iconotext.corpus.formats.webdataset import Tar, sample_records
+from iconotext.corpus.image_files import ShardPictures
 from iconotext.corpus.shard_results import differences
-from iconotext.corpus.shards import ShardPictures, reason_of, share_of
+from iconotext.corpus.shards import reason_of, share_of
 from tests.support.shards import png, results, row, write_jsonl, write_tar
 
 

@@ -197,15 +197,16 @@ def convert(
 
 
 def _write_shards(source: Path, target: Path, size: int | None) -> None:
-    from iconotext.corpus.shards import DOCUMENTS, corpus_files, documents_of
+    from iconotext.corpus.convert import SHARD_DOCUMENTS
+    from iconotext.corpus.shards import corpus_files, documents_of
 
     files = corpus_files(source)
     documents = (d for file in files for d in documents_of(file, inside=files != (source,)))
-    _into_shards(progress(documents, total=sum(map(total, files)), label="Writing"), target, size or DOCUMENTS)
+    _into_shards(progress(documents, total=sum(map(total, files)), label="Writing"), target, size or SHARD_DOCUMENTS)
 
 
 def _into_shards(documents: Iterable[Document], target: Path, size: int) -> None:
-    from iconotext.corpus.shards import write_shards
+    from iconotext.corpus.convert import write_shards
 
     done = write_shards(documents, target, size=size)
     pictures = counted(done.pictures, "picture")

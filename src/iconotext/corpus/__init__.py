@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from iconotext.corpus.builders import Builder
     from iconotext.corpus.builders.run import BuilderSettings, BuildReport, build_corpus
     from iconotext.corpus.check import CheckedCorpus, check_corpus
-    from iconotext.corpus.convert import Converted, convert_corpus, linked_corpus
-    from iconotext.corpus.shards import WrittenShards, write_shards
+    from iconotext.corpus.convert import Converted, WrittenShards, convert_corpus, linked_corpus, write_shards
     from iconotext.corpus.split import Shares, assign_splits
     from iconotext.corpus.stats import CorpusStats, row_stats
     from iconotext.corpus.store import count_documents, read_corpus, read_rows, write_corpus
@@ -48,7 +47,7 @@ __getattr__, __dir__ = lazy(
         "Converted": "iconotext.corpus.convert",
         "CorpusStats": "iconotext.corpus.stats",
         "Shares": "iconotext.corpus.split",
-        "WrittenShards": "iconotext.corpus.shards",
+        "WrittenShards": "iconotext.corpus.convert",
         "assign_splits": "iconotext.corpus.split",
         "build_corpus": "iconotext.corpus.builders.run",
         "check_corpus": "iconotext.corpus.check",
@@ -59,6 +58,6 @@ __getattr__, __dir__ = lazy(
         "read_rows": "iconotext.corpus.store",
         "row_stats": "iconotext.corpus.stats",
         "write_corpus": "iconotext.corpus.store",
-        "write_shards": "iconotext.corpus.shards",
+        "write_shards": "iconotext.corpus.convert",
     },
 )

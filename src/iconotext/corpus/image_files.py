@@ -1,6 +1,7 @@
 """The images of a corpus: where each one is (file, tar, table of features, web, nowhere), and which are the same.
 
-``ImageFiles`` locates an image by its name in the corpus; ``ImageKeys`` gives images with equal bytes equal keys.
+``ImageFiles`` locates an image by its name in the corpus, ``ShardPictures`` by its name in a shard. ``ImageKeys``
+gives images with equal bytes equal keys.
 """
 
 from __future__ import annotations
@@ -8,19 +9,27 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Sequence
 from enum import IntEnum
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from iconotext.corpus.formats.webdataset import Tar
+from iconotext.corpus.formats.webdataset import LARGEST, Tar
+from iconotext.errors import CorpusError
 from iconotext.features.feature_table import ROWS_FILE, read_rows
-from iconotext.types import Image
+from iconotext.system.object_store import joined, read_bytes
+from iconotext.types import Image, Member
+
+if TYPE_CHECKING:
+    from iconotext.corpus.builders.find_images import FoundImages
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """Beginning of an image's name that is an address (``https:``, ``recipeqa:``) and not a path; letters of drives are
 shorter.
 """
+
+NOT_FOUND = "not found: {}"
 
 REFUSED = "its name leads out of the folder of the shard"
 
@@ -120,7 +129,70 @@ class ImageFiles:
         if self._refuses(source):
             return f"{REFUSED}: {source}"
         rows = f", and {ROWS_FILE} beside the corpus has no row for it" if self._in_table else ""
-        return f"not found: {self._folder / source}{rows}"
+        return NOT_FOUND.format(f"{self._folder / source}{rows}")
+
+
+class ShardPictures:
+    """Finds the pictures of a shard.
+
+    Args:
+        tars: The tars beside the shard.
+        remote: Address of the shard's folder, if it is in a store.
+        found: A folder of pictures, searched last.
+        outside: Whether names may lead out of the folder.
+        files: Whether documents of this format refer to pictures as files.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        tars: Sequence[Tar],
+        *,
+        remote: str | None = None,
+        found: FoundImages | None = None,
+        outside: bool = False,
+        files: bool = True,
+    ) -> None:
+        self._tars, self._remote, self._found, self._outside = tars, remote, found, outside
+        self._beside = ImageFiles(folder, files=files, reach="anywhere" if outside else "folder")
+
+    def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
+        """(picture, None), or (None, reason); ``StoreError`` if the store does not answer."""
+        for tar in self._tars:
+            if name := tar.find(source):
+                try:
+                    return tar.read(name), None
+                except CorpusError:  # changed since it was opened
+                    return None, NOT_FOUND.format(source)
+        if not self._outside and not named_by_address(source) and leads_out(source):
+            return None, REFUSED
+        file: Path | bytes | None
+        if self._remote is None:
+            file, problem = self._beside.find(source)
+            if problem is not None and not named_by_address(source):
+                # Without the folder's name, since results must not depend on the place of the shard.
+                problem = NOT_FOUND.format(source)
+        else:
+            file, problem = self._fetched(source, self._remote)
+        if file is None and problem and self._found is not None:
+            file = self._found.find(source)
+            return file, None if file is not None else problem
+        return file, problem
+
+    def member(self, source: str) -> Member | None:
+        """The place of a picture in a tar; None if it is not in a tar."""
+        return next((tar.member(name) for tar in self._tars if (name := tar.find(source))), None)
+
+    def _fetched(self, source: str, folder: str) -> tuple[bytes | None, str | None]:
+        if named_by_address(source):
+            return None, f"not at hand: {source} is an address"
+        if leads_out(source):  # a store has no parent folder
+            return None, REFUSED
+        address = joined(folder, source)
+        data = read_bytes(address, LARGEST + 1)
+        if data is not None and len(data) > LARGEST:
+            return None, f"larger than {LARGEST // 2**20} MiB"
+        return data, None if data is not None else NOT_FOUND.format(source)
 
 
 def leads_out(source: str) -> bool:

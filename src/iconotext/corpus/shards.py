@@ -1,45 +1,38 @@
-"""Shards: find them with the tars beside them, read their documents with pictures, and write a corpus as shards.
+"""Shards: find them with the tars beside them, and read their documents with pictures.
 
 ``find_shards`` lists shards, ``shard_documents`` reads one, and ``Counts`` counts its rows and pictures;
-``corpus_files``, ``rows_of`` and ``documents_of`` read a folder of shards as one corpus; ``write_shards`` writes one.
+``corpus_files``, ``rows_of`` and ``documents_of`` read a folder of shards as one corpus.
+``corpus.convert`` writes shards.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from itertools import chain, islice
-from pathlib import Path, PurePosixPath, PureWindowsPath
-from tempfile import mkdtemp
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.corpus.builders.find_images import FoundImages
 from iconotext.corpus.formats.mmc4 import images_folder
 from iconotext.corpus.formats.released import DOCUMENTS_FILE
-from iconotext.corpus.formats.table import RELATION, schema_of, values_of
-from iconotext.corpus.formats.webdataset import LARGEST, Tar, sample_records
-from iconotext.corpus.image_files import REFUSED, ImageFiles, leads_out, named_by_address
-from iconotext.corpus.row import Record, Row, document_of, row_of
+from iconotext.corpus.formats.webdataset import Tar, sample_records
+from iconotext.corpus.image_files import ShardPictures
+from iconotext.corpus.row import Record, Row, document_of
 from iconotext.corpus.store import (
     FORMATS,
     format_of,
     read_corpus,
     read_records,
     read_rows,
-    repeated_id,
     with_repeated_ids,
 )
-from iconotext.errors import CorpusError, OutputError, SettingError
-from iconotext.extras import require
-from iconotext.system.files import open_atomic, reporting_full_disk, write_error
+from iconotext.errors import CorpusError, OutputError
 from iconotext.system.object_store import (
     Entry,
     address_of,
@@ -50,11 +43,10 @@ from iconotext.system.object_store import (
     is_remote,
     joined,
     located,
-    read_bytes,
     split_address,
 )
 from iconotext.system.threads import in_threads
-from iconotext.types import Document, Image, Member
+from iconotext.types import Document, Member
 
 SUFFIXES = (".parquet", ".pq", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.zip", ".tar")
 """File name suffixes of shards."""
@@ -70,8 +62,6 @@ FETCHING = 8
 
 LEFT_OUT = "left out: looks like an earlier picture of another place"
 """The problem of pictures that the table ``without`` names."""
-
-NOT_FOUND = "not found: {}"
 
 _INDEX = re.compile(r"\.\d+")
 _NUMBER = re.compile(r"\d[\d,.]*")
@@ -338,69 +328,6 @@ def _without(documents: Iterable[Document], pictures: Mapping[str, set[int]]) ->
         yield replace(document, images=tuple(images))
 
 
-class ShardPictures:
-    """Finds the pictures of a shard.
-
-    Args:
-        tars: The tars beside the shard.
-        remote: Address of the shard's folder, if it is in a store.
-        found: A folder of pictures, searched last.
-        outside: Whether names may lead out of the folder.
-        files: Whether documents of this format refer to pictures as files.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        tars: Sequence[Tar],
-        *,
-        remote: str | None = None,
-        found: FoundImages | None = None,
-        outside: bool = False,
-        files: bool = True,
-    ) -> None:
-        self._tars, self._remote, self._found, self._outside = tars, remote, found, outside
-        self._beside = ImageFiles(folder, files=files, reach="anywhere" if outside else "folder")
-
-    def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
-        """(picture, None), or (None, reason); ``StoreError`` if the store does not answer."""
-        for tar in self._tars:
-            if name := tar.find(source):
-                try:
-                    return tar.read(name), None
-                except CorpusError:  # changed since it was opened
-                    return None, NOT_FOUND.format(source)
-        if not self._outside and not named_by_address(source) and leads_out(source):
-            return None, REFUSED
-        file: Path | bytes | None
-        if self._remote is None:
-            file, problem = self._beside.find(source)
-            if problem is not None and not named_by_address(source):
-                # Without the folder's name, since results must not depend on the place of the shard.
-                problem = NOT_FOUND.format(source)
-        else:
-            file, problem = self._fetched(source, self._remote)
-        if file is None and problem and self._found is not None:
-            file = self._found.find(source)
-            return file, None if file is not None else problem
-        return file, problem
-
-    def member(self, source: str) -> Member | None:
-        """The place of a picture in a tar; None if it is not in a tar."""
-        return next((tar.member(name) for tar in self._tars if (name := tar.find(source))), None)
-
-    def _fetched(self, source: str, folder: str) -> tuple[bytes | None, str | None]:
-        if named_by_address(source):
-            return None, f"not at hand: {source} is an address"
-        if leads_out(source):  # a store has no parent folder
-            return None, REFUSED
-        address = joined(folder, source)
-        data = read_bytes(address, LARGEST + 1)
-        if data is not None and len(data) > LARGEST:
-            return None, f"larger than {LARGEST // 2**20} MiB"
-        return data, None if data is not None else NOT_FOUND.format(source)
-
-
 def corpus_files(path: Path) -> tuple[Path, ...]:
     """The shards in a folder, here or in a store; ``(path,)`` for anything else.
 
@@ -453,136 +380,3 @@ def _refuse(address: str, counts: Counts) -> None:
     """Raise errors that a run over shards would only record: broken rows, or a shard that ends too early."""
     if counts.problem is not None or counts.broken is not None:
         raise CorpusError(f"{address}: {counts.problem or counts.broken}")
-
-
-DOCUMENTS = 1000
-"""Default number of documents in a shard."""
-
-BYTES_AT_ONCE = 64 * 2**20
-"""Bytes of pictures that are in memory before they are written."""
-
-ROWS_AT_ONCE = 256
-"""Rows that are in memory before they are written."""
-
-
-@dataclass
-class WrittenShards:
-    """The result of writing shards.
-
-    Attributes:
-        pictures: Number of pictures inside the rows.
-        missing: Number of pictures that do not exist or cannot be read; rows have only their names.
-    """
-
-    shards: int = 0
-    documents: int = 0
-    pictures: int = 0
-    missing: int = 0
-    _names: dict[str, str] = field(default_factory=dict, repr=False)
-    _ids: dict[str, str] = field(default_factory=dict, repr=False)
-
-
-def write_shards(documents: Iterable[Document], folder: Path, *, size: int = DOCUMENTS) -> WrittenShards:
-    """Write ``00000.parquet``, ``00001.parquet`` and so on, all or none of them.
-
-    A picture is ``{"bytes", "path"}``, as in the Hugging Face library. Its path does not lead out of the corpus's
-    folder: ``../../photos/a.jpg`` becomes ``photos/a.jpg``.
-
-    Args:
-        documents: May be a generator; the documents of a shard are not in memory together.
-        folder: A new or empty folder.
-        size: Documents in a shard; the last one may have fewer.
-
-    Raises:
-        CorpusError: There are no documents, or two have the same id.
-        OutputError: The folder is not empty, or cannot be written.
-        SettingError: ``size`` is less than 1.
-        MissingPackageError: pyarrow is not installed.
-    """
-    require("parquet", purpose=f"{folder}: tables of Parquet")
-    if size < 1:
-        raise SettingError(f"size {size}: a shard has at least one document")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OutputError(f"{folder}: is there already; shards need a new folder, or an empty one")
-    done = WrittenShards()
-    with reporting_full_disk(folder):
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            work = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-            (shards := work / "shards").mkdir()  # with usual permissions, unlike a temporary folder
-        except OSError as error:
-            raise write_error(folder, error) from error
-        try:
-            rest = iter(documents)
-            for first in rest:
-                _write(chain([first], islice(rest, size - 1)), shards / f"{done.shards:05}.parquet", done)
-                done.shards += 1
-            if not done.shards:
-                raise CorpusError(f"{folder}: there are no documents to write")
-            if folder.exists():
-                folder.rmdir()
-            os.rename(shards, folder)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    return done
-
-
-def _write(documents: Iterator[Document], path: Path, done: WrittenShards) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    text, boolean = pa.string(), pa.bool_()
-    relation = pa.struct(list(zip(RELATION, (text, boolean), strict=True)))  # the library does not support maps
-    schema = schema_of(pa.struct([("bytes", pa.binary()), ("path", text)]), pa.list_(relation))
-    with open_atomic(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        batch: list[dict[str, Any]] = []
-        held = 0
-        for document in documents:
-            values, size = _row(document, done)
-            batch.append(values)
-            held += size
-            if held > BYTES_AT_ONCE or len(batch) == ROWS_AT_ONCE:
-                writer.write_table(pa.Table.from_pylist(batch, schema=schema))
-                batch, held = [], 0
-        if batch:
-            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
-
-
-def _row(document: Document, done: WrittenShards) -> tuple[dict[str, Any], int]:
-    place = f"document {done.documents + 1}"
-    if (first := done._ids.setdefault(document.id, place)) != place:
-        raise CorpusError(str(repeated_id(place, document.id, first)))
-    names = [_name(image.source, done._names) for image in document.images]
-    named = (replace(image, source=name, file=None) for image, name in zip(document.images, names, strict=True))
-    row = row_of(replace(document, images=tuple(named)), Path())
-    pictures = [_bytes_of(image) for image in document.images]
-    done.documents += 1
-    done.pictures += sum(data is not None for data in pictures)
-    done.missing += sum(data is None for data in pictures)
-    images = [{"bytes": data, "path": name} for data, name in zip(pictures, names, strict=True)]
-    relations = None if row.relations is None else [dict(zip(RELATION, e, strict=True)) for e in row.relations.items()]
-    values = values_of(row) | {"images": images, "relations": relations}
-    return values, sum(len(data or b"") for data in pictures)
-
-
-def _bytes_of(image: Image) -> bytes | None:
-    try:
-        return image.file.read_bytes() if isinstance(image.file, Path) else image.file
-    except OSError:  # counted as missing
-        return None
-
-
-def _name(source: str, names: dict[str, str]) -> str:
-    """Return the name of a picture in its row; a name that would lead out is changed to one in the folder.
-
-    Args:
-        names: Changed name to original name.
-    """
-    path = PureWindowsPath(source)  # accepts both kinds of slashes
-    if named_by_address(source) or not (path.anchor or ".." in path.parts):
-        return source
-    inside = "/".join(part for part in path.parts if part not in (path.anchor, "..")) or "picture"
-    name, number = inside, 2
-    while names.setdefault(name, source) != source:
-        name, number = f"{number}/{inside}", number + 1
-    return name

@@ -20,7 +20,7 @@ from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_json
 from iconotext.system.worker import LimitError, run_isolated
 
-ROWS_AT_ONCE = 256
+BATCH_ROWS = 256
 """Rows in memory while reading or writing; a long document is about 30 kB."""
 
 ROWS_IN_GROUP = 4096
@@ -70,7 +70,7 @@ def write_table(rows: Iterable[tuple[str, dict[str, Any]]], schema: Any, path: P
         while True:
             group: list[Any] = []
             # Python objects are large: convert them to columns in small batches.
-            for size in [ROWS_AT_ONCE] * (ROWS_IN_GROUP // ROWS_AT_ONCE):
+            for size in [BATCH_ROWS] * (ROWS_IN_GROUP // BATCH_ROWS):
                 if batch := list(islice(iterator, size)):
                     group.append(_columns(batch, schema))
             if not group:
@@ -133,7 +133,7 @@ def _rows_at_once(path: Path, group: int, columns: Sequence[str] | None) -> int:
     A file of a kilobyte can unpack to gigabytes, in one column or by one stored value that stands for many, and its
     declared sizes may be wrong. So a process with limited memory unpacks the group first.
     """
-    for size in (ROWS_AT_ONCE, ROWS_AT_ONCE // 16, 1):
+    for size in (BATCH_ROWS, BATCH_ROWS // 16, 1):
         with suppress(LimitError):
             if run_isolated(batches_fit, MAX_MEMORY, MAX_SECONDS, path, group, columns, size):
                 return size
@@ -191,7 +191,7 @@ def files_of_row(file: Any, row: int) -> tuple[bytes | None, ...]:
             group, row = group + 1, row - rows
         if group == table.num_row_groups:
             return ()
-        for batch in table.iter_batches(batch_size=ROWS_AT_ONCE, row_groups=[group], columns=["images"]):
+        for batch in table.iter_batches(batch_size=BATCH_ROWS, row_groups=[group], columns=["images"]):
             if row < batch.num_rows:
                 return _without_files(batch.slice(row, 1).to_pylist()[0])[1]
             row -= batch.num_rows
