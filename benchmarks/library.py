@@ -57,7 +57,7 @@ from numpy.typing import NDArray
 from iconotext.encoders.encoder import Encoder, load_encoder
 from iconotext.encoders.relation_model import RelationModel
 from iconotext.features import imagenet_classes, load_image_backbone
-from iconotext.library.candidates import WITH_WORDS, Filters, asked_words
+from iconotext.library.candidates import WITH_WORDS, Filters, query_stems
 from iconotext.library.index import ABOVE, build_index, exact_nearest, recall
 from iconotext.library.search import Query, search
 from iconotext.library.settings import Background, IndexSettings, LibrarySettings
@@ -83,7 +83,7 @@ _WORDS = [
     "".join(pair)
     for pair in itertools.product(["ba", "du", "ki", "lo", "me", "no", "pa", "ru", "so", "ti", "vo", "zu"], repeat=4)
 ]
-_STEMS = [asked_words(word) for word in _WORDS]
+_STEMS = [query_stems(word) for word in _WORDS]
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
 
 
@@ -308,7 +308,7 @@ def ask(folder: Path) -> dict[str, Any]:
     draw = np.random.default_rng(4)
     sentences, single = (captions(draw, np.full(QUERIES, words))[0] for words in (5, 1))
     for name, texts in (("five words", sentences), ("one word", single)):
-        times = _timed(lambda text: library.matching(asked_words(text), WITH_WORDS), texts)
+        times = _timed(lambda text: library.matching(query_stems(text), WITH_WORDS), texts)
         found[name] = _milliseconds(times)
     library.save(background=Background((0.0, 0.1), (0.0, 0.1)))
     asked = dict(zip(sentences, queries, strict=True))

@@ -47,10 +47,10 @@ from iconotext.library.candidates import (
     STRONG,
     TEXT,
     WORDS,
-    asked_words,
     deviations,
     has_every_word,
     level_of,
+    query_stems,
     with_every_word,
 )
 from iconotext.library.index import measure_background
@@ -293,7 +293,7 @@ def ask(source: Source, encoder: Encoder) -> Asked:
         questions = encoder.encode_sentences([text for text, _, _ in source.questions])
         relevance = np.zeros((len(questions), len(items)), np.float32)
         for row, (text, _, _) in zip(relevance, source.questions, strict=True):
-            for digest, found in library.relevance(asked_words(text), [item.digest for item in items]).items():
+            for digest, found in library.relevance(query_stems(text), [item.digest for item in items]).items():
                 row[int(digest)] = found
         background = measure_background(library, encoder)
     has = [set(words_of([place]).split()) for place in source.places]

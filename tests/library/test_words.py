@@ -20,12 +20,12 @@ from iconotext.library.candidates import (
     GOOD,
     LEVELS,
     STRONG,
-    asked_words,
     deviations,
     has_every_word,
     in_cosines,
     make_filters,
     match_of,
+    query_stems,
     stems_of_words,
     with_every_word,
 )
@@ -209,7 +209,7 @@ def test_scores_by_hand():
     assert (match.level, match.picture, match.text, match.words) == ("good", True, False, ("dog", "SNOW"))
     assert match.why == "picture, words: dog SNOW"
     assert match_of(GOOD - 0.1, 0, 0, stems_of_words("cats"), has, every=False).why == "no clear reason"
-    assert asked_words("the of") == ""
+    assert query_stems("the of") == ""
 
 
 def test_only_the_cameras_time_is_told_as_the_date(tmp_path):
@@ -260,9 +260,9 @@ def test_of_pictures_whose_words_match_equally_well_the_first_come(tmp_path, mon
     names = [sha256(bytes([number % 256, number // 256])).hexdigest() for number in range(many + 2)]
     captions = dict.fromkeys(names, "A tram") | {names[0]: "A tram bell", names[-1]: "The bell of a tram"}
     library.insert(said(captions | {"0": "Some bread"}))
-    assert len(library.matching(asked_words("tram bell"), 40)) == min(40, many + 2)  # not in the index yet
+    assert len(library.matching(query_stems("tram bell"), 40)) == min(40, many + 2)  # not in the index yet
     library.tidy()
-    matching = library.matching(asked_words("tram bell"), 40)
+    matching = library.matching(query_stems("tram bell"), 40)
     digests = [picture.digest for picture, _ in matching]
     assert digests[:2] == [names[0], names[-1]]
     if found is None:  # of so many, those of a share of all names, the first by their names
@@ -270,7 +270,7 @@ def test_of_pictures_whose_words_match_equally_well_the_first_come(tmp_path, mon
     else:
         assert digests[2:] == names[1:-1][:38]
     assert len(digests) - 2 == found or (found is None and 20 < len(digests) <= 40)
-    bm25 = library.relevance(asked_words("tram bell"), digests)
+    bm25 = library.relevance(query_stems("tram bell"), digests)
     assert [score for _, score in matching] == [bm25[digest] for digest in digests]
     assert [picture.words for picture, _ in matching] == ["bell tram"] * 2 + ["tram"] * (len(digests) - 2)
 

@@ -50,7 +50,7 @@ def test_files_and_objects_are_the_same_to_the_rest(server, tmp_path):
         assert abs(known.modified - time.time_ns()) < 600e9
         assert store.entry(f"{folder}/b") is None
         assert store.read_bytes(f"{folder}/b/x", 2) == b"he"
-        with store.at_hand(f"{folder}/b/x", f"{folder}/a") as files:
+        with store.local_files(f"{folder}/b/x", f"{folder}/a") as files:
             assert [file.read_bytes() for file in files] == [b"hello", b""]
             assert [file.name for file in files] == ["x", "a"]
         with store.target(f"{folder}/c") as file:
@@ -64,7 +64,7 @@ def test_files_and_objects_are_the_same_to_the_rest(server, tmp_path):
             file.write_bytes(b"as it is")
         for name in "xy":
             assert fetch(folder)[f"{name}.gz"] == b"as it is"
-            with store.at_hand(f"{folder}/{name}.gz") as (file,):
+            with store.local_files(f"{folder}/{name}.gz") as (file,):
                 assert file.read_bytes() == b"as it is"
             files, path = store.located(f"{folder}/{name}.gz")
             assert files.get_file_info(path).size == 8
@@ -75,7 +75,7 @@ def test_files_and_objects_are_the_same_to_the_rest(server, tmp_path):
 def test_what_a_store_refuses_is_said_at_once(server):
     with pytest.raises(StoreError, match=r"the store refuses: .*NO_SUCH_BUCKET"):
         store.write("s3://no-such-bucket/x", b"")
-    with pytest.raises(StoreError, match="is not there any more"), store.at_hand("s3://bucket/gone"):
+    with pytest.raises(StoreError, match="is not there any more"), store.local_files("s3://bucket/gone"):
         pass
     with pytest.raises(StoreError, match="no store that pyarrow reaches"):
         store.entry("gopher://x/y")

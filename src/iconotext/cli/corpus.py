@@ -237,7 +237,7 @@ def split(
     with known_errors():
         from iconotext.corpus.shards import corpus_files, documents_of
         from iconotext.corpus.split import Shares, assign_splits
-        from iconotext.corpus.store import write_corpus
+        from iconotext.corpus.store import FORMATS, write_corpus
         from iconotext.errors import OutputError
         from iconotext.system.files import check_overwrite
 
@@ -253,7 +253,7 @@ def split(
 
         watched = progress(documents(), total=sum(map(total, files)), label="Reading")
         splits = assign_splits(watched, Shares(validation, test), seed=seed)
-        if into_shards and output.suffix.lower() in (".jsonl", ".json", ".parquet", ".pq"):
+        if into_shards and any(output.suffix.lower() in row.suffixes for row in FORMATS.values() if row.write):
             raise OutputError(f"{output}: {path} has its pictures in rows or in a tar, so name a new folder for shards")
         parts = zip(progress(documents(), total=len(splits), label="Writing"), splits, strict=True)
         divided = (replace(document, split=part) for document, part in parts)

@@ -114,8 +114,8 @@ def check_corpus(
         decode_images: False only checks that the files exist.
         workers: Number of processes for a large corpus. A script with several must start under
             ``if __name__ == "__main__"``.
-        known: The documents of shards checked before, whose ids and splits count too; it is updated. The pictures of a
-            shard must be inside its folder.
+        earlier: The documents of shards that were checked before, whose ids and splits count too; it is updated. The
+            pictures of a shard must be inside its folder.
 
     Raises:
         CorpusError: The corpus cannot be read at all.

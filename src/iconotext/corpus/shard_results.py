@@ -1,7 +1,7 @@
 """Results of shards: their manifests, the setup that all results of a folder share, and results as input.
 
 ``is_done`` finds the manifest of a finished shard, ``write_manifest`` marks a shard as done, ``begin`` checks the
-setup, and ``added_up`` sums many manifests. ``find_result`` recognises a result, ``linked_again`` reads it with its
+setup, and ``sum_manifests`` sums many manifests. ``find_result`` recognises a result, ``linked_documents_of`` reads it with its
 shard.
 """
 
@@ -28,11 +28,11 @@ from iconotext.errors import CorpusError, OutputError
 from iconotext.system.object_store import (
     Entry,
     address_of,
-    at_hand,
     entries,
     entry,
     is_remote,
     joined,
+    local_files,
     read_bytes,
     remove,
     write,
@@ -209,7 +209,7 @@ def differences(before: Any, now: Any, place: str = "") -> Iterator[str]:
         yield f"{place} is another" if digests else f"{place} was {was} and is {now}"
 
 
-def added_up(manifests: Iterable[Manifest]) -> dict[str, Any]:
+def sum_manifests(manifests: Iterable[Manifest]) -> dict[str, Any]:
     """Sum many manifests, and list the shards that could not be read, or not to their ends.
 
     ``pictureless`` maps shards without any available picture to their number of pictures; most often a tar is missing.
@@ -305,7 +305,7 @@ def _held(file: Path) -> bytes:
     return held
 
 
-def linked_again(result: Result, shard: Shard, counts: Counts) -> Iterator[LinkedDocument]:
+def linked_documents_of(result: Result, shard: Shard, counts: Counts) -> Iterator[LinkedDocument]:
     """The documents of a result, with the same pictures as when they were linked.
 
     Args:
@@ -316,7 +316,10 @@ def linked_again(result: Result, shard: Shard, counts: Counts) -> Iterator[Linke
     """
     settings = result.settings.model_copy(update={"sample": 1.0, "without": None})
     address = address_of(result.file)
-    with at_hand(address) as (file,), at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
+    with (
+        local_files(address) as (file,),
+        local_files(*(each.address for each in (shard.file, *shard.beside))) as paths,
+    ):
         try:
             yield from _joined(result, _documents(file), shard_documents(shard, paths, counts, settings))
         except CorpusError as error:

@@ -36,19 +36,19 @@ from iconotext.errors import CorpusError, OutputError
 from iconotext.system.object_store import (
     Entry,
     address_of,
-    at_hand,
     entries,
     entry,
     is_folder,
     is_remote,
     joined,
+    local_files,
     located,
     split_address,
 )
 from iconotext.system.threads import in_threads
 from iconotext.types import Document, Member
 
-SUFFIXES = (".parquet", ".pq", ".jsonl", ".jsonl.gz", ".jsonl.zst", ".jsonl.zip", ".tar")
+SUFFIXES = tuple(suffix for name in ("parquet", "jsonl", "webdataset") for suffix in FORMATS[name].suffixes)
 """File name suffixes of shards."""
 
 MANIFESTS = "_manifests"
@@ -345,7 +345,7 @@ def corpus_files(path: Path) -> tuple[Path, ...]:
 def rows_of(file: Path) -> Iterator[Row]:
     """Rows of a corpus, or of a shard of a store, as ``read_rows`` reads them."""
     address = address_of(file)
-    with at_hand(address) as (path,):
+    with local_files(address) as (path,):
         try:
             yield from read_rows(path)
         except CorpusError as error:
@@ -368,7 +368,7 @@ def documents_of(file: Path, *, split: str | None = None, inside: bool = False) 
         yield from read_corpus(file, split=split, inside=inside)
         return
     ((shard,), counts) = find_shards([address]), Counts()
-    with at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
+    with local_files(*(each.address for each in (shard.file, *shard.beside))) as paths:
         for document in shard_documents(shard, paths, counts):
             _refuse(address, counts)
             if split is None or document.split == split:

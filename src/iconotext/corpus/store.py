@@ -151,6 +151,9 @@ FORMATS: dict[FormatName, Format] = {
 }
 """Formats of corpora. Of two formats with the same suffix, the first is that of a new file with this suffix."""
 
+NEW_FILES = " or ".join(row.suffixes[0] for row in FORMATS.values() if row.write and row.keeps == EVERYTHING)
+"""Suffixes of files that store everything of a document, for messages."""
+
 
 def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = False) -> Iterator[Document]:
     """Read the documents of a corpus in order, one in memory at a time.
@@ -255,7 +258,7 @@ def write_rows(rows: Iterable[Row], path: Path | str, *, force: bool = False, to
     """Write rows, like ``write_corpus`` with the same errors; paths of images are not changed."""
     name, target = _target(Path(path), to)
     if (write := FORMATS[name].write) is None:
-        raise OutputError(f"{target}: the format {name} is only read; name a file .jsonl or .parquet")
+        raise OutputError(f"{target}: the format {name} is only read; name a file {NEW_FILES}")
     return write(_unique(rows), target, force=force)
 
 
@@ -321,7 +324,7 @@ def target_format(path: Path) -> FormatName:
     if not path.suffix or path.is_dir():
         return "released"
     raise OutputError(
-        f"{path}: name a file .jsonl or .parquet; `iconotext corpus convert` and `split` also take a folder, for the "
+        f"{path}: name a file {NEW_FILES}; `iconotext corpus convert` and `split` also take a folder, for the "
         "released format of Hessel 2019"
     )
 

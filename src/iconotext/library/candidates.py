@@ -148,7 +148,7 @@ class Match:
         return ", ".join(seen + [f"words: {' '.join(self.words)}"][: bool(self.words)]) or "no clear reason"
 
 
-def asked_words(sentence: str) -> str:
+def query_stems(sentence: str) -> str:
     """Return the stems of a query for full-text search; empty if it has function words only."""
     return " ".join(sorted(stems(sentence)))
 
@@ -286,7 +286,7 @@ def find_candidates(
         where: SQL condition.
     """
     n = max(n, WITH_WORDS) if sentence is not None else n
-    words = asked_words(sentence or "")
+    words = query_stems(sentence or "")
     with ThreadPoolExecutor(1) as beside:
         by_words = beside.submit(library.matching, words, n, where=where)  # in parallel; takes about as long
         near = library.nearest(vector, n, where=where, few=ABOVE)

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from iconotext.corpus.shard_results import Result, find_result, linked_again
+from iconotext.corpus.shard_results import Result, find_result, linked_documents_of
 from iconotext.corpus.shards import EXAMPLES, Counts, Shard, find_shards, reason_of, shard_documents
 from iconotext.errors import CorpusError
 from iconotext.evidence.ocr import text_in
@@ -29,7 +29,7 @@ from iconotext.library.models import Models
 from iconotext.plain_text import counted, encodable
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
-from iconotext.system.object_store import address_of, at_hand, entry, lasting
+from iconotext.system.object_store import address_of, entry, lasting, local_files
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Image, LinkedDocument
 
@@ -335,9 +335,9 @@ def _linked(
     result: Result | None, shard: Shard, counts: Counts, models: Models, file: SourceFile
 ) -> Iterator[LinkedDocument | Failure]:
     if result is not None:
-        yield from linked_again(result, shard, counts)
+        yield from linked_documents_of(result, shard, counts)
         return
-    with at_hand(*(each.address for each in (shard.file, *shard.beside))) as paths:
+    with local_files(*(each.address for each in (shard.file, *shard.beside))) as paths:
         documents: Iterator[Document] = shard_documents(shard, paths, counts)
         yield from models.link.link_all(documents, models.asked_of(file.path))
 

@@ -35,8 +35,8 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS files (
     path TEXT PRIMARY KEY,    -- absolute
     state TEXT NOT NULL,      -- size and time of the file, and of the pictures that a document shows
-    settings TEXT NOT NULL,   -- how it was looked at
-    problem TEXT              -- why it brought in none, or not all; NULL for a good one
+    settings TEXT NOT NULL,   -- the settings with which it was read
+    problem TEXT              -- why it brought in no pictures, or not all; NULL if it brought in all
 ) WITHOUT ROWID
 """
 

@@ -267,7 +267,7 @@ class Library:
         """Return the n pictures whose words match best, with their BM25 scores; ties by row number.
 
         Args:
-            words: Stems from ``asked_words``; if empty, nothing matches.
+            words: Stems from ``query_stems``; if empty, nothing matches.
             n: Upper limit; somewhat fewer are returned if many more pictures match equally well.
         """
         read = found = (

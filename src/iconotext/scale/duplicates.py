@@ -17,7 +17,7 @@ from PIL.Image import Resampling
 
 from iconotext import __version__
 from iconotext.corpus.formats.table import write_tuples
-from iconotext.corpus.shard_results import Manifest, added_up
+from iconotext.corpus.shard_results import Manifest, sum_manifests
 from iconotext.corpus.shards import Counts, ShardSettings, reason_of
 from iconotext.errors import ImageError, StoreError
 from iconotext.extras import require
@@ -95,7 +95,7 @@ def find_duplicates(
         watch=watch,
         label="Looking at pictures",
     )
-    return added_up(manifests) | done | {"duplicates": write_duplicates(output, manifests, distance)}
+    return sum_manifests(manifests) | done | {"duplicates": write_duplicates(output, manifests, distance)}
 
 
 def write_duplicates(output: str, manifests: Sequence[Manifest], distance: int) -> int:

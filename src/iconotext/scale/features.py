@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext import __version__
-from iconotext.corpus.shard_results import added_up
+from iconotext.corpus.shard_results import sum_manifests
 from iconotext.corpus.shards import LEFT_OUT, Counts, ShardSettings, reason_of
 from iconotext.extras import require
 from iconotext.features import check_backbones
@@ -90,7 +90,7 @@ def write_features(
         watch=watch,
         label="Computing features",
     )
-    return added_up(manifests) | done
+    return sum_manifests(manifests) | done
 
 
 def _setup(recipe: Recipe, settings: ShardSettings) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from iconotext.report.as_json import promise_object
 from iconotext.report.as_parquet import BATCH_ROWS, COLUMNS
 from iconotext.scale.stage import Stage
 from iconotext.system.files import open_atomic, write_text
-from iconotext.system.object_store import at_hand, joined, target
+from iconotext.system.object_store import joined, local_files, target
 from iconotext.system.spool import Spool
 from iconotext.system.strict_json import parse_json
 from iconotext.system.threads import in_threads
@@ -78,7 +78,7 @@ class Candidates(Stage):
     @cached_property
     def _pool(self) -> DecoyPool:
         self._folder = TemporaryDirectory(prefix="iconotext-")  # deleted with this object
-        with at_hand(self.pool) as (path,):
+        with local_files(self.pool) as (path,):
             return read_pool(path, Path(self._folder.name))
 
     def make(self, name: str, documents: Iterable[Document], counts: Counts, path: Path) -> None:
@@ -119,7 +119,7 @@ class Promised(Stage):
         counts = Counts()
         forget(self.output, shard)
         with (
-            at_hand(joined(folder, linked.output)) as (source,),
+            local_files(joined(folder, linked.output)) as (source,),
             target(joined(self.output, linked.output)) as path,
         ):
             keep_links = _keep_rows if self.settings.to == "parquet" else _keep_lines
@@ -197,7 +197,7 @@ def merge_pools(output: str, manifests: Sequence[Manifest], address: str) -> str
 
     def digests() -> Iterator[tuple[int, int, int]]:
         for n, each in enumerate(manifests):
-            with at_hand(joined(output, each.output)) as (path,):
+            with local_files(joined(output, each.output)) as (path,):
                 found = pq.read_table(path, columns=["digest"])["digest"].to_pylist()
             yield from ((digest, n, row) for row, digest in enumerate(found))
 
@@ -207,7 +207,10 @@ def merge_pools(output: str, manifests: Sequence[Manifest], address: str) -> str
 
     def images(scratch: Path) -> Iterator[tuple[str, str, int, Image]]:
         for n in sorted(chosen):
-            with at_hand(joined(output, manifests[n].output)) as (path,), TemporaryDirectory(dir=scratch) as folder:
+            with (
+                local_files(joined(output, manifests[n].output)) as (path,),
+                TemporaryDirectory(dir=scratch) as folder,
+            ):
                 yield from _images(path, Path(folder), sorted(chosen[n]))
 
     with TemporaryDirectory(prefix="iconotext-") as scratch, target(address) as path:
@@ -232,7 +235,7 @@ def read_candidates(output: str, manifest: Manifest) -> list[Candidate]:
     """Read the candidates that ``write_candidates`` wrote for a shard."""
     import pyarrow.parquet as pq
 
-    with at_hand(_beside(output, manifest.shard)) as (path,):
+    with local_files(_beside(output, manifest.shard)) as (path,):
         columns = pq.read_table(path).to_pydict()
     return [Candidate(*row) for row in zip(*columns.values(), strict=True)]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from iconotext import __version__
-from iconotext.corpus.shard_results import Manifest, added_up, begin, digest_of_setup, is_done, others, sha256_of
+from iconotext.corpus.shard_results import Manifest, begin, digest_of_setup, is_done, others, sha256_of, sum_manifests
 from iconotext.corpus.shards import Shard, ShardSettings, find_shards
 from iconotext.corpus.store import read_corpus
 from iconotext.decide.calibration import Calibration
@@ -29,7 +29,7 @@ from iconotext.scale.on_ray import OnRay
 from iconotext.scale.promised import INNER, Candidates, Pool, Promised, merge_pools, rule_of_all
 from iconotext.scale.stage import Stage
 from iconotext.system.files import locked, remove_leftovers
-from iconotext.system.object_store import address_of, at_hand, entry, is_remote, joined, lies_in, read_bytes, write
+from iconotext.system.object_store import address_of, entry, is_remote, joined, lies_in, local_files, read_bytes, write
 from iconotext.system.processes import Watch, unwatched
 from iconotext.system.threads import in_threads, usable_cores
 
@@ -106,7 +106,7 @@ def link_shards(
         watch=watch,
         label="Linking shards",
     )
-    return added_up(manifests) | done
+    return sum_manifests(manifests) | done
 
 
 def run_shards(
@@ -207,7 +207,7 @@ def _link_promised(
         whole_run = len(manifests) == len(linked) and not last["others"]
         _write_if_changed(joined(output, PROMISES), {"whole": whole_run, **promises})
     lost = {**first["lost"], **second["lost"], **last["lost"]}
-    return added_up(manifests) | last | {"lost": dict(sorted(lost.items()))} | promises
+    return sum_manifests(manifests) | last | {"lost": dict(sorted(lost.items()))} | promises
 
 
 def _write_if_changed(address: str, content: dict[str, Any]) -> None:
@@ -239,7 +239,7 @@ def setup_of(linker: Linker, settings: ShardSettings) -> dict[str, Any]:
 
 def digest_of_table(table: Path) -> str | None:
     """Return the SHA-256 of a table, here or in a store."""
-    with at_hand(address_of(table)) as (file,):
+    with local_files(address_of(table)) as (file,):
         return sha256_of(file)
 
 

@@ -31,7 +31,7 @@ from iconotext.read import Failure
 from iconotext.report.as_json import json_lines
 from iconotext.report.as_parquet import write_parquet
 from iconotext.system.files import write_text
-from iconotext.system.object_store import absolute, at_hand, entry, joined, target
+from iconotext.system.object_store import absolute, entry, joined, local_files, target
 from iconotext.types import Document, LinkedDocument
 
 
@@ -97,7 +97,7 @@ class Stage:
         counts = Counts()
         files = [shard.file, *shard.beside]
         address = joined(self.output, f"{shard.name}.{self.suffix}")
-        with at_hand(*(each.address for each in files)) as paths:
+        with local_files(*(each.address for each in files)) as paths:
             if not paths[0].is_file():  # else the shard would get an empty result
                 raise FileNotFoundError(f"{shard.file.address}: is not there any more, or not on {gethostname()}")
             before = manifest_of(self.output, shard)

@@ -1,6 +1,6 @@
 """Files and objects in stores, under one kind of address: a path, or a URI such as ``s3://bucket/folder``.
 
-Begin with ``entries`` (list), ``read_bytes`` and ``write``; ``at_hand`` and ``target`` lend local files for reading and
+Begin with ``entries`` (list), ``read_bytes`` and ``write``; ``local_files`` and ``target`` lend local files for reading and
 writing. All stores of pyarrow work. Requests that fail are tried again for ``PATIENCE`` seconds.
 """
 
@@ -181,7 +181,7 @@ def remove(address: str) -> None:
 
 
 @contextmanager
-def at_hand(*addresses: str) -> Iterator[list[Path]]:
+def local_files(*addresses: str) -> Iterator[list[Path]]:
     """Lend local files with the contents of addresses; those of a store are temporary copies, until the block ends."""
     with TemporaryDirectory(prefix="iconotext-") as name:
         yield [_fetched(each, Path(name)) if is_remote(each) else Path(each) for each in addresses]

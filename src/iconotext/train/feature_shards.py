@@ -27,7 +27,7 @@ from iconotext.features.region_files import is_region_file
 from iconotext.features.word_vectors import load_vocabulary, most_frequent
 from iconotext.recipe import Recipe
 from iconotext.system.files import write_text
-from iconotext.system.object_store import at_hand, entries, joined, read_bytes
+from iconotext.system.object_store import entries, joined, local_files, read_bytes
 from iconotext.system.strict_json import parse_json
 from iconotext.system.threads import in_threads
 from iconotext.train.feature_writers import (
@@ -195,7 +195,7 @@ def _prepare(
     words, of_drawn = Counter[str](), dict[RankedDocument, Counter[str]]()
     for number, shard in enumerate(shards):
         report("looking at shards", int(train.sum() + undivided.sum()))
-        with at_hand(shard.address) as (path,):
+        with local_files(shard.address) as (path,):
             part = open_prepared(path)
             own_words = _own_words(path) if recipe.words is not None and given is None else []
         train[number], own = (part.splits == TRAIN).sum(), np.flatnonzero(part.splits == UNDIVIDED)
@@ -247,7 +247,7 @@ def ranked_documents(
 
 def open_shard(address: str, vocabulary: Vocabulary | None) -> Prepared:
     """Open the documents of a shard; a shard in a store is downloaded, and stays on disk while it is in use."""
-    with at_hand(address) as (path,):
+    with local_files(address) as (path,):
         part = open_prepared(path)
         if part.words is None or vocabulary is None:
             return part

@@ -27,7 +27,7 @@ from iconotext.corpus.builders.find_images import check_of, known_checks, look_a
 from iconotext.corpus.row import SPLITS, Row, parse_row
 from iconotext.corpus.split import Shares, share_out
 from iconotext.corpus.stats import Counting
-from iconotext.corpus.store import target_format, write_rows
+from iconotext.corpus.store import NEW_FILES, target_format, write_rows
 from iconotext.errors import CorpusError, DocumentError, OutputError, SettingError
 from iconotext.plain_text import cell
 from iconotext.system.files import check_overwrite, locked, open_atomic, put_in_place, reporting_full_disk, write_bytes
@@ -354,7 +354,7 @@ def build_corpus(
 def _check(settings: BuilderSettings, output: Path, workers: int | None, *, force: bool) -> None:
     """Raise errors of settings and output before any work."""
     if target_format(output) not in ("jsonl", "parquet"):
-        raise OutputError(f"{output}: name a file .jsonl or .parquet; `iconotext corpus convert` writes other formats")
+        raise OutputError(f"{output}: name a file {NEW_FILES}; `iconotext corpus convert` writes other formats")
     if workers is not None and workers < 1:
         raise SettingError(f"workers {workers}: at least one is needed")
     for path in (output, report_path(output), dropped_path(output)):
