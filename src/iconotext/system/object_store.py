@@ -1,7 +1,7 @@
 """Files and objects in stores, under one kind of address: a path, or a URI such as ``s3://bucket/folder``.
 
-Begin with ``entries`` (list), ``read_bytes`` and ``write``; ``local_files`` and ``target`` lend local files for reading and
-writing. All stores of pyarrow work. Requests that fail are tried again for ``PATIENCE`` seconds.
+Begin with ``entries`` (list), ``read_bytes`` and ``write``; ``local_files`` and ``target`` lend local files for reading
+and writing. All stores of pyarrow work. Requests that fail are tried again for ``PATIENCE`` seconds.
 """
 
 from __future__ import annotations
