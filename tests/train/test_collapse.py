@@ -87,7 +87,7 @@ def test_the_remedy_is_tried_once_where_the_recipe_has_one_and_nothing_was_learn
     [
         {"b": 3},
         {"intra_document": 0.5, "sub_document": 2.0, "margin": 0.3},
-        {"kind": "softmax", "b": 4, "order": 0.5},
+        {"kind": "softmax", "b": 4},
         {"kind": "logistic", "scale": 1.0, "bias": -2.0},
     ],
 )

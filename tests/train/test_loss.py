@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from iconotext.objectives.contrastive import hinge
-from iconotext.objectives.within import draw_members, intra_document, order
+from iconotext.objectives.within import draw_members, intra_document
 from iconotext.similarity.sets import set_similarities
 from iconotext.train.batches import Batch
 from iconotext.train.loss import losses_of
@@ -28,13 +28,6 @@ def losses(similarity="top-k", directions="mean", **objective):
 
 def blocks():
     return [rows.split(IMAGES, 1)[i] for i, rows in enumerate(COSINES.split(SENTENCES))]
-
-
-def test_the_order_objective_is_weighted_and_within_the_positives():
-    plain, found = losses(), losses(order=0.5)
-    own = [order(block, [len(block)], [block.shape[1]], scale=1.0) for block in blocks()[:POSITIVES]]
-    torch.testing.assert_close(found, plain + 0.5 * torch.cat(own))
-    torch.testing.assert_close(losses(cross_document=0.0, order=1.0), torch.cat(own))
 
 
 @pytest.mark.parametrize("kind", ["top-k", "dense"])

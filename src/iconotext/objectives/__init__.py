@@ -78,13 +78,6 @@ OBJECTIVES = {
             within=True,
         ),
         Objective(
-            "order",
-            "Images in reading order follow the order of their sentences better than they do backwards.",
-            "ours",
-            f"{_HERE}.within:order",
-            within=True,
-        ),
-        Objective(
             "posterior",
             "An image is most like the sentences that its caption, layout and references link it to.",
             "ours",

@@ -78,7 +78,7 @@ class SimilaritySettings(Settings):
 
 
 class ObjectiveSettings(Settings):
-    """What training minimises: a weighted sum of up to six objectives.
+    """What training minimises: a weighted sum of up to five objectives.
 
     Hessel 2019 has the first, Li 2021 (Eq. 5) the first three, Alikhani 2021 (Eq. 3) the first and ``coherence``.
     """
@@ -86,9 +86,6 @@ class ObjectiveSettings(Settings):
     cross_document: float = Field(1, ge=0)
     intra_document: float = Field(0, ge=0)
     sub_document: float = Field(0, ge=0)
-    # Only for documents as their authors wrote them: where sentences or images are shuffled, as in documents made of
-    # captions, it teaches noise.
-    order: float = Field(0, ge=0)
     posterior: float = Field(0, ge=0)
     # λ_cls of Alikhani 2021. Only documents of one sentence and one image, with labels, take part.
     coherence: float = Field(0, ge=0)
@@ -126,13 +123,21 @@ class ObjectiveSettings(Settings):
     it stops."""
 
     scale: float = Field(20, gt=0)
-    """Softmax, logistic, ``order`` and ``posterior``: what similarities are multiplied with (1 / temperature)."""
+    """Softmax, logistic and ``posterior``: the factor on the similarities (1 / temperature)."""
 
     learn_scale: bool = False
     """Whether the scale is learned along."""
 
     bias: float = -10
     """Logistic: added to the scaled similarities; learned along with the scale."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_order(cls, values: Any) -> Any:
+        """Read recipes of older models, which name the removed objective ``order`` with the weight 0."""
+        if isinstance(values, dict) and values.get("order") == 0:
+            return {key: value for key, value in values.items() if key != "order"}
+        return values
 
     @property
     def within(self) -> bool:

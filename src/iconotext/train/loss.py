@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pkgutil import resolve_name
@@ -16,7 +15,7 @@ from torch import Tensor
 from iconotext.objectives import CONTRASTS
 from iconotext.objectives.coherence import coherence
 from iconotext.objectives.contrastive import loss_without_information, sample_negatives
-from iconotext.objectives.within import draw_members, intra_document, order, posterior
+from iconotext.objectives.within import draw_members, intra_document, posterior
 from iconotext.recipe import Recipe
 from iconotext.similarity.sets import negative_similarities, own_similarities, set_similarities
 from iconotext.train.batches import Batch
@@ -107,8 +106,6 @@ def losses_of(
     if objective.sub_document:
         own = _sub_documents(cosines, *own_counts, recipe, generator)
         losses = losses + objective.sub_document * contrast(objective.margin / 2, own)
-    if objective.order:
-        losses = losses + objective.order * order(cosines, *own_counts, scale=scale)
     if batch.posteriors is not None:
         losses = losses + objective.posterior * posterior(cosines, batch.posteriors, *own_counts, scale=scale)
     return losses
@@ -136,7 +133,6 @@ def no_information_losses(batch: Batch, recipe: Recipe) -> Tensor:
         + objective.cross_document * least(margin=margin)
         + objective.sub_document * least(margin=margin / 2)
         + objective.intra_document * margin / 2
-        + objective.order * math.log(2)
     )
 
 

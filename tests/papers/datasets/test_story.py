@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from iconotext import read_corpus
 from iconotext.corpus.builders.run import build_corpus, dropped_path, report_path
 from iconotext.errors import CorpusError
-from iconotext.papers.datasets import dii_stress, story_dii, story_sis
-from iconotext.papers.datasets.vist import Part
+from iconotext.papers.datasets import HESSEL_2019
+from iconotext.papers.datasets.vist import Part, draw_distractors, join_captions, join_sentences
 from tests.support.stories import (
     DII_FILE,
     FIVE,
@@ -29,16 +29,19 @@ from tests.support.stories import (
     vist,
 )
 
+story_dii, story_sis, dii_stress = HESSEL_2019[1:4]
+
 DROPPED: dict[Path, list[tuple[str, str, str]]] = {}
 """What the builds of this module left out, by output: rule, item, reason."""
 
 
 def build(data_set, source, output, *, workers=1, **given):
     """The documents and the report of a build."""
+    settings, documents = data_set.load()
     told: list[tuple[str, str, str]] = []
     DROPPED[output] = told
 
-    def listened(build, settings):
+    def listened(build, values):
         listener = build.report.listener
 
         def listening(*words):
@@ -46,12 +49,12 @@ def build(data_set, source, output, *, workers=1, **given):
             listener(*words)
 
         build.report.listener = listening
-        yield from data_set.documents(build, settings)
+        yield from documents(build, values)
 
     report = build_corpus(
         "story",
         listened,
-        data_set.Settings(**{"source": source, "text": "original_text", **given}),
+        settings(**{"source": source, "text": "original_text", **given}),
         output,
         workers=workers,
     )
@@ -60,7 +63,7 @@ def build(data_set, source, output, *, workers=1, **given):
 
 def test_names_are_anonymised_as_in_the_papers_figure():
     for data_set in (story_dii, story_sis):
-        assert data_set.Settings(source="s").text == "text"  # Figure 2: "[male] and [male] went to a fair"
+        assert data_set.load()[0](source="s").text == "text"  # Figure 2: "[male] and [male] went to a fair"
 
 
 def counts(report):
@@ -292,7 +295,7 @@ def test_captions_in_any_order_make_as_many_stories(versions, seed):
     parts = [part for album, count in enumerate(versions) for part in parts_of(str(album), count, order)]
     order.shuffle(parts)
     lost = []
-    stories = list(story_dii.joined({"train": parts}, lambda *told: lost.append(told)))
+    stories = list(join_captions({"train": parts}, lambda *told: lost.append(told)))
     assert lost == []
     assert Counter(parts[0].album for _, _, parts, _ in stories) == {str(i): count for i, count in enumerate(versions)}
     assert len({id for _, id, _, _ in stories}) == len(stories)
@@ -315,7 +318,7 @@ def test_whole_runs_stay_together(runs, grouped):
     parts = [Part(album, f"{n}", f"{n}", place) for n, (album, places) in enumerate(whole) for place in places]
     if grouped:  # all captions of one photograph together, album by album
         parts.sort(key=lambda part: (part.album, part.place, int(part.text)))
-    stories = list(story_dii.joined({"train": parts}, lambda *told: pytest.fail(f"{told}")))
+    stories = list(join_captions({"train": parts}, lambda *told: pytest.fail(f"{told}")))
     texts = [[part.text for part in members] for _, _, members, _ in stories]
     if not grouped:
         assert texts == [[str(n)] * 5 for n in range(len(whole))]
@@ -331,7 +334,7 @@ def test_a_gap_in_a_run_costs_one_document():
         Part("a", f"p{place}", str(run), place) for run in range(3) for place in range(5) if (run, place) != (0, 2)
     ]
     lost = []
-    stories = list(story_dii.joined({"train": parts}, lambda *told: lost.append(told)))
+    stories = list(join_captions({"train": parts}, lambda *told: lost.append(told)))
     assert [[part.text for part in members] for _, _, members, _ in stories] == [["1"] * 5, ["2"] * 5]
     assert [meta["version"] for _, _, _, meta in stories] == [2, 3]
     assert lost == [("story that is not whole", "dii-a-1", "4 of 5 captions")]
@@ -345,7 +348,7 @@ def test_sentences_in_any_order_make_the_same_stories(lengths, seed):
     ]
     random.Random(seed).shuffle(parts)
     lost = []
-    stories = list(story_sis.joined({"train": parts}, lambda *told: lost.append(told[1])))
+    stories = list(join_sentences({"train": parts}, lambda *told: lost.append(told[1])))
     whole = {f"sis-{story}" for story, length in enumerate(lengths) if length == 5}
     assert {id for _, id, _, _ in stories} == whole
     assert sorted(lost) == sorted({f"sis-{story}" for story in range(len(lengths))} - whole)
@@ -440,9 +443,9 @@ def test_drawn_captions_against_a_slow_oracle(captions, without, count, seed):
     allowed = Counter(text for story in captions for text, picture in story if picture not in without)
     if allowed.total() < count:
         with pytest.raises(CorpusError, match=f"there are {allowed.total()}"):
-            dii_stress.draw(random.Random(seed), captions, count, without, "x")
+            draw_distractors(random.Random(seed), captions, count, without, "x")
         return
-    drawn = dii_stress.draw(random.Random(seed), captions, count, without, "x")
+    drawn = draw_distractors(random.Random(seed), captions, count, without, "x")
     assert len(drawn) == count
     assert not Counter(drawn) - allowed
 
@@ -451,7 +454,7 @@ def test_captions_are_drawn_uniformly():
     captions = [[(str(3 * story + i), str(story)) for i in range(3)] for story in range(10)]
     seen: Counter[str] = Counter()
     for seed in range(3000):
-        seen.update(dii_stress.draw(random.Random(seed), captions, 9, {"0"}, "x"))
+        seen.update(draw_distractors(random.Random(seed), captions, 9, {"0"}, "x"))
     assert not {"0", "1", "2"} & seen.keys()
     assert len(seen) == 27
     assert all(abs(number - 1000) < 5 * 26 for number in seen.values())  # 26 is the standard deviation

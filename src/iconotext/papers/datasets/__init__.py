@@ -4,9 +4,9 @@ from iconotext.corpus.builders import Builder
 
 HESSEL_2019 = (
     Builder("mscoco", "Ten images, ten sentences, five links.", f"{__name__}.mscoco"),
-    Builder("story-dii", "Albums, five captions each.", f"{__name__}.story_dii"),
-    Builder("story-sis", "Albums, a story each.", f"{__name__}.story_sis"),
-    Builder("dii-stress", "Story-DII with more captions.", f"{__name__}.dii_stress"),
+    Builder("story-dii", "Albums, five captions each.", f"{__name__}.vist", "DiiSettings", "dii_documents"),
+    Builder("story-sis", "Albums, a story each.", f"{__name__}.vist", "SisSettings", "sis_documents"),
+    Builder("dii-stress", "Story-DII with more captions.", f"{__name__}.vist", "StressSettings", "stress_documents"),
     Builder("rqa", "Recipes whose steps have pictures.", f"{__name__}.rqa"),
     Builder("diy", "Albums with captions, of Reddit's r/DIY.", f"{__name__}.diy", extra="papers"),
     Builder("wiki", "English articles of Wikipedia.", f"{__name__}.wiki", extra="papers"),

@@ -1,4 +1,4 @@
-"""The Visual Storytelling Dataset (VIST): five photographs of one Flickr album with a sentence each.
+"""The Visual Storytelling Dataset (VIST): Story-DII, Story-SIS and DII-Stress, five photographs of a Flickr album each.
 
 Its annotations are lists of one object for each sentence. In the tier "description in isolation" (DII) three people
 wrote a caption for each photograph of a fixed set of five; in the tier "story in sequence" (SIS) people chose five
@@ -9,17 +9,21 @@ which the paper says nothing.
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import Field
+
 from iconotext.corpus.builders.find_images import MISSING, NamedImages
 from iconotext.corpus.builders.run import DataSetSettings
 from iconotext.corpus.formats.json_stream import source_entries, source_file
-from iconotext.corpus.row import Split
+from iconotext.corpus.row import SPLITS, Split
+from iconotext.corpus.stats import PUBLISHED
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.wiki import clean_text
 
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
     from iconotext.corpus.builders.photos import Drop
     from iconotext.corpus.builders.run import Build, Values
+    from iconotext.system.spool import Spool
 
 WEB = "http://visionandlanguage.net/VIST/dataset.html"
 
@@ -227,3 +232,189 @@ def _id(entry: dict[str, Any], field: str) -> str:
     if not text:
         raise ValueError(f"{field} is no id")
     return text
+
+
+class DiiSettings(StorySettings):
+    """Make Story-DII (Hessel 2019) of the Visual Storytelling Dataset: five photographs, five captions.
+
+    Needs `{train,val,test}.description-in-isolation.json` and the photographs, in any folders. Stories with a missing
+    or broken photograph are dropped.
+
+    **Example**
+
+    - `iconotext corpus build story-dii --source VIST --output dii.jsonl`
+    """
+
+
+def dii_documents(build: Build, settings: DiiSettings) -> Iterator[Values]:
+    """Documents of Story-DII, in the order of the annotations.
+
+    Ids are ``dii-ALBUM-NUMBER``: the number counts the album's sets of captions from 1, those that are dropped too.
+    """
+    build.published = PUBLISHED["Story-DII"]
+    yield from story_documents(build, settings, DII)
+
+
+def join_captions(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterator[Joined]:
+    """Assemble captions to stories, see ``Tier.joined``.
+
+    No annotation names a story. Published are, for each album, a fixed set of five photographs three times, in runs of
+    the places 0 to 4; each run is a document. The same sentences in another order, such as all captions of one
+    photograph together, give the same number of documents.
+
+    A caption goes to the story of the preceding caption of its album if its place is free there, else to the earliest
+    story with the place free, else it begins another story.
+    """
+    begun = Counter[str]()
+    for split, some in parts.items():
+        waiting: dict[str, dict[int, dict[int, Part]]] = {}  # of an album, the one that got the last caption is last
+        for part in some:
+            if part.place >= PHOTOGRAPHS:
+                drop("caption without a place in a story", f"photograph {part.photo}", f"place {part.place}")
+                continue
+            stories = waiting.setdefault(part.album, {})
+            lacking = [number for number, story in stories.items() if part.place not in story]
+            number = next(reversed(stories), 0)
+            if number not in lacking:
+                begun[part.album] += not lacking
+                number = min(lacking, default=begun[part.album])
+            story = stories.pop(number, {})
+            story[part.place] = part
+            if len(story) < PHOTOGRAPHS:
+                stories[number] = story
+            else:
+                whole = tuple(story[i] for i in range(PHOTOGRAPHS))
+                yield split, f"dii-{part.album}-{number}", whole, {"version": number}
+        for album, stories in waiting.items():
+            for number, story in sorted(stories.items()):
+                drop("story that is not whole", f"dii-{album}-{number}", f"{len(story)} of {PHOTOGRAPHS} captions")
+
+
+DII = Tier("description-in-isolation", "DII-with-labels.tar.gz", "photo_order_in_story", None, join_captions)
+
+
+class SisSettings(StorySettings):
+    """Make Story-SIS (Hessel 2019) of the Visual Storytelling Dataset: five photographs, a story of five sentences.
+
+    Needs `{train,val,test}.story-in-sequence.json` and the photographs, in any folders. Stories with a missing
+    or broken photograph are dropped.
+
+    **Example**
+
+    - `iconotext corpus build story-sis --source VIST --output sis.jsonl`
+    """
+
+
+def sis_documents(build: Build, settings: SisSettings) -> Iterator[Values]:
+    """Documents of Story-SIS, in the order of the annotations; their ids are ``sis-STORY``."""
+    build.published = PUBLISHED["Story-SIS"]
+    yield from story_documents(build, settings, SIS)
+
+
+def join_sentences(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterator[Joined]:
+    """Assemble sentences with the same story id to stories, see ``Tier.joined``."""
+    whole: set[str] = set()
+    for split, some in parts.items():
+        waiting: dict[str, list[Part]] = {}
+        for part in some:
+            name = f"sis-{part.story}"
+            if part.story in whole:
+                drop("sentence of a story that is whole", name, f"about photograph {part.photo}")
+                continue
+            found = waiting.setdefault(part.story, [])
+            found.append(part)
+            if len(found) < PHOTOGRAPHS:
+                continue
+            del waiting[part.story]
+            whole.add(part.story)
+            if len({each.place for each in found}) < PHOTOGRAPHS:
+                drop("story with two sentences at one place", name, f"{sorted(each.place for each in found)}")
+            elif len({each.album for each in found}) > 1:
+                drop("story of several albums", name, ", ".join(dict.fromkeys(each.album for each in found)))
+            else:
+                yield split, name, tuple(sorted(found, key=lambda each: each.place)), {"story_id": part.story}
+        for story, found in waiting.items():
+            drop("story that is not whole", f"sis-{story}", f"{len(found)} of {PHOTOGRAPHS} sentences")
+
+
+SIS = Tier("story-in-sequence", "SIS-with-labels.tar.gz", "worker_arranged_photo_order", "story_id", join_sentences)
+
+
+TRIES = 20
+"""Number of tries for each caption; nearly always enough, and never slow, however large the pool is."""
+
+
+class StressSettings(StorySettings):
+    """Make DII-Stress (Hessel 2019): Story-DII with 45 captions of other photographs of the split, in shuffled order.
+
+    Needs what `story-dii` needs, and gives its documents the same ids.
+
+    **Example**
+
+    - `iconotext corpus build dii-stress --source VIST --output dii-stress.jsonl`
+    """
+
+    distractors: int = Field(45, ge=0)
+    """Captions of other photographs."""
+
+    seed: int = 0
+    """Seed of the random choices."""
+
+
+def stress_documents(build: Build, settings: StressSettings) -> Iterator[Values]:
+    """Documents of DII-Stress: those of Story-DII, with the same ids, images and splits.
+
+    Distractors are drawn uniformly from the captions of the split's documents, without those about any of the
+    document's photographs, whichever document they stand in. Then the sentences are shuffled. As in the paper, a
+    distractor may have the very words of a true caption, if only it was written about another photograph; how often
+    that is so is counted. (``mscoco`` and ``captions`` leave such distractors out.)
+    """
+    build.published = PUBLISHED["DII-Stress"]
+    stories = read_stories(build, settings, DII)
+    pools = {split: build.spool(_captions(each) for each in stories if each.split == split) for split in SPLITS}
+    same = 0
+    for story in stories:
+        rng = random.Random(f"dii-stress {settings.seed} {story.id}")
+        own = [part.text for part in story.parts]
+        others = draw_distractors(
+            rng, pools[story.split], settings.distractors, {part.photo for part in story.parts}, story.id
+        )
+        same += len(set(own) & set(others))
+        order = list(range(len(own) + len(others)))  # of each place, which text; those of the story come first
+        rng.shuffle(order)
+        links = [(place, text) for place, text in enumerate(order) if text < len(own)]
+        yield story.values([(own + others)[text] for text in order], links)
+    build.report.count("captions of documents whose very words are among the distractors", same)
+
+
+def _captions(story: Story) -> list[tuple[str, str]]:
+    return [(part.text, part.photo) for part in story.parts]
+
+
+def draw_distractors(
+    rng: random.Random, pool: Spool[Any], count: int, without: Collection[str], name: str
+) -> list[str]:
+    """Draw different captions, uniformly at random; two of them may have the same words."""
+    each = len(pool[0]) if len(pool) else 0
+    total = len(pool) * each
+    chosen: dict[int, str] = {}
+    for _ in range(TRIES * count if total else 0):
+        if len(chosen) == count:
+            break
+        number = rng.randrange(total)
+        text, photo = pool[number // each][number % each]
+        if photo not in without:
+            chosen[number] = text
+    if len(chosen) < count:
+        left = {
+            number: text
+            for number, (text, photo) in enumerate(caption for story in pool for caption in story)
+            if photo not in without and number not in chosen
+        }
+        if len(chosen) + len(left) < count:
+            raise CorpusError(
+                f"{name}: {count} captions about other pictures of its split are needed, and there are "
+                f"{len(chosen) + len(left)}: ask for fewer with distractors={len(chosen) + len(left)}"
+            )
+        chosen |= {number: left[number] for number in rng.sample(list(left), count - len(chosen))}
+    return list(chosen.values())
