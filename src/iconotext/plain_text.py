@@ -1,7 +1,7 @@
 """Text that is safe to show: without characters that files, browsers, terminals or spreadsheets act on; and numbers.
 
-``readable`` cleans a text for display, ``json_text`` makes one line of JSON, and ``counted``, ``data_size`` and
-``percent`` write numbers.
+``readable`` cleans a text for display, ``json_text`` makes one line of JSON, ``counted``, ``data_size`` and ``percent``
+write numbers, and ``listed`` writes names.
 """
 
 from __future__ import annotations
@@ -63,6 +63,12 @@ def json_list(values: Iterable[object]) -> Iterator[str]:
 def counted(number: int, thing: str) -> str:
     """Return a number with its noun: ``1 document``, ``2,000 documents``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[str], conjunction: str = "and") -> str:
+    """Return names as in a sentence: ``PNG``, ``PNG and SVG``, ``JPEG, PNG and SVG``."""
+    *before, last = names
+    return f"{', '.join(before)} {conjunction} {last}" if before else last
 
 
 def data_size(size: int) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import quote
 
 from iconotext import __version__
-from iconotext.alt_text.picture import Picture, pictures_of
+from iconotext.alt_text.picture import FORMATS, FORMATS_AND, FORMATS_OR, Picture, pictures_of
 from iconotext.alt_text.rules import (
     RULES,
     AltTextSettings,
@@ -35,7 +35,6 @@ from iconotext.plain_text import counted, encodable, json_text, readable
 from iconotext.read import Failure, ReadSettings, find_documents, read_flows, read_isolated
 from iconotext.read.address import Addresses
 from iconotext.read.find import no_documents
-from iconotext.read.format import FORMATS as READ
 from iconotext.read.format import suffix_format
 from iconotext.read.html import read_whole_page
 from iconotext.read.text_file import decode_text
@@ -43,10 +42,7 @@ from iconotext.system.files import write_text
 from iconotext.system.strict_json import parse_json
 from iconotext.system.worker import start_worker
 
-FORMATS = ("markdown", "html", "docx", "epub")
-"""Formats that are checked; readers of other formats do not distinguish empty and missing alternative texts."""
-
-_SUFFIXES = frozenset(suffix for row in READ if row.name in FORMATS for suffix in row.suffixes)
+_SUFFIXES = frozenset(suffix for row in FORMATS.values() for suffix in row.suffixes)
 
 _MAY_HOLD_PICTURES = re.compile(rb"!\[|<(?:img|svg)\b|\{[{%]|\x00|\[\[", re.IGNORECASE)
 """Bytes of every Markdown or HTML file with a picture; a zero byte if characters take two bytes."""
@@ -81,7 +77,7 @@ def check(
     paths, skipped = list(paths), Counter[str]()
     documents = list(find_documents(paths, reading, suffixes=_SUFFIXES, skipped=skipped))
     if not documents:
-        raise no_documents(paths, reading, skipped, formats="Markdown, HTML, DOCX and EPUB")
+        raise no_documents(paths, reading, skipped, formats=FORMATS_AND)
     findings: list[Finding] = []
     failures: list[Failure] = []
     pictures = 0
@@ -120,7 +116,7 @@ def broken_by_picture(
 def read_pictures(format_: str, path: Path, reading: ReadSettings) -> list[Picture]:
     """Return the pictures of a document, for a web page including menus; without limits on memory and time."""
     if format_ not in FORMATS:
-        raise DocumentError("no format whose alternative texts are checked: give Markdown, HTML, DOCX or EPUB")
+        raise DocumentError(f"no format whose alternative texts are checked: give {FORMATS_OR}")
     flows = [read_whole_page(path)] if format_ == "html" else read_flows(format_, path, reading)
     text = decode_text(path, html=format_ == "html") if format_ in ("markdown", "html") else None
     pictures: list[Picture] = []

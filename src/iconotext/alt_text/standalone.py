@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from iconotext import __version__
 from iconotext.alt_text.audit import FAILED, audit
+from iconotext.alt_text.picture import FORMATS_OR
 from iconotext.alt_text.rules import AltTextSettings
 from iconotext.errors import IconotextError
 from iconotext.plain_text import readable
@@ -71,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,
     )
     parser.add_argument("--version", action="version", version=f"iconotext-alt-text {__version__}")
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="Markdown, HTML, DOCX or EPUB files, or folders.")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=f"{FORMATS_OR} files, or folders.")
     for name in AltTextSettings.model_fields:
         _add(parser, AltTextSettings, name)
     for name in READING:

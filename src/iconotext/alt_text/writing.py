@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+from iconotext.alt_text.picture import FORMATS, FORMATS_AND
 from iconotext.errors import DocumentError, OutputError
 from iconotext.plain_text import counted
 from iconotext.read import ReadSettings, read_flows, read_isolated
@@ -230,7 +231,6 @@ def _value(text: str, at: int) -> tuple[int, int] | None:
     return (at, at) if bare is None else bare.span()
 
 
-WRITABLE = frozenset(("markdown", "html", "docx", "epub"))
 PARTS = (".xml", ".xhtml", ".html", ".htm")
 """Suffixes of members that may have pictures."""
 
@@ -295,8 +295,8 @@ def insert_alts(
         copy = Path(folder) / path.name
         copy.write_bytes(data)
         format_ = file_format(copy, settings)[0]
-        if format_ not in WRITABLE:
-            raise DocumentError(f"{path}: alternative texts can be put into Markdown, HTML, DOCX and EPUB only")
+        if format_ not in FORMATS:
+            raise DocumentError(f"{path}: alternative texts can be put into {FORMATS_AND} only")
         before = _read(copy, settings)
         images = list(_images(before))
         wrong = [number for number in alts if not 0 <= number < len(images) or (images[number].alt and not over)]

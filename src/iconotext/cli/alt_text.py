@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iconotext.alt_text.audit import FAILED, audit
+from iconotext.alt_text.picture import FORMATS_AND, FORMATS_OR
 from iconotext.alt_text.rules import AltTextSettings
 from iconotext.cli.common import known_errors
 from iconotext.cli.excerpts import Linking
@@ -44,9 +45,7 @@ if TYPE_CHECKING:
 def check(
     paths: Annotated[
         list[str],
-        typer.Argument(
-            metavar="PATH", help="Markdown, HTML, DOCX or EPUB files, or folders of them.", show_default=False
-        ),
+        typer.Argument(metavar="PATH", help=f"{FORMATS_OR} files, or folders of them.", show_default=False),
     ],
     checking: Annotated[
         AltTextSettings,
@@ -93,12 +92,12 @@ def check(
 def draft(
     paths: Annotated[
         list[Path] | None,
-        argument(metavar="PATH...", help="Markdown, HTML, DOCX, EPUB or PDF files, or folders of them."),
+        argument(metavar="PATH...", help=f"{FORMATS_AND} files, others such as PDF, or folders of them."),
     ] = None,
     reading: Reading = ReadSettings(),
     linking: Linking = LinkSettings(),
     write: Annotated[
-        bool, typer.Option("--write", help="Put the drafts into the documents (not into PDF), after a look at them.")
+        bool, typer.Option("--write", help=f"Put the drafts into the documents ({FORMATS_OR}), after a look at them.")
     ] = False,
     accept: Annotated[
         list[str] | None, option(metavar="ID", help="Write only these drafts; may be repeated (default: all).")

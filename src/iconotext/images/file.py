@@ -24,6 +24,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 
 from iconotext.errors import ImageError
 from iconotext.images.raster import check_scans, decode_heif, heif_size, upright_rgb
+from iconotext.plain_text import listed
 
 HEAD = 4096  # number of bytes at the beginning of a file that show its kind
 
@@ -64,6 +65,13 @@ class ImageFormat:
     brands: tuple[bytes, ...] = ()
     readers: tuple[str, ...] = ()
 
+
+SVG = ImageFormat(
+    name="SVG",
+    suffixes=(".svg",),
+    summary="Drawn with a longer side of 1,024 pixels, without scripts and without other files.",
+    decoder="svg",
+)
 
 IMAGE_FORMATS = (
     ImageFormat(
@@ -132,27 +140,34 @@ IMAGE_FORMATS = (
         heads=(b"\x00\x00\x00\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"),
         readers=("JPEG2000",),
     ),
-    ImageFormat(
-        name="SVG",
-        suffixes=(".svg",),
-        summary="Drawn with a longer side of 1,024 pixels, without scripts and without other files.",
-        decoder="svg",
-    ),
+    SVG,
 )
 """The formats that are decoded; AVIF stands before HEIC, since its files may name brands of both."""
 
 READERS = tuple(reader for row in IMAGE_FORMATS for reader in row.readers)  # the readers that Pillow may try
 
 
-def decoder_of(head: bytes) -> Decoder:
-    """Return the way to decode a file that begins so; ``plain`` says that it is no picture, too."""
+def image_format(head: bytes) -> ImageFormat | None:
+    """Return the format of a file by its first bytes; None if it is no picture of these formats."""
     if _is_svg(head):
-        return "svg"
-    if head[4:8] != b"ftyp":
-        return next((row.decoder for row in IMAGE_FORMATS if head.startswith(row.heads)), "plain")
-    # Whatever else such a file begins with: Pillow would take it for AVIF, whose memory no header shows.
+        return SVG
+    if not _is_iso_media(head):
+        return next((row for row in IMAGE_FORMATS if head.startswith(row.heads)), None)
     brands = {head[8:12], *(head[at : at + 4] for at in range(16, min(int.from_bytes(head[:4]), 256), 4))}
-    return next((row.decoder for row in IMAGE_FORMATS if brands.intersection(row.brands)), "isolated")
+    return next((row for row in IMAGE_FORMATS if brands.intersection(row.brands)), None)
+
+
+def decoder_of(head: bytes) -> Decoder:
+    """Return the way to decode a file that begins so; for one that is no picture, the way to find that out."""
+    row = image_format(head)
+    if row is not None:
+        return row.decoder
+    # Whatever else a file of ISO media is: Pillow would take it for AVIF, whose memory no header shows.
+    return "isolated" if _is_iso_media(head) else "plain"
+
+
+def _is_iso_media(head: bytes) -> bool:
+    return head[4:8] == b"ftyp"
 
 
 def _raw_format(head: bytes, file: Path | bytes) -> str | None:
@@ -179,8 +194,7 @@ def _not_an_image(head: bytes) -> str:
         return "a Git LFS pointer instead of the picture: run 'git lfs pull'"
     if head.startswith(b"%PDF"):
         return "a PDF where a picture should be: convert the page to PNG"
-    *names, last = (row.name for row in IMAGE_FORMATS)
-    return f"not a picture, or damaged: iconotext reads {', '.join(names)} and {last}"
+    return f"not a picture, or damaged: iconotext reads {listed(row.name for row in IMAGE_FORMATS)}"
 
 
 def _is_svg(head: bytes) -> bool:

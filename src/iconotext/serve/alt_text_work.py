@@ -162,8 +162,9 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
     Returns:
         JSON data: ``alt_text.DescribedOut`` without people's decisions.
     """
-    from iconotext.alt_text.audit import FORMATS, broken_by_picture
+    from iconotext.alt_text.audit import broken_by_picture
     from iconotext.alt_text.drafts import is_without_alt, make_drafts
+    from iconotext.alt_text.picture import FORMATS, FORMATS_AND
     from iconotext.alt_text.rules import AltTextSettings
     from iconotext.read.format import file_format
     from iconotext.report.context import contexts
@@ -177,7 +178,7 @@ def to_describe(linked: LinkedDocument, place: Place, sha256: str, shown: Mappin
     try:
         format_ = file_format(path, reading)[0]
         if format_ not in FORMATS:
-            raise DocumentError("alternative texts are checked in and written into Markdown, HTML, DOCX and EPUB only")
+            raise DocumentError(f"alternative texts are checked in and written into {FORMATS_AND} only")
         pictures, found = broken_by_picture(path, AltTextSettings(), reading, within=Path(place.within))
         at = {image.at: number for number, image in enumerate(images) if image.at is not None}
         # Pictures in the menus of a web page are checked too, although they are not pictures of the document.

@@ -118,7 +118,8 @@ def test_a_picture_that_an_earlier_run_wrote_is_used_again_if_it_is_whole(tmp_pa
         (b"BM6", ".bmp"),
         (b"MM\0*", ".tif"),
         (b"\0\0\0 ftypavif", ".avif"),
-        (b"\0\0\0\x0cjP  \r\n", ".jp2"),
+        (b"\0\0\0 ftypheic", ".heic"),
+        (b"\0\0\0\x0cjP  \r\n\x87\n", ".jp2"),
         (b"who knows", ".img"),
     ],
 )

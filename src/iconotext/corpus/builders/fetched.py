@@ -24,34 +24,22 @@ from urllib.parse import urlsplit
 from iconotext.corpus.formats.json_lines import json_lines
 from iconotext.errors import ImageError, UnreachableError
 from iconotext.images import inspect
+from iconotext.images.file import HEAD, IMAGE_FORMATS, image_format
 from iconotext.read.web.polite import PoliteFetcher, Politeness
 from iconotext.system.files import write_bytes, write_error
 from iconotext.system.strict_json import dump_json
 from iconotext.types import Image
 
-SIGNATURES = (
-    (0, b"\xff\xd8\xff", ".jpg"),
-    (0, b"\x89PNG", ".png"),
-    (0, b"GIF8", ".gif"),
-    (8, b"WEBP", ".webp"),
-    (0, b"BM", ".bmp"),
-    (0, b"II", ".tif"),
-    (0, b"MM", ".tif"),
-    (4, b"ftyp", ".avif"),
-    (4, b"jP  ", ".jp2"),
-    (0, b"\xff\x4f\xff\x51", ".j2k"),
-)
-"""Place and bytes that identify an encoded picture, and the suffix of such files."""
+OTHER = ".img"  # suffix of a picture in an unknown format
 
-OTHER = ".img"
-
-SUFFIXES = tuple(dict.fromkeys([*(suffix for _, _, suffix in SIGNATURES), OTHER]))
-"""All results of ``suffix_of``."""
+SUFFIXES = (*(suffix for row in IMAGE_FORMATS for suffix in row.suffixes), OTHER)
+"""Suffixes that the file of an address may have; earlier runs gave other suffixes of the same formats."""
 
 
 def suffix_of(data: bytes) -> str:
-    """Return the suffix that fits an encoded picture; a suffix of its own for unknown formats."""
-    return next((suffix for start, mark, suffix in SIGNATURES if data.startswith(mark, start)), OTHER)
+    """Return the suffix that fits an encoded picture."""
+    row = image_format(data[:HEAD])
+    return OTHER if row is None else row.suffixes[0]
 
 
 def saved_image(data: bytes, folder: Path) -> Path:
