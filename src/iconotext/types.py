@@ -41,7 +41,6 @@ class Sentence:
     """One sentence of a document.
 
     Attributes:
-        text: The sentence, white space collapsed.
         text: The sentence, with white space collapsed.
         block: Number of its block (paragraph, heading, list item, table cell), counted from 0 in reading order,
             together with the blocks of images; None without layout.

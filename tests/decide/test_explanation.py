@@ -134,11 +134,11 @@ def test_many_links_are_explained_as_each_alone(data):
     chosen = data.draw(st.permutations(pairs))[: data.draw(st.integers(0, len(pairs)))]
     shown = [picture(some) for some in regions]
     whole = {i: np.sum(some, 0, dtype=np.float32) for i, some in enumerate(regions)}
-    original, explanation.AT_ONCE = explanation.AT_ONCE, data.draw(st.integers(1, 12))
+    original, explanation.BATCH_TEXTS = explanation.BATCH_TEXTS, data.draw(st.integers(1, 12))
     try:
         found = explain_links([link(*pair) for pair in chosen], texts, whole, summed, shown.__getitem__)
     finally:
-        explanation.AT_ONCE = original
+        explanation.BATCH_TEXTS = original
     for (s, i), each in zip(chosen, found, strict=True):
         assert [w for *_, w in each.words] == [float(np.dot(VOCABULARY[w], whole[i])) for w in texts[s].split()]
         sentence = summed([texts[s]])[0]

@@ -117,8 +117,8 @@ def test_neither_order_nor_batches_change_the_thresholds(monkeypatch):
     rng = random.Random(4)
     images = [(rng.choice("abc"), rng.gauss(1, 1), rng.gauss(0, 1)) for _ in range(900)]
     found = []
-    for at_once in (1_000_000, 7):
-        monkeypatch.setattr(rules, "AT_ONCE", at_once)
+    for batch in (1_000_000, 7):
+        monkeypatch.setattr(rules, "BATCH_KEYS", batch)
         rng.shuffle(images)
         with Competition() as all_of_them:
             for begin in range(0, 900, 100):

@@ -103,7 +103,7 @@ def test_without_training_it_is_the_bridge_alone():
 def test_features_are_kept_in_the_cache(tmp_path, default, monkeypatch):
     monkeypatch.setenv("ICONOTEXT_CACHE", str(tmp_path / "cache"))
     first = load_encoder().encode_images([noise(5)]).vectors
-    monkeypatch.setattr("iconotext.features.decoding.look_at", None)
+    monkeypatch.setattr("iconotext.features.decoding.run_network", None)
     assert (first == load_encoder().encode_images([noise(5)]).vectors).all()
     monkeypatch.undo()
     np.testing.assert_allclose(first, default.encode_images([noise(5)]).vectors, atol=1e-3)

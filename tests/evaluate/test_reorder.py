@@ -101,7 +101,7 @@ def linker(similar: Any = (), evidence: Any = ("picture", "caption")) -> Any:
         cells = [[float((i.source, s.text) in similar) for i in document.images] for s in document.sentences]
         return SimpleNamespace(document=document, similarity=np.array(cells, np.float32), caption_vectors=None)
 
-    source, backbone = SimpleNamespace(looks_up=True), SimpleNamespace(encode=encode)
+    source, backbone = SimpleNamespace(from_file=True), SimpleNamespace(encode=encode)
     encoder = SimpleNamespace(read=read, text_backbone=backbone, image_source=source)
     return SimpleNamespace(encoder=encoder, settings=LinkSettings(evidence=evidence), line_reader=LineReader("", lines))
 

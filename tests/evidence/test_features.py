@@ -18,7 +18,7 @@ from iconotext.evidence.caption import (
 from iconotext.evidence.cells import Cells
 from iconotext.evidence.layout import layout_features, places
 from iconotext.evidence.picture import image_features
-from iconotext.evidence.reference import looks
+from iconotext.evidence.reference import wording_features
 from iconotext.evidence.words import file_words, rareness, remembered, stems
 from iconotext.types import Image
 from tests.support.linking import TEXTS, document, encode, features, workshop
@@ -48,7 +48,7 @@ def test_long_texts_and_words_and_many_lengths_of_documents_leave_no_memory_behi
     def read(start: int) -> None:
         for number in range(start, start + 10):
             text = f"{chr(number + 97) * 50_000} " + f"{number} " * 5_000
-            looks([document([text], [])])
+            wording_features([document([text], [])])
             stems(text)
         for size in range(2, 256, 4):
             _scales([vectors[: size + start]])
@@ -187,7 +187,7 @@ def test_words_of_many_images_word_by_word(seed: int) -> None:
 
 def test_words_that_stand_for_a_kind_are_whole_words() -> None:
     texts = ["Figs. 3", "a configuration", "photographed maps", "shown_here", "It represents it", "underrepresented"]
-    found = looks([document(texts, [Image("mill.jpg")])])
+    found = wording_features([document(texts, [Image("mill.jpg")])])
     assert found["figure"].tolist() == [1, 0, 1, 0, 0, 0]
     assert found["shown"].tolist() == [0, 0, 0, 0, 0, 0]
     assert found["illustrates"].tolist() == [0, 0, 0, 0, 1, 0]
@@ -195,7 +195,7 @@ def test_words_that_stand_for_a_kind_are_whole_words() -> None:
 
 def test_how_a_sentence_reads() -> None:
     d = document(["A typical mill is shown in.", "which turns (A) the wheel", "Why?"], [Image("mill.jpg")])
-    found = {name: column.tolist() for name, column in looks([d]).items()}
+    found = {name: column.tolist() for name, column in wording_features([d]).items()}
     assert found["shown"] == [1, 0, 0]
     assert found["example"] == [1, 0, 0]
     assert found["cut_off"] == [1, 0, 0]

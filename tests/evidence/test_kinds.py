@@ -92,6 +92,12 @@ def test_what_is_wrong_with_it_names_it(picture, kind, message):
         linked(picture, kind)
 
 
+def test_a_function_that_is_missing_is_an_error_of_ours(picture):
+    gone = EvidenceKind(name="gone", summary="for a test", function="kinds_of_a_test:gone", weight=1.0)
+    with pytest.raises(SettingError, match="the evidence gone failed: AttributeError"):
+        gone.features([article(picture)], [])
+
+
 def test_the_command_takes_it(tmp_path, picture):
     picture("a.png")
     (tmp_path / "a.md").write_text("We baked bread.\n\nA dog slept.\n\n![A dog](a.png)\n\nIt rained all day.\n")

@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from iconotext.features.decoding import AHEAD, look_at
+from iconotext.features.decoding import AHEAD, run_network
 from tests.support.hub_models import noise
 
 BROKEN = b"no picture"
@@ -27,7 +27,7 @@ def test_order_is_kept_and_broken_ones_are_told(cores, threads, batch_size):
         asked.append(len(pictures))
         return pictures
 
-    found = list(look_at(files, size, network, at_least=1, batch_size=batch_size, cores=cores, threads=threads))
+    found = list(run_network(files, size, network, at_least=1, batch_size=batch_size, cores=cores, threads=threads))
     assert [isinstance(each, str) for each in found] == [i % 3 == 0 for i in range(11)]
     assert [each[0] for each in found if not isinstance(each, str)] == [10 + i for i in range(11) if i % 3]
     assert sum(asked) == 7
@@ -36,7 +36,7 @@ def test_order_is_kept_and_broken_ones_are_told(cores, threads, batch_size):
 
 @pytest.mark.parametrize("cores", [False, True])
 def test_no_files(cores):
-    assert list(look_at([], size, same, at_least=1, batch_size=4, cores=cores)) == []
+    assert list(run_network([], size, same, at_least=1, batch_size=4, cores=cores)) == []
 
 
 def test_never_runs_far_ahead():
@@ -46,7 +46,7 @@ def test_never_runs_far_ahead():
         prepared.append(picture.size)
         return picture.size
 
-    found = look_at([noise(0)] * 100, note, same, at_least=1, batch_size=2, threads=2)
+    found = run_network([noise(0)] * 100, note, same, at_least=1, batch_size=2, threads=2)
     for i in range(1, 4):
         next(found)
         next(found)
@@ -58,7 +58,7 @@ def test_never_runs_far_ahead():
 @pytest.mark.parametrize("cores", [False, True])
 def test_threads_end_with_the_pictures(cores):
     before = threading.active_count()
-    found = look_at([noise(0)] * 20, size, same, at_least=1, batch_size=2, cores=cores, threads=4)
+    found = run_network([noise(0)] * 20, size, same, at_least=1, batch_size=2, cores=cores, threads=4)
     next(found)
     found.close()
     assert threading.active_count() == before
@@ -70,4 +70,4 @@ def test_a_mistake_in_prepare_is_not_swallowed(cores):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        list(look_at([noise(0)], wrong, same, at_least=1, batch_size=1, cores=cores))
+        list(run_network([noise(0)], wrong, same, at_least=1, batch_size=1, cores=cores))

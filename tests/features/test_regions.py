@@ -71,7 +71,7 @@ def test_a_grid_looks_at_each_picture_once(files, tmp_path, monkeypatch):
     images = [Image(f"{i}.png", file=file) for i, file in enumerate(files)]
     first = joined(cached.regions(images))
     good = [images[i] for i in (0, 2, 3)]
-    monkeypatch.setattr("iconotext.features.decoding.look_at", None)
+    monkeypatch.setattr("iconotext.features.decoding.run_network", None)
     again = joined(cached.regions(good))
     np.testing.assert_array_equal(again.features, first.features)
     np.testing.assert_array_equal(again.concepts, first.concepts)

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image as Pillow
 
 from iconotext.errors import ImageError
-from iconotext.features.decoding import look_at
+from iconotext.features.decoding import run_network
 from iconotext.images import decode, inspect, raster
 from iconotext.images.raster import rows_to_rgb, within_memory
 from iconotext.types import Image
@@ -193,7 +193,7 @@ def test_threads_wait_for_each_other_and_errors_give_back(monkeypatch, noise):
     monkeypatch.setattr(raster, "MAX_DECODED", 200_000)
     monkeypatch.setattr(raster, "_free", 200_000)
     files = [noise(n, 150, 100) if n % 3 else noise(n, 150, 100)[:900] for n in range(30)]
-    found = list(look_at(files, lambda picture: picture.size, list, at_least=1, batch_size=4, threads=8))
+    found = list(run_network(files, lambda picture: picture.size, list, at_least=1, batch_size=4, threads=8))
     assert sum(isinstance(each, str) for each in found) == 10
     assert len(found) == 30
     assert raster._free == 200_000

@@ -62,15 +62,15 @@ def calibration_of(linked: Iterable[tuple[str, LinkedDocument]], evidence: Colle
     for name, each in linked:
         if each.document.links is None:
             continue
-        of_kind: dict[str, list[Figure]] = {}
+        figures_of_kind: dict[str, list[Figure]] = {}
         right = set(each.document.links)
         block = {number: sentence.block for number, sentence in enumerate(each.document.sentences)}
         for link in each.links:
             cited = [sentence for sentence, image in right if image == link.image]
             beside = link.paragraph is not None and any(block[i] == block[link.sentence] for i in cited)
             figure = Figure(link.confidence, link.sentence in cited, link.paragraph or 0.0, beside)
-            of_kind.setdefault(kind_of(each.document, link.image, evidence), []).append(figure)
-        for kind, figures in of_kind.items():
+            figures_of_kind.setdefault(kind_of(each.document, link.image, evidence), []).append(figure)
+        for kind, figures in figures_of_kind.items():
             table.setdefault(kind, {}).setdefault(name, []).append(figures)
     return table
 

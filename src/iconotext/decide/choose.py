@@ -88,14 +88,14 @@ def in_order(confidence: FloatMatrix, *, step_back: float = STEP_BACK) -> FloatM
     none = np.maximum(1.0 - own.sum(axis=0), _NEVER)
     reached, evidence = _forward(own, none, step_back)
     against = _forward(level, none, step_back)[1] + np.log(own.sum(axis=0) + none).sum()
-    ordered = 1.0 / (1.0 + np.exp(np.clip(against - evidence, -700, 700)))
-    found, after = np.zeros(confidence.shape, np.float32), np.ones(len(own))
+    posterior = 1.0 / (1.0 + np.exp(np.clip(against - evidence, -700, 700)))
+    ordered, after = np.zeros(confidence.shape, np.float32), np.ones(len(own))
     for j in reversed(range(confidence.shape[1])):
         taken = own[:, j] * _stepped(reached[j], step_back) * after
-        found[:, j] = (taken / (taken.sum() + none[j] * (reached[j] @ after)))[1:]
+        ordered[:, j] = (taken / (taken.sum() + none[j] * (reached[j] @ after)))[1:]
         after = _stepped((own[:, j] * after)[::-1], step_back)[::-1] + none[j] * after
         after /= after.max()
-    mixed: FloatMatrix = np.float32(ordered) * found + np.float32(1.0 - ordered) * confidence
+    mixed: FloatMatrix = np.float32(posterior) * ordered + np.float32(1.0 - posterior) * confidence
     return mixed
 
 
@@ -138,8 +138,8 @@ SELECTIONS: Mapping[Selection, Callable[..., NDArray[np.bool_]]] = {
 
 def selection(name: str) -> Callable[..., NDArray[np.bool_]]:
     """Return the selection of this name; ``SettingError`` if it is unknown."""
-    for known, function in SELECTIONS.items():
-        if known == name:
+    for selection_name, function in SELECTIONS.items():
+        if selection_name == name:
             return function
     raise SettingError(f"no selection {name!r}; there are {', '.join(SELECTIONS)}")
 
@@ -151,7 +151,7 @@ the best sentences are taken, the default is 0: all confidences are low then, an
 
 def choose_links(
     document: Document,
-    found: Combination,
+    combination: Combination,
     *,
     select: Selection = "top-k",
     k: int = 3,
@@ -170,41 +170,41 @@ def choose_links(
     if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
         raise SettingError(f"min_confidence is {min_confidence}, it must be between 0 and 1")
     if min_confidence is None:
-        silent = all(not matrix.any() for kind, matrix in found.contributions.items() if kind not in ADDED)
-        ranking = "picture" in found.contributions and silent and select != "threshold"
+        silent = all(not matrix.any() for kind, matrix in combination.contributions.items() if kind not in ADDED)
+        ranking = "picture" in combination.contributions and silent and select != "threshold"
         min_confidence = 0.0 if ranking else MIN_CONFIDENCE
     takes_part = np.array([image.problem is None for image in document.images], dtype=np.bool_)
     if select == "order":
-        confidence = found.confidence.copy()
+        confidence = combination.confidence.copy()
         confidence[:, takes_part] = in_order(confidence[:, takes_part])
-        found = replace(found, confidence=confidence)
+        combination = replace(combination, confidence=confidence)
     if takes_part.all():
-        chosen = choose(found.confidence, k=k, min_confidence=min_confidence)
+        chosen = choose(combination.confidence, k=k, min_confidence=min_confidence)
     else:
-        chosen = np.zeros(found.confidence.shape, dtype=np.bool_)
-        chosen[:, takes_part] = choose(found.confidence[:, takes_part], k=k, min_confidence=min_confidence)
+        chosen = np.zeros(combination.confidence.shape, dtype=np.bool_)
+        chosen[:, takes_part] = choose(combination.confidence[:, takes_part], k=k, min_confidence=min_confidence)
     blocks = np.array([s.block for s in document.sentences]) if document.has_layout else None
-    links = _links(found, chosen.nonzero(), blocks)
-    return LinkedDocument(document, tuple(links), found.score, model)
+    links = _links(combination, chosen.nonzero(), blocks)
+    return LinkedDocument(document, tuple(links), combination.score, model)
 
 
-def _links(found: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArray[np.int64] | None) -> list[Link]:
+def _links(odds: Combination, cells: tuple[NDArray[np.intp], ...], blocks: NDArray[np.int64] | None) -> list[Link]:
     i, j = cells
     if not len(i):
         return []
-    added = np.array([matrix[i, j] for matrix in found.contributions.values()]).reshape(-1, len(i)).T.tolist()
+    contributions = np.array([matrix[i, j] for matrix in odds.contributions.values()]).reshape(-1, len(i)).T.tolist()
     paragraphs: list[Any] = [None] * len(i)
     if blocks is not None:
         same = (blocks[i][:, None] == blocks).astype(np.float32)  # (links, S)
-        paragraphs = np.minimum((same * found.confidence.T[j]).sum(axis=1), 1.0).tolist()
+        paragraphs = np.minimum((same * odds.confidence.T[j]).sum(axis=1), 1.0).tolist()
     links = [
-        Link(sentence, image, score, confidence, dict(zip(found.contributions, each, strict=True)), paragraph=paragraph)
-        for sentence, image, score, confidence, each, paragraph in zip(
+        Link(sentence, image, score, confidence, dict(zip(odds.contributions, own, strict=True)), paragraph=paragraph)
+        for sentence, image, score, confidence, own, paragraph in zip(
             i.tolist(),
             j.tolist(),
-            found.score[i, j].tolist(),
-            found.confidence[i, j].tolist(),
-            added,
+            odds.score[i, j].tolist(),
+            odds.confidence[i, j].tolist(),
+            contributions,
             paragraphs,
             strict=True,
         )
@@ -217,32 +217,32 @@ LANGUAGE = "en"
 
 
 def with_relations(
-    several: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
+    documents: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
 ) -> list[LinkedDocument]:
     """Add the probability of every relation that the model knows to each link of English documents.
 
     Args:
-        several: For each document its links, and image number to (P,) pooled features from the model's image backbone.
-            For an image without features the sentence alone decides.
+        documents: Each document's links, and image number to (P,) pooled features from the model's image backbone. For
+            an image without features the sentence alone decides.
     """
-    texts = [_texts(linked) for linked, _ in several]
+    texts = [_texts(linked) for linked, _ in documents]
     rows = {text: row for row, text in enumerate(dict.fromkeys(chain.from_iterable(texts)))}
     if not rows:
-        return [linked for linked, _ in several]
-    said = model.text_logits(list(rows))
-    pictures, added = _pictures(several, model)
-    of_texts = [rows[text] for some in texts for text in some]
-    of_pictures = [
-        pictures.get((number, link.image), -1)
-        for number, ((linked, _), some) in enumerate(zip(several, texts, strict=True))
+        return [linked for linked, _ in documents]
+    text_logits = model.text_logits(list(rows))
+    image_row_of, image_logits = _pictures(documents, model)
+    text_rows = [rows[text] for some in texts for text in some]
+    image_rows = [
+        image_row_of.get((number, link.image), -1)
+        for number, ((linked, _), some) in enumerate(zip(documents, texts, strict=True))
         if some
         for link in linked.links
     ]
-    logits = (said[of_texts] + added[of_pictures]).astype(np.float64)
-    probable = iter((1 / (1 + np.exp(-logits))).tolist())
+    logits = (text_logits[text_rows] + image_logits[image_rows]).astype(np.float64)
+    probabilities = iter((1 / (1 + np.exp(-logits))).tolist())
     return [
-        _related(linked, model.relations, probable) if some else linked
-        for (linked, _), some in zip(several, texts, strict=True)
+        _related(linked, model.relations, probabilities) if some else linked
+        for (linked, _), some in zip(documents, texts, strict=True)
     ]
 
 
@@ -253,23 +253,23 @@ def _texts(linked: LinkedDocument) -> list[str]:
 
 
 def _pictures(
-    several: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
+    documents: Sequence[tuple[LinkedDocument, Mapping[int, NDArray[np.float32]]]], model: RelationModel
 ) -> tuple[dict[tuple[int, int], int], FloatMatrix]:
     """Return rows by (number of document, image), and the images' (rows + 1, R) log-odds.
 
     The last row of the log-odds is 0; it stands for links whose image has no features.
     """
-    found = {
+    features = {
         (number, image): pooled[image]
-        for number, (linked, pooled) in enumerate(several)
+        for number, (linked, pooled) in enumerate(documents)
         for image in {link.image for link in linked.links} & set(pooled)
     }
     nothing = np.zeros((1, len(model.relations)), np.float32)
-    added = np.concatenate([model.image_offsets(np.stack(list(found.values()))), nothing]) if found else nothing
-    return {key: row for row, key in enumerate(found)}, added
+    logits = np.concatenate([model.image_offsets(np.stack(list(features.values()))), nothing]) if features else nothing
+    return {key: row for row, key in enumerate(features)}, logits
 
 
-def _related(linked: LinkedDocument, relations: Sequence[str], probable: Iterator[list[float]]) -> LinkedDocument:
+def _related(linked: LinkedDocument, relations: Sequence[str], probabilities: Iterator[list[float]]) -> LinkedDocument:
     links = tuple(
         Link(
             link.sentence,
@@ -278,7 +278,7 @@ def _related(linked: LinkedDocument, relations: Sequence[str], probable: Iterato
             link.confidence,
             link.evidence,
             link.explanation,
-            dict(zip(relations, next(probable), strict=True)),
+            dict(zip(relations, next(probabilities), strict=True)),
             link.paragraph,
         )
         for link in linked.links

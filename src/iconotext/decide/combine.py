@@ -45,7 +45,7 @@ from iconotext.evidence.habit import (
     judged_evidence,
     place_evidence,
 )
-from iconotext.evidence.kinds import chosen_evidence
+from iconotext.evidence.kinds import EVIDENCE_KINDS, chosen_evidence
 from iconotext.evidence.layout import Places, layout_features, places
 from iconotext.evidence.reference import DIRECTED, EXPLICIT, VAGUE
 from iconotext.types import EVIDENCE, Document, Evidence
@@ -56,13 +56,11 @@ if TYPE_CHECKING:
     from iconotext.evidence.caption import Matcher
     from iconotext.types import FloatMatrix
 
-FITTED: tuple[Evidence, ...] = ("caption", "layout")
+FITTED: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KINDS if kind.fitted == "together")
 """The kinds whose weights are fitted together, in the order of their names in ``coefficients.json``."""
 
-ADDED: tuple[Evidence, ...] = ("picture", "ocr")
+ADDED: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KINDS if kind.fitted == "top")
 """The kinds whose log-odds are added to those of any fitted combination."""
-
-REST: tuple[Evidence, ...] = (*FITTED, "reference")
 
 NOWHERE = 0.25
 """Assumed ratio of images that belong to no sentence to images that belong to one, if no fitted kind speaks."""
@@ -128,23 +126,23 @@ def kinds_of(evidence: DocumentEvidence) -> list[Evidence]:
 
 
 def combine(
-    several: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients] | None = None
+    evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients] | None = None
 ) -> list[Combination]:
     """Combine the evidence of each document."""
-    for each in several:
+    for each in evidence:
         _check(each)
-    found = [
+    combinations = [
         Combination(
             {kind: np.zeros(each.shape, np.float32) for kind in kinds_of(each)}, *np.zeros((2, *each.shape), np.float32)
         )
-        for each in several
+        for each in evidence
     ]
-    numbers = [number for number, each in enumerate(several) if each.shape[0] and each.shape[1]]
+    numbers = [number for number, each in enumerate(evidence) if each.shape[0] and each.shape[1]]
     if numbers:
-        full = _combined([several[number] for number in numbers], coefficients or load_coefficients())
+        full = _combined([evidence[number] for number in numbers], coefficients or load_coefficients())
         for number, combination in zip(numbers, full, strict=True):
-            found[number] = combination
-    return found
+            combinations[number] = combination
+    return combinations
 
 
 def _check(each: DocumentEvidence) -> None:
@@ -157,18 +155,19 @@ def _check(each: DocumentEvidence) -> None:
             raise ShapeError(f"{name} has the shape {matrix.shape}, the document {each.shape} (sentences, images)")
 
 
-def _combined(several: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
+def _combined(evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
     """Combine the evidence of documents that all have sentences and images."""
-    cells = Cells(*np.array([each.shape for each in several]).T)
-    odds, null = _fitted(cells, several, coefficients)
-    for kind in dict.fromkeys(kind for each in several for kind in kinds_of(each) if kind not in REST):
+    cells = Cells(*np.array([each.shape for each in evidence]).T)
+    odds, null = _fitted(cells, evidence, coefficients)
+    kinds = [kind for each in evidence for kind in kinds_of(each) if kind not in (*FITTED, "reference")]
+    for kind in dict.fromkeys(kinds):
         if kind in ADDED:
-            odds[kind] = _against_mean(cells, _weighed(cells, several, kind, coefficients[kind]))
+            odds[kind] = _against_mean(cells, _weighed(cells, evidence, kind, coefficients[kind]))
         else:
-            odds[kind] = _weighed(cells, several, kind, stated_weight(kind))
+            odds[kind] = _weighed(cells, evidence, kind, stated_weight(kind))
         alone = (null == _NOTHING) & (cells.image_sums(odds[kind] != 0) > 0)
         null[alone] = np.log(cells.sentences * NOWHERE)[cells.of_image[alone]]
-    reference = cells.joined([each.reference for each in several])
+    reference = cells.joined([each.reference for each in evidence])
     odds["reference"] = _reference_weight(reference)
     log_odds = -null[cells.image]
     for own in odds.values():
@@ -177,13 +176,13 @@ def _combined(several: Sequence[DocumentEvidence], coefficients: Mapping[str, Co
     explicit = reference >= EXPLICIT
     confidence[explicit] = 1 - (1 - confidence[explicit]) * np.float32(1 - EXPLICIT_PRECISION)
     matrices = {kind: cells.matrices(values) for kind, values in odds.items()}
-    found = []
-    for number, (each, sure) in enumerate(zip(several, cells.matrices(confidence), strict=True)):
+    combinations = []
+    for number, (each, sure) in enumerate(zip(evidence, cells.matrices(confidence), strict=True)):
         kinds = kinds_of(each)
         cosines = each.similarity if kinds == ["picture"] else None
         contributions = {kind: matrices[kind][number] for kind in kinds}
-        found.append(Combination(contributions, sure if cosines is None else cosines, sure))
-    return found
+        combinations.append(Combination(contributions, sure if cosines is None else cosines, sure))
+    return combinations
 
 
 def stated_weight(name: Evidence) -> Coefficients:
@@ -193,32 +192,34 @@ def stated_weight(name: Evidence) -> Coefficients:
 
 
 def _fitted(
-    cells: Cells, several: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]
+    cells: Cells, evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]
 ) -> tuple[dict[Evidence, FloatMatrix], FloatMatrix]:
     """Return each fitted kind's (cells,) summand of the log-odds, and (images,) the log-odds of the null option."""
     null = np.full(len(cells.of_image), _NOTHING, np.float32)
     odds: dict[Evidence, FloatMatrix] = {kind: np.zeros(len(cells.image), np.float32) for kind in FITTED}
-    for chosen, kinds in _by_subset(cells, several):
+    for chosen, kinds in _by_subset(cells, evidence):
         entry = coefficients[subset_name(kinds)]
         null[chosen] = entry.null
         for kind in kinds:
-            np.copyto(odds[kind], _weighed(cells, several, kind, entry), where=chosen[cells.image])
+            np.copyto(odds[kind], _weighed(cells, evidence, kind, entry), where=chosen[cells.image])
     return odds, null
 
 
 def _by_subset(
-    cells: Cells, several: Sequence[DocumentEvidence]
+    cells: Cells, evidence: Sequence[DocumentEvidence]
 ) -> list[tuple[NDArray[np.bool_], tuple[Evidence, ...]]]:
     """Group the images by the weights that apply: for each group an (images,) mask, and the kinds of the weights."""
-    caption, layout = (np.array([bool(each.features.get(kind)) for each in several])[cells.of_image] for kind in FITTED)
-    caption &= np.concatenate([images_with_text(each.sound) for each in several])
+    caption, layout = (
+        np.array([bool(each.features.get(kind)) for each in evidence])[cells.of_image] for kind in FITTED
+    )
+    caption &= np.concatenate([images_with_text(each.sound) for each in evidence])
     groups = ((caption & layout, FITTED), (caption & ~layout, FITTED[:1]), (layout & ~caption, FITTED[1:]))
     return [(chosen, kinds) for chosen, kinds in groups if chosen.any()]
 
 
-def _weighed(cells: Cells, several: Sequence[DocumentEvidence], kind: Evidence, entry: Coefficients) -> FloatMatrix:
+def _weighed(cells: Cells, evidence: Sequence[DocumentEvidence], kind: Evidence, entry: Coefficients) -> FloatMatrix:
     """Return (cells,) the weighted sum of the features of a kind."""
-    columns = [Columns.of(features) if (features := each.features.get(kind)) else None for each in several]
+    columns = [Columns.of(features) if (features := each.features.get(kind)) else None for each in evidence]
     return cells.summed(columns, entry.weights)
 
 
@@ -263,50 +264,50 @@ def weigh_evidence(
         sentence_vectors: (S, d) result of ``encode`` for the sentences, if available; saves time.
         habit: Where the author puts images; inferred from this document alone by default.
     """
-    (found,) = gather_evidence(
+    (gathered,) = gather_evidence(
         [document],
         [image_similarity],
         [Reading(encode, sentence_vectors)],
         evidence=evidence,
         matcher=matcher,
     )
-    (weighed,) = weigh([found], evidence=evidence, coefficients=coefficients, habits=[habit or Habit()])
+    (weighed,) = weigh([gathered], evidence=evidence, coefficients=coefficients, habits=[habit or Habit()])
     return weighed
 
 
 def weigh(
-    several: Sequence[DocumentEvidence],
+    gathered: Sequence[DocumentEvidence],
     *,
     habits: Sequence[Habit],
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> list[Combination]:
     """Weigh the evidence of each document; ``evidence`` may leave out kinds; see ``weigh_evidence``."""
-    used = [each.only(evidence) for each in several]
-    placed = [n for n, each in enumerate(used) if "layout" in evidence and has_places(each.sound)]
+    chosen = [each.only(evidence) for each in gathered]
+    placed = [n for n, each in enumerate(chosen) if "layout" in evidence and has_places(each.sound)]
     if placed:
-        documents, usual = [used[n].sound for n in placed], [habits[n] for n in placed]
+        documents, own_habits = [chosen[n].sound for n in placed], [habits[n] for n in placed]
         place = places(documents)
-        stand = [
-            judged_evidence(document, where, habit.judged.get(document.id, {}), used[n].numbers.tolist())
+        places_of_images = [
+            judged_evidence(document, where, habit.judged.get(document.id, {}), chosen[n].numbers.tolist())
             for n, document, where, habit in zip(
-                placed, documents, _places([used[n] for n in placed], place, coefficients), usual, strict=True
+                placed, documents, _places([chosen[n] for n in placed], place, coefficients), own_habits, strict=True
             )
         ]
-        for n, columns in zip(placed, layouts(documents, stand, usual, place), strict=True):
-            used[n] = replace(used[n], features={**used[n].features, "layout": columns})
+        for n, columns in zip(placed, layouts(documents, places_of_images, own_habits, place), strict=True):
+            chosen[n] = replace(chosen[n], features={**chosen[n].features, "layout": columns})
     return [
         Combination(
             {kind: _spread(matrix, each) for kind, matrix in weighed.contributions.items()},
             _spread(weighed.score, each),
             _spread(weighed.confidence, each),
         )
-        for weighed, each in zip(combine(used, coefficients), several, strict=True)
+        for weighed, each in zip(combine(chosen, coefficients), gathered, strict=True)
     ]
 
 
 def places_by_evidence(
-    several: Sequence[DocumentEvidence],
+    gathered: Sequence[DocumentEvidence],
     *,
     evidence: Collection[Evidence] = EVIDENCE,
     coefficients: Mapping[str, Coefficients] | None = None,
@@ -316,38 +317,38 @@ def places_by_evidence(
     Returns:
         The input for inferring a habit; None for a document without layout, sentences or usable images.
     """
-    every: list[PlaceEvidence | None] = [None] * len(several)
-    placed = [n for n, each in enumerate(several) if has_places(each.sound)]
+    by_document: list[PlaceEvidence | None] = [None] * len(gathered)
+    placed = [n for n, each in enumerate(gathered) if has_places(each.sound)]
     if placed:
-        place = places([several[n].sound for n in placed])
-        some = _places([several[n].only(evidence) for n in placed], place, coefficients)
-        for n, where in zip(placed, some, strict=True):
-            every[n] = where
-    return every
+        place = places([gathered[n].sound for n in placed])
+        inferred = _places([gathered[n].only(evidence) for n in placed], place, coefficients)
+        for n, where in zip(placed, inferred, strict=True):
+            by_document[n] = where
+    return by_document
 
 
 def _places(
-    several: Sequence[DocumentEvidence], place: Places, coefficients: Mapping[str, Coefficients] | None
+    evidence: Sequence[DocumentEvidence], place: Places, coefficients: Mapping[str, Coefficients] | None
 ) -> list[PlaceEvidence]:
-    weighed = combine(several, coefficients)
+    weighed = combine(evidence, coefficients)
     log_odds = [
         sum(each.contributions.values(), np.zeros(of.shape, np.float32))
-        for each, of in zip(weighed, several, strict=True)
+        for each, of in zip(weighed, evidence, strict=True)
     ]
-    found = place_evidence(place, place.cells.joined(log_odds))
+    joined = place_evidence(place, place.cells.joined(log_odds))
     ends = np.cumsum(place.cells.images)[:-1]
-    return list(map(PlaceEvidence, np.split(found.likelihood, ends), np.split(found.sentences, ends)))
+    return list(map(PlaceEvidence, np.split(joined.likelihood, ends), np.split(joined.sentences, ends)))
 
 
 def layouts(
     documents: Sequence[Document],
-    found: Sequence[PlaceEvidence],
+    evidence: Sequence[PlaceEvidence],
     habits: Sequence[Habit],
     place: Places | None = None,
 ) -> list[Columns]:
     """Return the layout features of each document; ``has_places`` must be true for all."""
     place = place or places(documents)
-    usual = habit_probability(documents, place, joined_places(found), habits)
+    usual = habit_probability(documents, place, joined_places(evidence), habits)
     return place.cells.columns(layout_features(documents, place, usual))
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MOST_WORDS = 128
 """Only the first words of a sentence are tried, at most this many; text encoders do not read much further."""
 
-AT_ONCE = 1024
+BATCH_TEXTS = 1024
 """Sentences with a word left out that are encoded together."""
 
 WINDOW = 2
@@ -59,8 +59,8 @@ class Coverable:
 
 def explained(linked: LinkedDocument, encoded: EncodedDocument) -> LinkedDocument:
     """Add an explanation to each link; None if its image was not encoded."""
-    vectors = dict(zip(encoded.seen.numbers, encoded.images(), strict=True))
-    seen = [link for link in linked.links if link.image in vectors]
+    vectors = dict(zip(encoded.image_features.numbers, encoded.images(), strict=True))
+    explainable = [link for link in linked.links if link.image in vectors]
 
     def coverable(image: int) -> Coverable | None:
         parts = encoded.parts(image)
@@ -69,8 +69,8 @@ def explained(linked: LinkedDocument, encoded: EncodedDocument) -> LinkedDocumen
         return Coverable(parts.boxes, trials(parts.boxes), lambda left_out: encoded.images(parts.without(left_out)))
 
     texts = [sentence.text for sentence in linked.document.sentences]
-    found = explain_links(seen, texts, vectors, encoded.sentences, coverable)
-    by_cell = {(link.sentence, link.image): why for link, why in zip(seen, found, strict=True)}
+    explanations = explain_links(explainable, texts, vectors, encoded.sentences, coverable)
+    by_cell = {(link.sentence, link.image): why for link, why in zip(explainable, explanations, strict=True)}
     links = (replace(link, explanation=by_cell.get((link.sentence, link.image))) for link in linked.links)
     return replace(linked, links=tuple(links))
 
@@ -104,7 +104,7 @@ def explain_links(
     """Explain the links of one document.
 
     The trials of an image are used for all its links, as are those of a sentence. At a time, one image is encoded, or
-    ``AT_ONCE`` texts (or all trials of one sentence).
+    ``BATCH_TEXTS`` texts (or all trials of one sentence).
 
     Args:
         image_vectors: Number of each linked image to its (D,) vector in the space of the sentences.
@@ -155,11 +155,11 @@ def _word_trials(
 
 
 def _batches(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Group items into batches of a total size of at most ``AT_ONCE``, or of one item."""
+    """Group items into batches of a total size of at most ``BATCH_TEXTS``, or of one item."""
     batch: list[int] = []
     total = 0
     for item, size in sizes:
-        if batch and total + size > AT_ONCE:
+        if batch and total + size > BATCH_TEXTS:
             yield batch
             batch, total = [], 0
         batch.append(item)
@@ -170,7 +170,7 @@ def _batches(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 def _grouped(keys: Iterator[int]) -> dict[int, list[int]]:
     """Return the positions of each key in ``keys``."""
-    found: dict[int, list[int]] = {}
+    positions: dict[int, list[int]] = {}
     for n, key in enumerate(keys):
-        found.setdefault(key, []).append(n)
-    return found
+        positions.setdefault(key, []).append(n)
+    return positions

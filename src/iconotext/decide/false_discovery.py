@@ -94,8 +94,8 @@ class Controlled:
         A page depends on the promises of its run, and not only on its document.
         """
         passed = [sorted((name, sorted(images)) for name, images in self.passed[claim].items()) for claim in CLAIMS]
-        said = repr((self.made, passed, self.required))
-        return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()
+        content = repr((self.made, passed, self.required))
+        return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -189,14 +189,13 @@ def conformal_p_values(
 
     A p value says how often a calibration figure is wrong and scores as high. All documents weigh the same: each figure
     weighs 1 / number of figures of its document (Lee, Barber and Willett 2023, arXiv 2306.06342). The largest p value
-    of
-    all classes counts, so that the promise holds for images that are like any class, or like a mixture.
+    of all classes counts, so that the promise holds for images that are like any class, or like a mixture.
 
     Args:
         scores: (n,) of the images.
         classes: Class of document to calibration figures, document by document; at least one class.
     """
-    found = np.zeros(len(scores))
+    p_values = np.zeros(len(scores))
     for documents in classes.values():
         pairs = [
             (figure.paragraph if claim == "paragraph" else figure.sentence, 1 / len(figures))
@@ -206,8 +205,8 @@ def conformal_p_values(
         ]
         wrong = np.array(sorted(pairs), np.float64).reshape(-1, 2)
         tail = np.append(np.cumsum(wrong[::-1, 1])[::-1], 0.0)  # total weight from each wrong figure on
-        found = np.maximum(found, (1 + tail[np.searchsorted(wrong[:, 0], scores)]) / (len(documents) + 1))
-    return found
+        p_values = np.maximum(p_values, (1 + tail[np.searchsorted(wrong[:, 0], scores)]) / (len(documents) + 1))
+    return p_values
 
 
 def largest_p_value(values: NDArray[np.float64], numbers: NDArray[np.int64], max_false: float) -> float:
@@ -278,11 +277,11 @@ def _p_values(tested: Sequence[Candidate], usable: Calibration, claim: Claim) ->
     for n, (each, score) in enumerate(_scored(tested, claim)):
         if score is not None and each.kind in usable:
             rows.setdefault(each.kind, []).append((n, score))
-    found = np.full(len(tested), np.nan)
+    p_values = np.full(len(tested), np.nan)
     for kind, some in rows.items():
         places, scores = zip(*some, strict=True)
-        found[list(places)] = conformal_p_values(np.array(scores, np.float64), usable[kind], claim)
-    return found
+        p_values[list(places)] = conformal_p_values(np.array(scores, np.float64), usable[kind], claim)
+    return p_values
 
 
 LinkAll = Callable[[Iterable["Document | Failure"], tuple[Evidence, ...]], Iterator["LinkedDocument | Failure"]]
@@ -334,7 +333,7 @@ def _rivals_of(
 ) -> dict[tuple[str, int], tuple[float, float, str | None]]:
     """Return (score, score of the decoy, their collection) by (document id, image number), for images with a decoy."""
     content = tuple(kind for kind in evidence if kind not in ("layout", "reference"))
-    found: dict[tuple[str, int], tuple[float, float, str | None]] = {}
+    scores: dict[tuple[str, int], tuple[float, float, str | None]] = {}
     pairs: dict[str, dict[int, tuple[int, str | None]]] = {}
 
     def joined() -> Iterator[Document]:
@@ -348,5 +347,5 @@ def _rivals_of(
             best = {link.image: link.score for link in linked.links}
             for own, (decoy, collection) in pairs.pop(linked.document.id).items():
                 if own in best and decoy in best:
-                    found[linked.document.id, own] = best[own], best[decoy], collection
-    return found
+                    scores[linked.document.id, own] = best[own], best[decoy], collection
+    return scores

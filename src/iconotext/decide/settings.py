@@ -55,12 +55,12 @@ class LinkSettings(BaseModel):
 
     max_false: float | None = Field(None, ge=0.01, le=0.5)
     """Promise that at most this share of the links is wrong, and drop all others. Each picture is then linked to its
-    best sentence alone, and all documents are looked at before the first is linked."""
+    best sentence alone, and all documents are read before the first is linked."""
 
     promise: Required = "sentence"
-    """With ``max_false``: what is right of a link that stays: its ``sentence``, its ``paragraph``, or only that its
-    picture belongs to the ``document``. The others are promised beside it, without dropping links; with ``none``
-    every link stays, and all three are only said."""
+    """With ``max_false``: the claim about a link that stays: its ``sentence`` is right, its ``paragraph`` is right, or
+    its picture belongs to the ``document``. The other two are tested too, without dropping links; with ``none`` every
+    link stays, and all three are only reported."""
 
     text: str | None = None
     """Text backbone: name or folder of a sentence-transformers model (default: that of the model). The default model
@@ -77,11 +77,11 @@ class LinkSettings(BaseModel):
     """Keep features on disk, so that what has not changed is not encoded again."""
 
     explain: bool = False
-    """Say why: the words and the parts of the picture that carry each link."""
+    """Show the words and the parts of the picture that carry each link."""
 
     relations: str = "default"
-    """What says how probable each coherence relation of a link's sentence and picture is: ``default``, the relation
-    model that ships; the folder of a trained one; ``none``. English only."""
+    """The model that predicts the coherence relations of a link's sentence and picture: ``default``, the one that
+    ships; the folder of a trained one; ``none``. English only."""
 
     @field_validator("evidence")
     @classmethod

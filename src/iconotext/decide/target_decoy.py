@@ -44,7 +44,7 @@ MEMORY = 10
 STEPS = 200
 """A collection's images are dropped in at most this many steps: one by one if it has no more images than this."""
 
-AT_ONCE = 1_000_000
+BATCH_KEYS = 1_000_000
 """Images that are read from the temporary file at a time."""
 
 NEVER = 1 << 32
@@ -126,11 +126,12 @@ class Competition:
         won = len(keys) - lost
         for step in steps:
             if 1 + lost - step.lost <= max_false * won + 1e-12:  # else no threshold within this step is enough
-                some = keys[step.begin : step.end]
-                gone = np.cumsum(some & 1, dtype=np.int64) - (some & 1).astype(np.int64)  # decoys that won, before each
-                left = won - np.arange(len(some)) + gone
-                alike = np.append(False, some[1:] >> 1 == some[:-1] >> 1)
-                good = np.flatnonzero((1 + lost - gone <= max_false * left + 1e-12) & ~alike)
+                step_keys = keys[step.begin : step.end]
+                decoy_won = (step_keys & 1).astype(np.int64)
+                dropped = np.cumsum(decoy_won) - decoy_won  # decoys that won, before each
+                left = won - np.arange(len(step_keys)) + dropped
+                alike = np.append(False, step_keys[1:] >> 1 == step_keys[:-1] >> 1)
+                good = np.flatnonzero((1 + lost - dropped <= max_false * left + 1e-12) & ~alike)
                 if len(good):
                     places[step.order[1]] = step.begin + int(good[0])
                     least = [
@@ -148,9 +149,9 @@ class Competition:
             return np.empty(0, np.uint64)
         keys = np.memmap(self._file, np.uint64, "r+")
         rank = np.array([ranks.get(name, 0) for name in self._numbers], np.uint64)
-        for begin in range(0, len(keys), AT_ONCE):
-            some = keys[begin : begin + AT_ONCE]
-            some[:] = rank[some >> 33] << 33 | some & (1 << 33) - 1
+        for begin in range(0, len(keys), BATCH_KEYS):
+            batch = keys[begin : begin + BATCH_KEYS]
+            batch[:] = rank[batch >> 33] << 33 | batch & (1 << 33) - 1
         keys.sort()
         return keys
 
@@ -237,24 +238,26 @@ class DecoyPool:
             a problem, or if the pool has no more images of other documents with the same kinds of words. The decoy is
             from another collection, and the second value None, if the pool never had a suitable one from the same.
         """
-        seen, collection = {_looks(image) for image in document.images}, collection_of(document)
-        left = sorted(decoy for decoy in self._heap if decoy.document != document.id)
-        there = {decoy.words for decoy in left if decoy.collection == collection}
+        identities, collection = {_identity(image) for image in document.images}, collection_of(document)
+        decoys = sorted(decoy for decoy in self._heap if decoy.document != document.id)
+        same_collection = {decoy.words for decoy in decoys if decoy.collection == collection}
         images, pairs = list(document.images), dict[int, tuple[int, str | None]]()
         for number, image in enumerate(document.images):
             words = _words(image)
-            of = collection if words in there else None
-            fitting = [
+            pair_collection = collection if words in same_collection else None
+            suitable = [
                 n
-                for n, decoy in enumerate(left)
-                if decoy.words == words and of in (None, decoy.collection) and _looks(decoy.image) not in seen
+                for n, decoy in enumerate(decoys)
+                if decoy.words == words
+                and pair_collection in (None, decoy.collection)
+                and _identity(decoy.image) not in identities
             ]
-            if image.problem is not None or not fitting:
+            if image.problem is not None or not suitable:
                 continue
             rng = np.random.default_rng(digest_of(document.id, number))
-            drawn = left.pop(fitting[rng.integers(len(fitting))]).image
-            seen.add(_looks(drawn))
-            pairs[number] = len(images), of
+            drawn = decoys.pop(suitable[rng.integers(len(suitable))]).image
+            identities.add(_identity(drawn))
+            pairs[number] = len(images), pair_collection
             images.append(replace(drawn, position=image.position, block=image.block))
         return replace(document, images=tuple(images)), pairs
 
@@ -264,7 +267,7 @@ def _words(image: Image) -> frozenset[str]:
     return frozenset(texts_of(image))
 
 
-def _looks(image: Image) -> tuple[object, ...]:
+def _identity(image: Image) -> tuple[object, ...]:
     """Return a key that is equal for copies of one image, such as a logo that is in every document."""
     return image.caption, image.alt, image.source
 

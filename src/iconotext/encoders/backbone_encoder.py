@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from iconotext.encoders.bridge import CONCEPTS, ConceptBridge
-from iconotext.encoders.image_source import ImageSource, SeenImages, picture_source
+from iconotext.encoders.image_source import ImageSource, NumberedFeatures, picture_source
 from iconotext.encoders.space import SharedSpace
 from iconotext.features import cached_text, share_space
 from iconotext.similarity.vectors import unit_rows
@@ -86,7 +86,7 @@ class EncodedDocument:
     document: Document
     encoder: BackboneEncoder
     vectors: FloatMatrix
-    seen: SeenImages
+    image_features: NumberedFeatures
     similarity: FloatMatrix
 
     @property
@@ -97,7 +97,7 @@ class EncodedDocument:
     @property
     def pooled(self) -> Mapping[int, FloatMatrix]:
         """The (P,) pooled features of each encoded image, by the number of the image."""
-        return dict(zip(self.seen.numbers, self.seen.features.pooled, strict=True))
+        return dict(zip(self.image_features.numbers, self.image_features.features.pooled, strict=True))
 
     def sentences(self, texts: Sequence[str], places: Sequence[int]) -> FloatMatrix:
         """Encode n texts, each in the place of a sentence of the document: (n, dim) vectors. Nothing is cached."""
@@ -108,7 +108,8 @@ class EncodedDocument:
 
         The dot product with a sentence's vector is their similarity.
         """
-        return self.encoder.space.images(self.seen.features if features is None else features, self.seen.features)
+        own = self.image_features.features
+        return self.encoder.space.images(own if features is None else features, own)
 
     def parts(self, image: int) -> ImageParts | None:
         """Return an image whose regions can be left out; None if only the features of the image are available."""
@@ -161,7 +162,7 @@ class BackboneEncoder:
     def encode_images(self, images: Sequence[Image | Picture]) -> EncodedImages:
         """See ``Encoder``."""
         given = [image if isinstance(image, Image) else Image("", image) for image in images]
-        seen = self.image_source.look(given)
+        seen = self.image_source.features_of(given)
         unseen = set(range(len(given))) - set(seen.numbers)
         problems = tuple(
             problem or ("there is no file of it" if n in unseen else None) for n, problem in enumerate(seen.problems)
@@ -177,13 +178,13 @@ class BackboneEncoder:
 
     def read_all(self, documents: Sequence[tuple[Document, FloatMatrix]]) -> list[EncodedDocument]:
         """See ``Encoder``."""
-        looked = self.image_source.look_at_all([document.images for document, _ in documents])
-        given = [(vectors, seen.features) for (_, vectors), seen in zip(documents, looked, strict=True)]
+        features = self.image_source.features_by_document([document.images for document, _ in documents])
+        given = [(vectors, own.features) for (_, vectors), own in zip(documents, features, strict=True)]
         read = []
-        for (document, vectors), seen, found in zip(documents, looked, self.space.similarities(given), strict=True):
+        for (document, vectors), own, cosines in zip(documents, features, self.space.similarities(given), strict=True):
             similarity = np.zeros((len(vectors), len(document.images)), np.float32)
-            similarity[:, seen.numbers] = found
-            read.append(EncodedDocument(_with_problems(document, seen.problems), self, vectors, seen, similarity))
+            similarity[:, own.numbers] = cosines
+            read.append(EncodedDocument(_with_problems(document, own.problems), self, vectors, own, similarity))
         return read
 
     def similarity(self, document: Document) -> FloatMatrix:
@@ -217,7 +218,7 @@ def _with_problems(document: Document, problems: Sequence[str | None]) -> Docume
     return replace(document, images=images)
 
 
-def _spread(seen: SeenImages, problems: tuple[str | None, ...]) -> ImageFeatures:
+def _spread(seen: NumberedFeatures, problems: tuple[str | None, ...]) -> ImageFeatures:
     """Put the features of the encoded images at their numbers among all images; other images have zeros."""
     if len(seen.numbers) == len(problems):
         return seen.features

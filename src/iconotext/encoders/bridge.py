@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from iconotext.encoders.space import at_once
+from iconotext.encoders.space import in_one_call
 from iconotext.errors import FeatureError, SettingError, ShapeError
 from iconotext.features import minilm
 from iconotext.features.efficientnet import imagenet_classes
@@ -70,7 +70,7 @@ class ConceptBridge:
     def similarities(self, documents: Sequence[Features]) -> list[FloatMatrix]:
         """See ``Space``."""
         seen = [_probabilities(features) for _, features in documents]
-        images = at_once(lambda some: _named(some, self.class_vectors, self.k), seen)
+        images = in_one_call(lambda some: _named(some, self.class_vectors, self.k), seen)
         return [centred(vectors) @ some.T for (vectors, _), some in zip(documents, images, strict=True)]
 
 

@@ -1,8 +1,8 @@
 """Sources of image features: a backbone, a table of features, or a file of regions.
 
-``image_source`` makes the source with a given name. ``ImageSource.look`` encodes images, and ``ImageSource.parts``
-gives an image whose regions can be left out, to explain a similarity. ``region_source`` makes the source
-for models that read regions.
+``image_source`` makes the source with a given name, and ``region_source`` the source of a model that reads regions.
+``ImageSource.features_of`` encodes images; ``ImageSource.parts`` gives an image whose regions can be left out, to
+explain a similarity.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ def _encoded(pixels: NDArray[np.uint8]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SeenImages:
-    """The encoded images of a document.
+class NumberedFeatures:
+    """Features of those images of a document that have features, with their numbers.
 
     Attributes:
-        numbers: Numbers of the images with features.
-        features: Features of these images.
-        problems: Problem of each image; None for a good image, and for one without a file.
+        numbers: Numbers of these images in the document.
+        features: A row for each of them.
+        problems: For each image of the document its problem; None for a good image, and for one without a file.
     """
 
     numbers: list[int]
@@ -113,39 +113,41 @@ class ImageSource:
         encode: Computes features in the order of the images, with a problem for an image without features.
         parts: Makes an image whose regions can be left out; None if the source does not read pictures.
         classes: Names of the classes in the order of the probabilities; None without a classifier.
-        looks_up: Whether features come from a file, by the ``source`` of an image, so that no picture is needed.
+        from_file: Whether features come from a file, by the ``source`` of an image, so that no picture is needed.
     """
 
     name: str
     encode: Callable[[Sequence[Image]], ImageFeatures]
     parts: Callable[[Image], ImageParts | None]
     classes: tuple[str, ...] | None = None
-    looks_up: bool = False
+    from_file: bool = False
 
-    def look(self, images: Sequence[Image]) -> SeenImages:
+    def features_of(self, images: Sequence[Image]) -> NumberedFeatures:
         """Encode the images that can be encoded."""
-        numbers = [n for n, image in enumerate(images) if self.looks_up or (image.file and not image.problem)]
+        numbers = [n for n, image in enumerate(images) if self.from_file or (image.file and not image.problem)]
         features = self.encode([images[n] for n in numbers])
         problems = [image.problem for image in images]
         for n, problem in zip(numbers, features.problems, strict=True):
             problems[n] = problem
-        if self.looks_up:
+        if self.from_file:
             rows = [row for row, problem in enumerate(features.problems) if problem is None]
             numbers = [numbers[row] for row in rows]
             features = ImageFeatures(features.pooled[rows], problems=(None,) * len(rows))
-        return SeenImages(numbers, features, problems)
+        return NumberedFeatures(numbers, features, problems)
 
-    def look_at_all(self, several: Sequence[Sequence[Image]]) -> list[SeenImages]:
+    def features_by_document(self, documents: Sequence[Sequence[Image]]) -> list[NumberedFeatures]:
         """Encode the images of several documents in one batch."""
-        seen = self.look([image for images in several for image in images])
-        found, end = [], 0
-        for images in several:
+        batch = self.features_of([image for images in documents for image in images])
+        by_document, end = [], 0
+        for images in documents:
             start, end = end, end + len(images)
-            rows = slice(bisect_left(seen.numbers, start), bisect_left(seen.numbers, end))
-            arrays: dict[str, Any] = {name: array[rows] for name, array in seen.features.arrays().items()}
-            features = replace(seen.features, **arrays, problems=seen.features.problems[rows])
-            found.append(SeenImages([n - start for n in seen.numbers[rows]], features, seen.problems[start:end]))
-        return found
+            rows = slice(bisect_left(batch.numbers, start), bisect_left(batch.numbers, end))
+            arrays: dict[str, Any] = {name: array[rows] for name, array in batch.features.arrays().items()}
+            features = replace(batch.features, **arrays, problems=batch.features.problems[rows])
+            by_document.append(
+                NumberedFeatures([n - start for n in batch.numbers[rows]], features, batch.problems[start:end])
+            )
+        return by_document
 
 
 def picture_source(backbone: ImageBackbone, cache: FeatureCache | None = None) -> ImageSource:
@@ -154,10 +156,10 @@ def picture_source(backbone: ImageBackbone, cache: FeatureCache | None = None) -
     Args:
         cache: The cache for features; it is not used for pictures that are changed for an explanation.
     """
-    kept = backbone if cache is None else cached_image(backbone, cache)
+    cached = backbone if cache is None else cached_image(backbone, cache)
     return ImageSource(
         backbone.name,
-        lambda images: kept.encode([image.file or b"" for image in images]),
+        lambda images: cached.encode([image.file or b"" for image in images]),
         lambda image: covered_cells(image.file or b"", backbone.encode),
         backbone.classes,
     )
@@ -170,18 +172,18 @@ def table_source(table: FeatureTable) -> ImageSource:
         pooled, problems = table.look_up([image.source for image in images])
         return ImageFeatures(pooled, problems=problems)
 
-    return ImageSource(table.path.name, encode, lambda _: None, looks_up=True)
+    return ImageSource(table.path.name, encode, lambda _: None, from_file=True)
 
 
 def averaging(source: RegionSource) -> ImageSource:
     """Make a source that averages the features of an image's regions, which come from a file."""
 
     def encode(images: Sequence[Image]) -> ImageFeatures:
-        found = source.regions(images)
-        means = (each if isinstance(each, str) else {"pooled": each.features.mean(0, np.float32)} for each in found)
+        regions = source.regions(images)
+        means = (own if isinstance(own, str) else {"pooled": own.features.mean(0, np.float32)} for own in regions)
         return filled(blank_features(len(images), source.dim), means)
 
-    return ImageSource(f"{source.name}/mean", encode, lambda _: None, looks_up=True)
+    return ImageSource(f"{source.name}/mean", encode, lambda _: None, from_file=True)
 
 
 def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
@@ -197,7 +199,7 @@ def image_source(name: str, cache: FeatureCache | None = None) -> ImageSource:
     return picture_source(load_image_backbone(name), cache)
 
 
-AT_ONCE = 64
+BATCH_IMAGES = 64
 """Images whose regions are in memory at a time."""
 
 
@@ -210,16 +212,16 @@ def region_source(
         in_file: Whether the regions are in a file, by the ``source`` of an image, so that no picture is needed.
         cache: The cache for vectors of images whose regions are not in a file; None for no cache.
     """
-    at_most = stored.recipe.regions.max_regions if stored.recipe.regions else None
+    max_regions = stored.recipe.regions.max_regions if stored.recipe.regions else None
     dim = stored.recipe.dim
 
-    def look(images: Sequence[Image]) -> list[Regions | str]:
+    def regions_of(images: Sequence[Image]) -> list[Regions | str]:
         found = source.regions(images)
-        return [regions if isinstance(regions, str) else strongest(regions, at_most) for regions in found]
+        return [regions if isinstance(regions, str) else strongest(regions, max_regions) for regions in found]
 
     def rows(images: Sequence[Image]) -> Iterator[Row | str]:
-        for at in range(0, len(images), AT_ONCE):
-            found = look(images[at : at + AT_ONCE])
+        for at in range(0, len(images), BATCH_IMAGES):
+            found = regions_of(images[at : at + BATCH_IMAGES])
             vectors = iter(_vectors(stored.model, [regions for regions in found if not isinstance(regions, str)]))
             yield from (regions if isinstance(regions, str) else {"pooled": next(vectors)} for regions in found)
 
@@ -230,11 +232,11 @@ def region_source(
         return encode([Image("", file) for file in files])
 
     def parts(image: Image) -> ImageParts | None:
-        (regions,) = look([image])
+        (regions,) = regions_of([image])
         return None if isinstance(regions, str) else _parts(stored.model, regions)
 
     if in_file:
-        return ImageSource(name, encode, parts, looks_up=True)
+        return ImageSource(name, encode, parts, from_file=True)
     return replace(picture_source(ImageBackbone(name, dim, encode_files), cache), parts=parts)
 
 
@@ -260,7 +262,7 @@ def _parts(model: JointModel, regions: Regions) -> ImageParts:
     """Make an image whose regions, with their concepts, can be left out; at least one must remain."""
 
     def without(left_out: NDArray[np.bool_]) -> ImageFeatures:
-        trials = np.array_split(~left_out, -(-len(left_out) // AT_ONCE))
+        trials = np.array_split(~left_out, -(-len(left_out) // BATCH_IMAGES))
         vectors = [_vectors(model, [regions[kept] for kept in some]) for some in trials]
         return ImageFeatures(np.concatenate(vectors), problems=(None,) * len(left_out))
 

@@ -177,12 +177,12 @@ class RelationModel:
         self._arrays = weights.arrays
         self._layers = layers
         self._cache = cache
-        said = TextBackbone(f"{name}/{layers.name}", len(self.relations), self._fresh)
-        self._said = said if cache is None else cached_text(said, cache, kind=KIND)
+        logits = TextBackbone(f"{name}/{layers.name}", len(self.relations), self._fresh)
+        self._logits = logits if cache is None else cached_text(logits, cache, kind=KIND)
 
     def text_logits(self, texts: Sequence[str]) -> FloatMatrix:
         """Compute (N, R) calibrated log-odds of each relation for N texts, independent of the image."""
-        return self._said.encode(texts)
+        return self._logits.encode(texts)
 
     def _fresh(self, texts: Sequence[str]) -> FloatMatrix:
         logits = np.zeros((len(texts), len(self.relations)), np.float32)
@@ -202,7 +202,7 @@ class RelationModel:
         """
         if self._cache is not None:
             logits = self._of_layers(texts, layers.astype(np.float32))
-            keep_texts(self._cache, texts, logits, backbone=self._said.name, kind=KIND)
+            keep_texts(self._cache, texts, logits, backbone=self._logits.name, kind=KIND)
 
     def image_offsets(self, pooled: FloatMatrix) -> FloatMatrix:
         """Compute (M, R), the terms of M images in the log-odds; 0 for a relation without an image term.

@@ -125,7 +125,7 @@ class MixedSpace:
         return np.asarray(both, np.float32)
 
 
-def at_once(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMatrix]) -> list[FloatMatrix]:
+def in_one_call(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMatrix]) -> list[FloatMatrix]:
     """Apply ``work`` to the rows of all parts in one call, and split the result by part."""
     if not parts:
         return []
@@ -133,7 +133,7 @@ def at_once(work: Callable[[FloatMatrix], FloatMatrix], parts: Sequence[FloatMat
     return np.split(found, np.cumsum([len(part) for part in parts[:-1]]))
 
 
-AT_ONCE = 1024
+BATCH_TEXTS = 1024
 """Sentences that a model in PyTorch encodes at a time; bounds memory."""
 
 
@@ -177,8 +177,8 @@ class JointSpace:
         if self.stored.vocabulary is not None:  # the vectors are final, or depend on the order in a document
             texts = [self._sentences(some, some, None) for some in sentences]
         else:
-            texts = at_once(lambda some: self._sentences(some, None, None), sentences)
-        pictures = at_once(self._images, images)
+            texts = in_one_call(lambda some: self._sentences(some, None, None), sentences)
+        pictures = in_one_call(self._images, images)
         return [
             (of_texts - self._common(of_texts)) @ (of_images - self._common(of_images)).T
             for of_texts, of_images in zip(texts, pictures, strict=True)
@@ -257,5 +257,5 @@ def _in_batches(given: Sequence[str], side: Callable[[Sequence[str]], Tensor], d
     import torch
 
     with torch.inference_mode():
-        parts = [side(given[at : at + AT_ONCE]).numpy() for at in range(0, len(given), AT_ONCE)]
+        parts = [side(given[at : at + BATCH_TEXTS]).numpy() for at in range(0, len(given), BATCH_TEXTS)]
     return np.concatenate([np.zeros((0, dim), np.float32), *parts])

@@ -195,8 +195,8 @@ def read_metrics(folder: Path) -> dict[str, Any]:
         if not isinstance(found, dict):
             raise ValueError("not figures by name")
     except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        raise FeatureError(f"{path}: damaged or missing ({said}); remove it, and train again") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise FeatureError(f"{path}: damaged or missing ({reason}); remove it, and train again") from error
     return found
 
 

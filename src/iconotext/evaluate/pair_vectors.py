@@ -72,10 +72,10 @@ class PairVectors:
     left_out: tuple[LeftOut, ...]
 
 
-def pairs_of(document: Document, *, looks_up: bool = False) -> Iterator[Pair | LeftOut]:
+def pairs_of(document: Document, *, from_file: bool = False) -> Iterator[Pair | LeftOut]:
     """The pairs of a document: its gold links, or its sentence and its image if it has one of each.
 
-    With ``looks_up`` images need no file. Repeated links count once. Labels of relations are used only for documents
+    With ``from_file`` images need no file. Repeated links count once. Labels of relations are used only for documents
     with a single pair.
     """
     links = document.links
@@ -92,7 +92,7 @@ def pairs_of(document: Document, *, looks_up: bool = False) -> Iterator[Pair | L
     for sentence, image in links:
         identifier = document.id if len(links) == 1 else f"{document.id}/{sentence}/{image}"
         picture = document.images[image]
-        if not looks_up and (picture.problem is not None or picture.file is None):
+        if not from_file and (picture.problem is not None or picture.file is None):
             yield LeftOut(identifier, f"its picture is {picture.problem or 'not a file'}")
         else:
             yield Pair(identifier, document.sentences[sentence].text, picture, relations or {})
@@ -112,7 +112,7 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
     pairs: list[Pair] = []
     image_of: list[int] = []
     of_texts, of_images = [np.zeros((0, encoder.dim), np.float32)], [np.zeros((0, encoder.dim), np.float32)]
-    iterator = _pairs(documents, left_out, looks_up=encoder.image_source.looks_up)
+    iterator = _pairs(documents, left_out, from_file=encoder.image_source.from_file)
     while batch := list(islice(iterator, BATCH)):
         encoded = len(pictures)
         for pair in batch:
@@ -149,10 +149,10 @@ def pair_vectors(encoder: Encoder, documents: Iterable[Document]) -> PairVectors
     )
 
 
-def _pairs(documents: Iterable[Document], left_out: list[LeftOut], *, looks_up: bool) -> Iterator[Pair]:
+def _pairs(documents: Iterable[Document], left_out: list[LeftOut], *, from_file: bool) -> Iterator[Pair]:
     """Yield all pairs; documents and pairs without one are added to ``left_out``."""
     for document in documents:
-        for pair in pairs_of(document, looks_up=looks_up):
+        for pair in pairs_of(document, from_file=from_file):
             if isinstance(pair, LeftOut):
                 left_out.append(pair)
             else:

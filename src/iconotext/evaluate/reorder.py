@@ -121,7 +121,7 @@ def reorder(
     """
     if told := [kind for kind in linker.settings.evidence if kind not in CONTENT]:
         raise SettingError(f"evidence {told[0]} tells the places, which are to be found: name {', '.join(CONTENT)}")
-    unseen = UnseenImages(say, looks_up=linker.encoder.image_source.looks_up)
+    unseen = UnseenImages(say, from_file=linker.encoder.image_source.from_file)
     undefined: dict[str, str] = {}
     found: dict[str, list[tuple[float, float, float]]] = {}
     measured: list[tuple[str, int]] = []

@@ -91,7 +91,7 @@ class UnseenImages:
 
     Args:
         say: Called with messages about the first documents with such images, and at the end about all.
-        looks_up: Whether images are looked up in a file, so that they need no file of their own.
+        from_file: Whether images are looked up in a file, so that they need no file of their own.
 
     Attributes:
         documents: Number of documents with such images.
@@ -99,9 +99,9 @@ class UnseenImages:
         total: Number of all images.
     """
 
-    def __init__(self, say: Callable[[str], None], *, looks_up: bool = False) -> None:
+    def __init__(self, say: Callable[[str], None], *, from_file: bool = False) -> None:
         self.documents = self.images = self.total = 0
-        self._say, self._looks_up = say, looks_up
+        self._say, self._looks_up = say, from_file
 
     def see(self, document: Document) -> None:
         """Count one document, and report it if it is among the first with images that cannot be encoded."""
@@ -148,7 +148,7 @@ def score_documents(
         return
     linker = Linker.load(model, linking)
     realised = RealisedPromise(linking.promise)
-    unseen = UnseenImages(say, looks_up=linker.encoder.image_source.looks_up)
+    unseen = UnseenImages(say, from_file=linker.encoder.image_source.from_file)
     for linked in linker.link_all(documents):
         if isinstance(linked, Failure):
             raise linked.error

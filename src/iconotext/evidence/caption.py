@@ -17,7 +17,7 @@ import numpy as np
 
 from iconotext.evidence.cells import features_of_some
 from iconotext.evidence.layout import block_ranks
-from iconotext.evidence.reference import looks
+from iconotext.evidence.reference import wording_features
 from iconotext.evidence.words import file_words, number_of, of_texts, rareness, stems_in_order, text_words, tokens_of
 from iconotext.similarity.vectors import unit_rows
 
@@ -47,21 +47,21 @@ def word_features(
     Returns:
         For each list, name to (cells,) float32: ``count``, number of common words; ``rare``, log(1 + their total
         rareness); ``share``, ``cover`` and ``dice``, that total over the text's, the sentence's and the mean of both;
-        ``own``, log(1 + their total own idf), words of several images counting less; ``rarest``, the largest sum of
+        ``words``, log(1 + their total own idf), words of several images counting less; ``rarest``, the largest sum of
         rareness and own idf; ``both``, log(1 + the total of their products); ``near``, ``share`` for the sentence's
         block; ``first``, log(1 + total over words that the sentence is the first to contain); ``pairs``, log(1 +
         number of common pairs of neighbouring words); ``head``, ``share`` for the text's first words.
     """
-    own = _Words.of(sentences)
-    return [_features(cells, ranks, own, _Words.of([text or "" for text in texts])) for texts in several]
+    words = _Words.of(sentences)
+    return [_features(cells, ranks, words, _Words.of([text or "" for text in texts])) for texts in several]
 
 
-def _features(cells: Cells, ranks: Ints, own: _Words, texts: _Words) -> dict[str, FloatMatrix]:
+def _features(cells: Cells, ranks: Ints, words: _Words, texts: _Words) -> dict[str, FloatMatrix]:
     size, images = len(cells.image), len(cells.of_image)
     total = np.bincount(texts.stem_of, texts.rare, images) + 1e-6
     head_total = np.bincount(texts.stem_of[texts.in_head], texts.rare[texts.in_head], images) + 1e-6
     times = _times(cells.of_image[texts.stem_of], texts.stems)
-    held = _held(cells, own.stems, own.stem_of, texts.stems, texts.stem_of)
+    held = _held(cells, words.stems, words.stem_of, texts.stems, texts.stem_of)
     word, holders, starts = texts.rare[held.entry], held.lengths, np.cumsum(held.lengths) - held.lengths
     sentences = cells.sentences[cells.of_image[texts.stem_of[held.entry]]]
     idf = np.log1p((sentences - holders + 0.5) / (holders + 0.5))
@@ -81,28 +81,28 @@ def _features(cells: Cells, ranks: Ints, own: _Words, texts: _Words) -> dict[str
     new[1:] = block[1:] != block[:-1]
     new[starts] = True
     in_block = np.bincount(block[new], np.repeat(word, holders)[new], blocks.sum())
-    pairs = _held(cells, *own.pairs, *_once(*texts.pairs))
+    pairs = _held(cells, *words.pairs, *_once(*texts.pairs))
     pair_at = cells.at(pairs.sentence, pairs.image)
     again = np.zeros(len(pair_at), np.bool_)  # a sentence may hold a pair twice
     again[1:] = pair_at[1:] == pair_at[:-1]
     again[np.cumsum(pairs.lengths) - pairs.lengths] = False
-    weights = np.bincount(own.stem_of, own.rare, len(cells.of_sentence))[cells.sentence]
-    every = total[cells.image]
-    found = {
+    weights = np.bincount(words.stem_of, words.rare, len(cells.of_sentence))[cells.sentence]
+    totals = total[cells.image]
+    features = {
         "count": np.bincount(at, minlength=size),
         "rare": np.log1p(common),
-        "share": common / every,
+        "share": common / totals,
         "cover": common / (weights + 1),
-        "dice": 2 * common / (every + weights + 1),
+        "dice": 2 * common / (totals + weights + 1),
         "own": np.log1p(summed(idf / np.sqrt(times[held.entry]))),
         "rarest": rarest,
         "both": np.log1p(summed(word * idf)),
-        "near": in_block[first_block[cells.image] + ranks[cells.sentence]] / every,
+        "near": in_block[first_block[cells.image] + ranks[cells.sentence]] / totals,
         "first": np.log1p(np.bincount(at[starts], word, size)),
         "pairs": np.log1p(np.bincount(pair_at[~again], minlength=size)),
         "head": summed(word * texts.in_head[held.entry]) / head_total[cells.image],
     }
-    return {name: values.astype(np.float32) for name, values in found.items()}
+    return {name: values.astype(np.float32) for name, values in features.items()}
 
 
 def _times(document: Ints, stems: Ints) -> Ints:
@@ -161,11 +161,11 @@ class _Words(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> _Words:
-        every = list(map(_text, texts))
-        stems, rare, in_head, pairs = map(np.concatenate, zip(*every, strict=True))
-        number = np.arange(len(every))
-        pair_of = np.repeat(number, [len(text.pairs) for text in every])
-        return cls(stems, rare, in_head, np.repeat(number, [len(text.stems) for text in every]), (pairs, pair_of))
+        parsed = list(map(_text, texts))
+        stems, rare, in_head, pairs = map(np.concatenate, zip(*parsed, strict=True))
+        number = np.arange(len(parsed))
+        pair_of = np.repeat(number, [len(text.pairs) for text in parsed])
+        return cls(stems, rare, in_head, np.repeat(number, [len(text.stems) for text in parsed]), (pairs, pair_of))
 
 
 class _Held(NamedTuple):
@@ -185,19 +185,19 @@ class _Held(NamedTuple):
 
 
 def _held(cells: Cells, words: Ints, sentence: Ints, wanted: Ints, image: Ints) -> _Held:
-    asked, same = np.unique(wanted, return_inverse=True)  # replace hashes by small numbers
-    found = np.minimum(np.searchsorted(asked, words), len(asked) - 1)
-    there = np.flatnonzero(asked[found] == words) if len(asked) else np.zeros(0, np.int64)
-    keys = cells.of_sentence[sentence[there]] * len(asked) + found[there]
+    distinct, same = np.unique(wanted, return_inverse=True)  # replace hashes by small numbers
+    places = np.minimum(np.searchsorted(distinct, words), len(distinct) - 1)
+    hits = np.flatnonzero(distinct[places] == words) if len(distinct) else np.zeros(0, np.int64)
+    keys = cells.of_sentence[sentence[hits]] * len(distinct) + places[hits]
     order = np.argsort(keys, kind="stable")
-    keys, sentence = keys[order], sentence[there][order]
-    own = cells.of_image[image] * len(asked) + same
+    keys, sentence = keys[order], sentence[hits][order]
+    own = cells.of_image[image] * len(distinct) + same
     begin = np.searchsorted(keys, own)
     lengths = np.searchsorted(keys, own, side="right") - begin
     entry = np.flatnonzero(lengths)
     begin, lengths = begin[entry], lengths[entry]
-    each = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
-    return _Held(entry, lengths, np.repeat(image[entry], lengths), sentence[each])
+    holders = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths - begin, lengths)
+    return _Held(entry, lengths, np.repeat(image[entry], lengths), sentence[holders])
 
 
 PROBE = "A photograph shows what the figure is about."
@@ -235,8 +235,8 @@ class Matcher:
             probe: (d',) the encoder's vector of ``PROBE``.
             centre: Mean cosine among the sentences of the document; used if the encoder is another one.
         """
-        known = probe.shape == self.probe.shape and float(probe @ self.probe) > _SAME
-        return self if known else replace(self, cosine=(float(centre), float(spread)))
+        same = probe.shape == self.probe.shape and float(probe @ self.probe) > _SAME
+        return self if same else replace(self, cosine=(float(centre), float(spread)))
 
     def match(self, sentences: FloatMatrix, captions: FloatMatrix) -> FloatMatrix:
         """Return (S, V) log-odds that a sentence, (S, d), goes with a caption, (V, d)."""
@@ -292,14 +292,14 @@ def texts_of(image: Image) -> dict[Field, str]:
     alt = (image.alt or "").strip()
     if alt and _FILE_LIKE.search(alt):  # editors put the file name there
         alt = text_words(alt) or ""
-    found: dict[Field, str] = {}
+    fields: dict[Field, str] = {}
     if caption:
-        found["caption"] = caption
+        fields["caption"] = caption
         if alt and alt != caption:
-            found["alt"] = alt
+            fields["alt"] = alt
     elif lone := alt or file_words(image.source):
-        found["lone"] = lone
-    return found
+        fields["lone"] = lone
+    return fields
 
 
 def compared_text(image: Image) -> str | None:
@@ -342,11 +342,11 @@ def caption_features(
         ``iconotext.evidence.reference``.
     """
     texts = [texts_of(image) for document in documents for image in document.images]
-    own = [fields.get("caption") or fields.get("lone") for fields in texts]
-    every = [" . ".join(fields.values()) or None for fields in texts]
-    features = compared(documents, cells, own, readings, name="caption", also=every, matcher=matcher)
-    present = np.array([text is not None for text in own])[cells.image]
-    columns = looks(documents)
+    compared_texts = [fields.get("caption") or fields.get("lone") for fields in texts]
+    all_texts = [" . ".join(fields.values()) or None for fields in texts]
+    features = compared(documents, cells, compared_texts, readings, name="caption", also=all_texts, matcher=matcher)
+    present = np.array([text is not None for text in compared_texts])[cells.image]
+    columns = wording_features(documents)
     shown = np.stack(list(columns.values()))[:, cells.sentence] * present
     features |= zip((f"looks.{name}" for name in columns), shown, strict=True)
     features["looks.cites"] = features.pop("caption.cites") * present
@@ -400,9 +400,9 @@ def compared(
         f"{name}.rival": _rival(cells, matched, present),
         f"{name}.cites": np.concatenate(cites)[cells.sentence],
     }
-    every = [sentence.text for document in documents for sentence in document.sentences]
-    several = [texts] if also is None or also == texts else [texts, also]
-    words = word_features(cells, ranks, every, *several)
+    sentence_texts = [sentence.text for document in documents for sentence in document.sentences]
+    image_texts = [texts] if also is None or also == texts else [texts, also]
+    words = word_features(cells, ranks, sentence_texts, *image_texts)
     features |= {f"{name}.{key}": value for key, value in words[0].items()}
     if also is not None:
         features |= {f"texts.{key}": value for key, value in words[-1].items()}
@@ -415,30 +415,30 @@ def _vectors(
     """Yield for each document the vectors of its sentences, its images' texts, and ``PROBE``."""
     firsts = cells.first_image.tolist()
     own = [texts[first : first + len(d.images)] for first, d in zip(firsts, documents, strict=True)]
-    wanted: dict[Encode, dict[str, None]] = {}
-    for document, some, reading in zip(documents, own, readings, strict=True):
-        asked = wanted.setdefault(reading.encode, {})
+    texts_by: dict[Encode, dict[str, None]] = {}
+    for document, own_texts, reading in zip(documents, own, readings, strict=True):
+        distinct = texts_by.setdefault(reading.encode, {})
         if reading.sentences is None:
-            asked.update(dict.fromkeys(sentence.text for sentence in document.sentences))
-        asked.update(dict.fromkeys(text for text in some if text))
-    found = {encode: encode([*asked, PROBE]) for encode, asked in wanted.items()}
-    rows = {encode: {text: row for row, text in enumerate(asked)} for encode, asked in wanted.items()}
-    for document, some, (encode, sentences) in zip(documents, own, readings, strict=True):
-        vectors, row = found[encode], rows[encode]
+            distinct.update(dict.fromkeys(sentence.text for sentence in document.sentences))
+        distinct.update(dict.fromkeys(text for text in own_texts if text))
+    vectors_by = {encode: encode([*distinct, PROBE]) for encode, distinct in texts_by.items()}
+    rows_by = {encode: {text: row for row, text in enumerate(distinct)} for encode, distinct in texts_by.items()}
+    for document, own_texts, (encode, sentences) in zip(documents, own, readings, strict=True):
+        vectors, row = vectors_by[encode], rows_by[encode]
         if sentences is None:
             sentences = vectors[[row[sentence.text] for sentence in document.sentences]]
-        images = vectors[[row[text] if text else -1 for text in some]]
-        if not all(some):
-            images[[not text for text in some]] = 0
+        images = vectors[[row[text] if text else -1 for text in own_texts]]
+        if not all(own_texts):
+            images[[not text for text in own_texts]] = 0
         yield sentences, images, vectors[-1]
 
 
-def _scales(several: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
+def _scales(sentences: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
     """Return (documents,) mean and standard deviation of the cosines among the sentences of each document.
 
     With few sentences they are drawn towards MiniLM's typical values. For vectors of zeros they are 0 and 1.
     """
-    samples = [vectors[:: max(1, -(-len(vectors) // _SAMPLE))] for vectors in several]
+    samples = [vectors[:: max(1, -(-len(vectors) // _SAMPLE))] for vectors in sentences]
     sizes = np.array([len(sample) for sample in samples])
     begin = np.cumsum(sizes**2) - sizes**2
     cosines = np.concatenate([(sample @ sample.T).ravel() for sample in samples]).astype(np.float64)
@@ -458,17 +458,17 @@ def _scales(several: Sequence[FloatMatrix]) -> tuple[FloatMatrix, FloatMatrix]:
 
 
 def _block_means(
-    several: Sequence[FloatMatrix], cells: Cells, ranks: Ints
+    sentences: Sequence[FloatMatrix], cells: Cells, ranks: Ints
 ) -> tuple[Sequence[FloatMatrix], Sequence[Ints]]:
     """Return for each document the unit mean vector of each block, and the block number of each sentence."""
     own = np.split(ranks, cells.first_sentence[1:])
     begins = np.diff(ranks, prepend=-1) != 0
     begins[cells.first_sentence] = True
     blocks = np.cumsum([int(each[-1]) + 1 for each in own])[:-1]
-    if len({vectors.shape[1] for vectors in several}) > 1:  # some in a language that the encoder does not know
-        parts = zip(several, np.split(begins, cells.first_sentence[1:]), strict=True)
+    if len({vectors.shape[1] for vectors in sentences}) > 1:  # some in a language that the encoder does not know
+        parts = zip(sentences, np.split(begins, cells.first_sentence[1:]), strict=True)
         return [_directions(vectors, begin) for vectors, begin in parts], own
-    return np.split(_directions(np.concatenate(several), begins), blocks), own
+    return np.split(_directions(np.concatenate(sentences), begins), blocks), own
 
 
 def _directions(vectors: FloatMatrix, begins: NDArray[np.bool_]) -> FloatMatrix:
@@ -482,8 +482,8 @@ def _rival(cells: Cells, score: FloatMatrix, present: NDArray[np.bool_]) -> Floa
     shown = np.where(there, score, -np.inf)
     best = cells.sentence_tops(shown)[cells.sentence]
     is_best = shown == best
-    several = cells.sentence_sums(is_best)[cells.sentence] > 1
+    tied = cells.sentence_sums(is_best)[cells.sentence] > 1
     second = cells.sentence_tops(np.where(is_best, -np.inf, shown))[cells.sentence]
-    other = np.where(is_best & ~several, second, best)
+    other = np.where(is_best & ~tied, second, best)
     there &= np.isfinite(other)
     return np.subtract(score, other, out=np.zeros_like(score), where=there)

@@ -137,11 +137,11 @@ class Cells:
                 values[part] = matrix.T.ravel()
         return values
 
-    def summed(self, several: Sequence[Columns | None], weights: Mapping[str, float]) -> FloatMatrix:
+    def summed(self, features: Sequence[Columns | None], weights: Mapping[str, float]) -> FloatMatrix:
         """Return (cells,) weighted sum of each document's features; 0 for a document whose features are None."""
         total = np.zeros(len(self.image), np.float32)
         names, chosen = None, np.zeros(0, np.float32)
-        for (part, _), columns in zip(self._parts, several, strict=True):
+        for (part, _), columns in zip(self._parts, features, strict=True):
             if columns is None:
                 continue
             if columns.names is not names:  # the documents of a batch share one tuple of names

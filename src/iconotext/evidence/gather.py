@@ -180,13 +180,13 @@ def gather_evidence(
     for document, similarity, reading in zip(documents, similarities, readings, strict=True):
         _check(document, similarity, reading)
     good = [sound_images(document) for document in documents]
-    read = list(texts or map(EncodedText, documents))
+    encoded = list(texts or map(EncodedText, documents))
     # Computed again where an image has turned out to be broken since.
-    new = [n for n, (each, images) in enumerate(zip(read, good, strict=True)) if each.images != images]
-    stale = [replace(read[n], document=documents[n]) for n in new]
+    new = [n for n, (each, images) in enumerate(zip(encoded, good, strict=True)) if each.images != images]
+    stale = [replace(encoded[n], document=documents[n]) for n in new]
     computed = text_evidence(stale, [readings[n] for n in new], evidence=evidence, matcher=matcher)
     for n, each in zip(new, computed, strict=True):
-        read[n] = each
+        encoded[n] = each
     numbers = [np.array(images, dtype=np.int64) for images in good]
     sound = [only_images(document, images) for document, images in zip(documents, good, strict=True)]
     cosines = [
@@ -194,12 +194,12 @@ def gather_evidence(
         for matrix, images in zip(similarities, numbers, strict=True)
     ]
     inputs = [EvidenceInput(reading, cosine) for reading, cosine in zip(readings, cosines, strict=True)]
-    every = {"caption": [each.captions for each in read]}
-    every |= {kind.name: kind.features(sound, inputs) for kind in kinds if kind.name not in COMPUTED_ELSEWHERE}
-    features = [{kind: found[n] for kind, found in every.items() if found[n]} for n in range(len(documents))]
+    by_kind = {"caption": [each.captions for each in encoded]}
+    by_kind |= {kind.name: kind.features(sound, inputs) for kind in kinds if kind.name not in COMPUTED_ELSEWHERE}
+    features = [{kind: found[n] for kind, found in by_kind.items() if found[n]} for n in range(len(documents))]
     reference = [
         None if each.reference is None else each.reference[:, images]
-        for each, images in zip(read, numbers, strict=True)
+        for each, images in zip(encoded, numbers, strict=True)
     ]
     return list(map(DocumentEvidence, documents, sound, numbers, features, reference, cosines))
 

@@ -159,34 +159,34 @@ def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
     return PlaceEvidence(total / np.maximum(count, 1), count)
 
 
-def joined_places(several: Sequence[PlaceEvidence]) -> PlaceEvidence:
+def joined_places(evidence: Sequence[PlaceEvidence]) -> PlaceEvidence:
     """Return the evidence of several documents, joined."""
-    likelihood, sentences = zip(*several, strict=True)
+    likelihood, sentences = zip(*evidence, strict=True)
     return PlaceEvidence(np.concatenate(likelihood), np.concatenate(sentences))
 
 
 def judged_evidence(
-    document: Document, found: PlaceEvidence, judged: Judged, numbers: Sequence[int] | None = None
+    document: Document, places: PlaceEvidence, judged: Judged, numbers: Sequence[int] | None = None
 ) -> PlaceEvidence:
     """Replace the evidence about judged images: they are where their chosen sentences are, nowhere else.
 
     Args:
         numbers: (V,) number of each image of ``document`` in ``judged``; default 0 to V - 1.
     """
-    known = range(len(document.images)) if numbers is None else numbers
-    rows = [row for row, number in enumerate(known) if number in judged] if judged else []
+    image_numbers = range(len(document.images)) if numbers is None else numbers
+    rows = [row for row, number in enumerate(image_numbers) if number in judged] if judged else []
     if not rows:
-        return found
-    numbers_of, likelihood = place_numbers(document), found.likelihood.copy()
+        return places
+    numbers_of, likelihood = place_numbers(document), places.likelihood.copy()
     likelihood[rows] = 0.0
     for row in rows:
-        sentences = judged[known[row]]
+        sentences = judged[image_numbers[row]]
         np.add.at(likelihood[row], numbers_of[list(sentences), row], 1 / max(len(sentences), 1))
-    return found._replace(likelihood=likelihood)
+    return places._replace(likelihood=likelihood)
 
 
 def infer_shares(
-    found: PlaceEvidence, pseudo_counts: NDArray[np.float64], images: Sequence[int]
+    places: PlaceEvidence, pseudo_counts: NDArray[np.float64], images: Sequence[int]
 ) -> tuple[NDArray[np.float64], ...]:
     """Run the iteration of this module for several documents, each until it no longer changes.
 
@@ -198,17 +198,17 @@ def infer_shares(
         (images, K) probability of each place by the habit of the document's other images, over the places that exist
         around the image; and (images, K) the same after the image's own evidence.
     """
-    there = found.sentences > 0
+    there = places.sentences > 0
     own = np.repeat(pseudo_counts, images, axis=0)
     habit = _scaled(there * own)
-    shares = _scaled(found.likelihood * habit)
+    shares = _scaled(places.likelihood * habit)
     of, moving = np.repeat(np.arange(len(images)), images), np.ones(len(images), np.bool_)
     begin = np.cumsum([0, *images[:-1]])
     for _ in range(_STEPS if len(of) else 0):
         rows = np.flatnonzero(moving[of])
         others = own[rows] + np.add.reduceat(shares, begin, axis=0)[of[rows]] - shares[rows]
         habit[rows] = _scaled(there[rows] * others)
-        after = _scaled(found.likelihood[rows] * habit[rows])
+        after = _scaled(places.likelihood[rows] * habit[rows])
         change = np.zeros(len(of))
         change[rows] = np.abs(shares[rows] - after).max(axis=1)
         shares[rows] = after
@@ -219,16 +219,16 @@ def infer_shares(
 
 
 def habit_probability(
-    documents: Sequence[Document], place: Places, found: PlaceEvidence, habits: Sequence[Habit]
+    documents: Sequence[Document], place: Places, evidence: PlaceEvidence, habits: Sequence[Habit]
 ) -> FloatMatrix:
     """Return (cells,) the probability of each sentence by its place alone.
 
     Sentences at the same place share it equally.
     """
     prior = [habit.pseudo_counts(document.id) for document, habit in zip(documents, habits, strict=True)]
-    shares, _ = infer_shares(found, np.stack(prior), place.cells.images.tolist())
-    each = shares / np.maximum(found.sentences, 1)
-    return each[place.cells.image, place.numbers].astype(np.float32)
+    shares, _ = infer_shares(evidence, np.stack(prior), place.cells.images.tolist())
+    shared = shares / np.maximum(evidence.sentences, 1)
+    return shared[place.cells.image, place.numbers].astype(np.float32)
 
 
 def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[np.float64] | None = None) -> Habit:
@@ -237,8 +237,8 @@ def infer_habit(documents: Iterable[tuple[str, PlaceEvidence]], common: NDArray[
     common = common_shares() if common is None else common
     if not named:
         return Habit(common=common)
-    found = joined_places([each for _, each in named])
-    _, shares = infer_shares(found, STRENGTH * common[None], [len(found.sentences)])  # as one document
+    evidence = joined_places([each for _, each in named])
+    _, shares = infer_shares(evidence, STRENGTH * common[None], [len(evidence.sentences)])  # as one document
     ends = np.cumsum([len(each.sentences) for _, each in named])
     parts = np.split(shares, ends[:-1])
     counts: dict[str, NDArray[np.float64]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from iconotext.errors import SettingError
 from iconotext.extras import EXTRAS
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class EvidenceInput(NamedTuple):
-    """What the evidence about one document is computed from, besides the document.
+    """The input from which the evidence about one document is computed, besides the document.
 
     Attributes:
         reading: The vectors of its texts.
@@ -41,11 +41,13 @@ class EvidenceKind:
 
     Attributes:
         name: In settings and results, such as ``caption``.
-        summary: What it compares with the sentences.
+        summary: The information that is compared with the sentences.
         function: ``module:function`` that computes it, imported when it is first needed. A function of another package
             takes a ``Document`` with S sentences and V images, none of which has a problem, and returns an (S, V) array
             of finite numbers, larger for the sentences to which the image belongs.
         weight: Log-odds of a link for each 1 in this array; None for a kind that ships, whose weights were measured.
+        fitted: Of a kind that ships: whether its weights were fitted ``together`` with others', or on ``top`` of any
+            combination of those; None for weights that were not fitted. See ``decide.combine``.
         extra: The extra of iconotext that installs what it needs; "" for none.
         default: Whether it is used unless the user chooses.
     """
@@ -54,6 +56,7 @@ class EvidenceKind:
     summary: str
     function: str
     weight: float | None = None
+    fitted: Literal["together", "top"] | None = None
     extra: str = ""
     default: bool = False
 
@@ -70,19 +73,21 @@ class EvidenceKind:
         Args:
             documents: Without images that have a problem.
         """
-        module, _, name = self.function.partition(":")
-        compute = getattr(import_module(module), name)
         if self.weight is None:
-            found: list[Features] = compute(documents, inputs)
-            return found
-        return [{self.name: self._matrix(compute, d)} if d.sentences and d.images else {} for d in documents]
+            features: list[Features] = self._function()(documents, inputs)
+            return features
+        return [{self.name: self._matrix(d)} if d.sentences and d.images else {} for d in documents]
 
-    def _matrix(self, compute: Any, document: Document) -> FloatMatrix:
+    def _function(self) -> Any:
+        module, _, name = self.function.partition(":")
+        return getattr(import_module(module), name)
+
+    def _matrix(self, document: Document) -> FloatMatrix:
         import numpy as np
 
         shape = (len(document.sentences), len(document.images))
         try:
-            matrix = np.asarray(compute(document), np.float32)
+            matrix = np.asarray(self._function()(document), np.float32)
         except Exception as error:  # code of others, which may fail in any way; the other documents go on
             raise SettingError(f"the evidence {self.name} failed: {type(error).__name__}: {error}") from error
         if matrix.shape != shape or not np.isfinite(matrix).all():
@@ -98,24 +103,28 @@ EVIDENCE_KINDS = (
         name="picture",
         summary="what the picture shows, compared with each sentence by the model",
         function="iconotext.evidence.picture:picture_evidence",
+        fitted="top",
         default=True,
     ),
     EvidenceKind(
         name="caption",
         summary="caption, alternative text and file name, compared with each sentence as text",
         function="iconotext.evidence.caption:caption_evidence",
+        fitted="together",
         default=True,
     ),
     EvidenceKind(
         name="ocr",
         summary="the words in the picture itself, compared likewise, which takes about a second for each picture",
         function="iconotext.evidence.ocr:ocr_evidence",
+        fitted="top",
         extra="ocr",
     ),
     EvidenceKind(
         name="layout",
         summary="where the picture stands, by the habit that the documents show",
         function="iconotext.evidence.layout:layout_features",
+        fitted="together",
         default=True,
     ),
     EvidenceKind(
@@ -131,9 +140,11 @@ DEFAULT_EVIDENCE: tuple[Evidence, ...] = tuple(kind.name for kind in EVIDENCE_KI
 
 
 def evidence_kinds() -> tuple[EvidenceKind, ...]:
-    """Return the kinds that ship, and then those of other packages."""
-    added = plugins("iconotext.evidence", EvidenceKind)
-    return (*EVIDENCE_KINDS, *(kind for kind in added if kind.name not in EVIDENCE))
+    """Return the kinds that ship, and then those of other packages; of equal names the first."""
+    kinds: dict[Evidence, EvidenceKind] = {}
+    for kind in (*EVIDENCE_KINDS, *plugins("iconotext.evidence", EvidenceKind)):
+        kinds.setdefault(kind.name, kind)
+    return tuple(kinds.values())
 
 
 def evidence_names() -> tuple[Evidence, ...]:

@@ -147,16 +147,16 @@ def block_ranks(documents: Sequence[Document]) -> Ints:
 
     Without a layout every sentence is a block of its own.
     """
-    found: list[int] = []
+    ranks: list[int] = []
     for document in documents:
         rank, before = -1, None
         for number, sentence in enumerate(document.sentences):
             block = number if sentence.block is None else sentence.block
             if block != before or not number:
                 rank += 1
-            found.append(rank)
+            ranks.append(rank)
             before = block
-    return np.array(found, np.int64)
+    return np.array(ranks, np.int64)
 
 
 def headings(documents: Sequence[Document]) -> NDArray[np.bool_]:
@@ -165,11 +165,11 @@ def headings(documents: Sequence[Document]) -> NDArray[np.bool_]:
     Where the source does not mark headings, a heading is a short text alone in its block, without punctuation at its
     end.
     """
-    found: list[bool] = []
+    marks: list[bool] = []
     for document in documents:
         blocks = [None, *(sentence.block for sentence in document.sentences), None]
         last = len(document.sentences) - 1
-        found += [
+        marks += [
             sentence.heading
             if sentence.kind != "paragraph"
             else (i == 0 or blocks[i] != sentence.block)
@@ -178,4 +178,4 @@ def headings(documents: Sequence[Document]) -> NDArray[np.bool_]:
             and len(sentence.text.split()) <= _HEADING_WORDS
             for i, sentence in enumerate(document.sentences)
         ]
-    return np.array(found, np.bool_)
+    return np.array(marks, np.bool_)

@@ -1,7 +1,7 @@
 """Reference evidence: sentences that point at images by a label ('Figure 3', 'Abb. 3.2a') or by a place ('above').
 
 ``reference_evidence`` scores each pair of sentence and image; ``cited_labels`` and ``own_labels`` parse labels in
-sentences and captions; ``looks`` describes the wording of sentences.
+sentences and captions; ``wording_features`` describes the wording of sentences.
 """
 
 from __future__ import annotations
@@ -294,7 +294,7 @@ _CITING_WORD = re.compile(r"\w+")
 _LETTERS = re.compile(r"\([a-zA-Z]{1,2}\)|\b[A-Z]\b(?!['’])")
 
 
-def looks(documents: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
+def wording_features(documents: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
     """Compute features of the wording of each sentence, independent of the image.
 
     Returns:
@@ -303,22 +303,22 @@ def looks(documents: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
         letter; ``mark``, begins with a punctuation mark; ``heading``, is a heading.
     """
     texts = (sentence.text for document in documents for sentence in document.sentences)
-    rows = np.frombuffer(b"".join(map(_reads, texts)), np.float32).reshape(-1, len(_READS))
-    return dict(zip(_READS, np.ascontiguousarray(rows.T), strict=True)) | {
-        "length": np.log1p(rows[:, _READS.index("length")].astype(np.float64)).astype(np.float32),
+    rows = np.frombuffer(b"".join(map(_wording, texts)), np.float32).reshape(-1, len(_WORDING))
+    return dict(zip(_WORDING, np.ascontiguousarray(rows.T), strict=True)) | {
+        "length": np.log1p(rows[:, _WORDING.index("length")].astype(np.float64)).astype(np.float32),
         "heading": headings(documents).astype(np.float32),
     }
 
 
-_READS = (*_COMPILED, *_OF_WORDS, "letters", "length", "short", "lower", "mark")
+_WORDING = (*_COMPILED, *_OF_WORDS, "letters", "length", "short", "lower", "mark")
 
 
 @of_texts
-def _reads(text: str) -> bytes:
-    """Return the features of one text as bytes of float32, in the order of ``_READS``."""
+def _wording(text: str) -> bytes:
+    """Return the features of one text as bytes of float32, in the order of ``_WORDING``."""
     small, length = text.lower(), len(text.split())
     kinds = frozenset[str]().union(*map(_kinds, _CITING_WORD.findall(small)))
-    says = (
+    values = (
         *(pattern.search(small) is not None for pattern in _COMPILED.values()),
         *(name in kinds for name in _OF_WORDS),
         _LETTERS.search(text) is not None,
@@ -327,7 +327,7 @@ def _reads(text: str) -> bytes:
         text[:1].islower(),
         text[:1] in tuple("(,;.:["),
     )
-    return np.array(says, np.float32).tobytes()
+    return np.array(values, np.float32).tobytes()
 
 
 @of_words
@@ -373,20 +373,20 @@ def reference_evidence(document: Document) -> FloatMatrix:
 
     for i, sentence in enumerate(document.sentences):
         explicit = [j for target in sentence.targets for j in anchors.get(target, ())]
-        cited, found = _said(sentence.text)
+        cited, pointing = _references(sentence.text)
         for label in cited:
             explicit.extend(_images_labelled(document, labels, label, i, place))
         if explicit:
             evidence[i, explicit] = EXPLICIT
-        elif found is not None and sentence.kind != "caption" and (stands := place()) is not None:
-            evidence[i, _pointed(stands, i, found)] = VAGUE if found.direction == "near" else DIRECTED
+        elif pointing is not None and sentence.kind != "caption" and (stands := place()) is not None:
+            evidence[i, _pointed(stands, i, pointing)] = VAGUE if pointing.direction == "near" else DIRECTED
         if sentence.kind == "caption":
             evidence[i, _captioned(document, i)] = 0.0
     return evidence
 
 
 @of_texts
-def _said(text: str) -> tuple[tuple[Label, ...], Pointer | None]:
+def _references(text: str) -> tuple[tuple[Label, ...], Pointer | None]:
     """Return the labels that a sentence cites (none if it is a caption), and its deictic reference."""
     return () if is_caption(text) else cited_labels(text), pointer(text)
 
@@ -414,11 +414,11 @@ def _images_labelled(
 
 
 def _repeats(labels: list[tuple[Label, ...]], images: list[int]) -> bool:
-    every = [label for j in images for label in labels[j]]
-    return len(every) != len(set(every))
+    all_labels = [label for j in images for label in labels[j]]
+    return len(all_labels) != len(set(all_labels))
 
 
-def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
+def _pointed(place: Places, sentence: int, pointing: Pointer) -> list[int]:
     """Return the nearest image on the side that a sentence points to, or all there if it means several; may be []."""
     after = np.where(place.position > sentence, place.position - 1 - sentence, np.iinfo(np.int64).max)
     before = np.where(place.position <= sentence, sentence - place.position, np.iinfo(np.int64).max)
@@ -427,12 +427,12 @@ def _pointed(place: Places, sentence: int, found: Pointer) -> list[int]:
     apart = ~place.cells.matrices(place.inside)[0][sentence]
     after[(blocks_after > _FAR) & apart] = np.iinfo(np.int64).max
     before[(blocks_before > _FAR) & apart] = np.iinfo(np.int64).max
-    distance = {"below": after, "above": before, "near": np.minimum(after, before)}[found.direction]
+    distance = {"below": after, "above": before, "near": np.minimum(after, before)}[pointing.direction]
     nearest = int(distance.min())
     if nearest == np.iinfo(np.int64).max:
         return []
     close = np.flatnonzero(distance == nearest)
-    if found.several:
+    if pointing.several:
         return [int(j) for j in close]
     # Of several images between the same two sentences, the one next to the pointing sentence is meant.
     pick = min if place.position[close[0]] > sentence else max

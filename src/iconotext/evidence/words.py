@@ -37,26 +37,26 @@ aux el los las una uno y o es son en con por para del al se imagen il lo gli di 
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-def remembered(most: int, *, longest: int) -> Callable[[Callable[[str], Found]], Callable[[str], Found]]:
+def remembered(most: int, *, longest: int) -> Callable[[Callable[[str], Result]], Callable[[str], Result]]:
     """Cache a function's results for the texts that were used last.
 
     Args:
         longest: Longest text that is cached, in characters, since a few long ones could fill the memory.
     """
 
-    def remembering(function: Callable[[str], Found]) -> Callable[[str], Found]:
-        known = lru_cache(most)(function)
+    def decorate(function: Callable[[str], Result]) -> Callable[[str], Result]:
+        cached = lru_cache(most)(function)
 
         @wraps(function)
-        def found(text: str) -> Found:
-            return known(text) if len(text) <= longest else function(text)
+        def result(text: str) -> Result:
+            return cached(text) if len(text) <= longest else function(text)
 
-        return found
+        return result
 
-    return remembering
+    return decorate
 
 
 of_words = remembered(1 << 15, longest=50)

@@ -137,7 +137,7 @@ COLUMNS = frozenset(("id", "hash", "kind", "content", "used", "layout", "checksu
 _SELECT = "SELECT content, layout, checksum, data, id, used FROM features WHERE kind = ? AND hash IN "
 _INSERT = """INSERT OR REPLACE INTO features (hash, kind, content, used, layout, checksum, data)
     VALUES (?, ?, ?, ?, ?, ?, ?)"""
-AT_ONCE = 500
+ROWS = 500
 """Rows in a query (SQLite allows at least 999 parameters), and rows that are removed at a time."""
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 OF_FILE = ("", "-wal", "-shm")  # files that SQLite keeps beside the database
@@ -345,7 +345,7 @@ def removals(
     """
     while True:
         excess = 0 if to_bytes is None else taken(connection) - to_bytes
-        rows = connection.execute("SELECT id, length(data), used FROM features ORDER BY used, id LIMIT ?", (AT_ONCE,))
+        rows = connection.execute("SELECT id, length(data), used FROM features ORDER BY used, id LIMIT ?", (ROWS,))
         chosen = []
         for row, size, used in rows.fetchall():
             if excess <= 0 and (before is None or used >= before):
@@ -360,7 +360,7 @@ def removals(
 
 
 def _several(contents: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (contents[start : start + AT_ONCE] for start in range(0, len(contents), AT_ONCE))
+    return (contents[start : start + ROWS] for start in range(0, len(contents), ROWS))
 
 
 def _hash(number: int, content: bytes) -> int:

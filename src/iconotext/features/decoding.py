@@ -1,6 +1,6 @@
 """Runs pictures through a network while the next pictures are decoded on threads.
 
-``look_at`` yields the results of pictures; ``network_backbone`` makes an image backbone of a network.
+``run_network`` yields the results of pictures; ``network_backbone`` makes an image backbone of a network.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CORE_BATCH = 8
 """Pictures in a batch on one core, which fits its caches: in a batch of 32 each picture takes 1.6 times as long."""
 
 
-def look_at(
+def run_network(
     files: Sequence[Picture],
     prepare: Callable[[Pillow.Image], P],
     network: Callable[[list[P]], Sequence[R]],
@@ -101,7 +101,7 @@ def network_backbone(
     Args:
         network: Turns b inputs into arrays of b rows, named as in ``ImageFeatures``; its second argument tells whether
             regions are requested.
-        cores: Whether on a CPU each batch is computed on one core; see ``look_at``.
+        cores: Whether on a CPU each batch is computed on one core; see ``run_network``.
         on_cpu: Tells whether the network runs on the CPU; called when the first picture has to be encoded.
     """
 
@@ -119,6 +119,6 @@ def network_backbone(
             found = network(pixels, regions)
             return [{name: array[row] for name, array in found.items()} for row in range(len(pixels))]
 
-        return filled(blank, look_at(files, prepare, rows, at_least=at_least, batch_size=size, cores=alone))
+        return filled(blank, run_network(files, prepare, rows, at_least=at_least, batch_size=size, cores=alone))
 
     return ImageBackbone(name, dim, encode, classes)

@@ -200,9 +200,9 @@ def _check_tokenizer(settings: Any, file: Path) -> None:
 def _growth(part: dict[str, Any]) -> int:
     """Return the factor by which a part of a tokenizer may make a text of one character or more longer."""
     pattern = part.get("pattern")
-    said = str(part.get("prepend", part.get("content", "") if part.get("type") == "Replace" else ""))
+    inserted = str(part.get("prepend", part.get("content", "") if part.get("type") == "Replace" else ""))
     replaced = str(pattern.get("String", "")) if isinstance(pattern, dict) else ""
-    return max(1, len(said) // max(1, len(replaced)) + ("prepend" in part))
+    return max(1, len(inserted) // max(1, len(replaced)) + ("prepend" in part))
 
 
 def _objects(settings: Any) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ from PIL import Image as Pillow
 from iconotext.errors import FeatureError, ImageError
 from iconotext.extras import require
 from iconotext.features.backbone import DualEncoder, ImageBackbone, TextBackbone
-from iconotext.features.decoding import look_at, network_backbone
+from iconotext.features.decoding import network_backbone, run_network
 from iconotext.features.hub_checks import (
     SIDE,
     Foreign,
@@ -88,9 +88,9 @@ def _is_timm(name: str, folder: Path) -> bool:
     try:
         import_module("timm")
     except Exception as error:  # RuntimeError: operator torchvision::nms does not exist
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise FeatureError(
-            f"{name}: timm cannot be imported ({said}); install torchvision for this build and version of torch"
+            f"{name}: timm cannot be imported ({reason}); install torchvision for this build and version of torch"
         ) from error
     return True
 
@@ -374,21 +374,21 @@ class Detector:
         self._concepts = concepts
         sides = dict(processor.size).values() if processor.do_resize else ()
         self._at_least = max((side for side in sides if side), default=UNLIMITED)
-        self.dim = int(self._look([self._pixels(Pillow.new("RGB", (64, 64), "grey"))])[0].features.shape[1])
+        self.dim = int(self._detect_batch([self._pixels(Pillow.new("RGB", (64, 64), "grey"))])[0].features.shape[1])
 
     def regions(self, images: Sequence[Image]) -> list[Regions | str]:
         """Detect the regions of pictures; see ``RegionSource``."""
         files = [image.file or b"" for image in images]
-        return list(look_at(files, self._pixels, self._seen, at_least=self._at_least, batch_size=DETECTOR_BATCH))
+        return list(run_network(files, self._pixels, self._detect, at_least=self._at_least, batch_size=DETECTOR_BATCH))
 
-    def _seen(self, pictures: list[NDArray[np.float32]]) -> list[Regions]:
+    def _detect(self, pictures: list[NDArray[np.float32]]) -> list[Regions]:
         """Detect the regions of pictures; pictures of equal size form a batch, so that none is padded."""
         alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for number, pixels in enumerate(pictures):
             alike[pixels.shape].append(number)
         found: dict[int, Regions] = {}
         for numbers in alike.values():
-            found |= zip(numbers, self._look([pictures[number] for number in numbers]), strict=True)
+            found |= zip(numbers, self._detect_batch([pictures[number] for number in numbers]), strict=True)
         return [found[number] for number in range(len(pictures))]
 
     def _pixels(self, picture: Pillow.Image) -> NDArray[np.float32]:
@@ -400,7 +400,7 @@ class Detector:
         made = self._processor(images=picture, return_tensors="np", do_pad=False)
         return np.asarray(made["pixel_values"][0], np.float32)
 
-    def _look(self, pixels: Sequence[NDArray[np.float32]]) -> list[Regions]:
+    def _detect_batch(self, pixels: Sequence[NDArray[np.float32]]) -> list[Regions]:
         import torch
 
         with full_precision(best_device()):

@@ -153,10 +153,10 @@ def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str
     beside = _models_in(Path(name).parent)
     near = difflib.get_close_matches(name, [*ours, *beside])
     others = [folder for folder in beside if folder not in near][:SHOWN]
-    said = f"; did you mean {' or '.join(near)}?" if near else "."
-    said += f" There are {', '.join([*ours, *others])} and other folders of models"
-    said += "; download=True looks on the Hugging Face hub" if hub else ""
-    return FeatureError(f"{name}: no such model{nor}{said}")
+    advice = f"; did you mean {' or '.join(near)}?" if near else "."
+    advice += f" There are {', '.join([*ours, *others])} and other folders of models"
+    advice += "; download=True looks on the Hugging Face hub" if hub else ""
+    return FeatureError(f"{name}: no such model{nor}{advice}")
 
 
 def _models_in(folder: Path) -> list[str]:
@@ -200,9 +200,9 @@ def _fetched(name: str, ours: Sequence[str]) -> Path:
     except Exception as error:  # the libraries have no common base class for network errors
         if cached := _cached(name):
             return cached
-        said = " ".join(str(error).split())[:200] or type(error).__name__
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise FeatureError(
-            f"{name}: cannot be fetched from the Hugging Face hub ({said}); with a network the same command goes on"
+            f"{name}: cannot be fetched from the Hugging Face hub ({reason}); with a network the same command goes on"
         ) from error
 
 

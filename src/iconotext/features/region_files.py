@@ -119,9 +119,9 @@ def _arrays(columns: Mapping[str, bytes], where: str) -> Stored:
         dtype = np.dtype("<i8" if name == "objects_id" else "<f4")
         size, rest = divmod(len(data), dtype.itemsize * max(regions, 1))
         if rest or regions < 0 or (data and not regions):
-            said = columns["num_boxes"].decode()
+            count = columns["num_boxes"].decode()
             raise FeatureError(
-                f"{where}: {name} have {len(data)} bytes, which are not those of {said} regions: cut off or damaged"
+                f"{where}: {name} have {len(data)} bytes, which are not those of {count} regions: cut off or damaged"
             )
         values = np.frombuffer(data, dtype) if data else np.zeros(0, dtype)
         stored[name] = values if name.startswith("objects") else values.reshape(regions, size)

@@ -95,8 +95,8 @@ def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
     try:
         session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base class
-        said = " ".join(str(error).split())
-        raise FeatureError(f"{path}: cannot be opened ({said}): install iconotext again") from error
+        reason = " ".join(str(error).split())
+        raise FeatureError(f"{path}: cannot be opened ({reason}): install iconotext again") from error
 
     def run(**given: NDArray[Any]) -> NDArray[Any]:
         found: NDArray[Any] = session.run(None, given)[0]

@@ -170,7 +170,7 @@ def library_encoder(model: str, *, cache: bool = True) -> Encoder:
             " `iconotext library add LIB --model FOLDER`"
         )
     encoder = load_encoder(model, cache=cache)
-    if encoder.image_source.looks_up:
+    if encoder.image_source.from_file:
         raise FeatureError(f"{model}: looks pictures up in a table of features; a library needs one that sees them")
     return encoder
 

@@ -100,9 +100,9 @@ def _compare_links(recipe: Recipe, corpora: Sequence[Path | str], folder: Path, 
     have no texts that could be linked (null in the metrics).
     """
     metrics = read_metrics(folder)
-    looks_up = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
+    from_file = Path(recipe.features.image).suffix in (".npy", *REGION_FILES)
     start = recipe.starts_from
-    if start is None or "before" not in metrics or "changed" in metrics or looks_up:
+    if start is None or "before" not in metrics or "changed" in metrics or from_file:
         return
     texts = not any(map(is_feature_folder, corpora))
     metrics["changed"] = None

@@ -251,7 +251,7 @@ def test_object_detection_has_both_choices_of_k(corpus, tmp_path, in_process, mo
     def load(*, image, text, word_vectors, **more):
         asked.append((image, text, word_vectors))
         encoder = untrained_encoder("bridge", text_backbone(Text()), image_backbone(Image()))
-        return replace(encoder, image_source=replace(encoder.image_source, looks_up=True))  # no file is there
+        return replace(encoder, image_source=replace(encoder.image_source, from_file=True))  # no file is there
 
     monkeypatch.setattr("iconotext.encoders.encoder.load_bridge", load)
     only = ["object-detection", "random"]

@@ -96,7 +96,7 @@ def image_vectors(documents: Iterable[Document], source: ImageSource) -> Iterato
         The vectors of each document with any readable image.
     """
     for document in documents:
-        seen = source.look(document.images)
+        seen = source.features_of(document.images)
         rows = [row for row, problem in enumerate(seen.features.problems) if problem is None]
         places = {seen.numbers[row]: place for place, row in enumerate(rows)}
         if places:

@@ -481,7 +481,7 @@ def corpus_difficulty(
 
 def vectors_seen(document: Document, encoder: Encoder) -> tuple[FloatMatrix, FloatMatrix]:
     """(readable images, dim) pooled features of a document's images, and (n, dim) vectors of its sentences."""
-    features = encoder.image_source.look(document.images).features
+    features = encoder.image_source.features_of(document.images).features
     good = [number for number, problem in enumerate(features.problems) if problem is None]
     return features.pooled[good], encoder.text_backbone.encode([sentence.text for sentence in document.sentences])
 

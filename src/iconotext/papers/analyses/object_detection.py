@@ -124,7 +124,7 @@ def detected_in(
     document: Document, encoder: Encoder, class_vectors: FloatMatrix, largest: int
 ) -> tuple[FloatMatrix, int]:
     """Compute a document's scores for every K, see ``object_detection_scores``, and count its readable images."""
-    images = encoder.image_source.look(document.images)
+    images = encoder.image_source.features_of(document.images)
     probabilities = np.zeros((len(document.images), len(class_vectors)), np.float32)
     if images.features.probabilities is not None:
         probabilities[images.numbers] = images.features.probabilities
