@@ -13,8 +13,8 @@ from iconotext.read import format as document_formats
 from iconotext.read.blocks import Block, Flow, FlowImage, attach_captions
 
 FORMATS = {row.name: row for row in document_formats.FORMATS if row.name in ("markdown", "html", "docx", "epub")}
-"""Formats whose alternative texts are checked and written, by name; the readers of other formats do not distinguish empty
-and missing ones."""
+"""Formats whose alternative texts are checked and written, by name; the readers of other formats do not distinguish
+empty and missing ones."""
 
 FORMATS_AND, FORMATS_OR = (listed((row.title for row in FORMATS.values()), word) for word in ("and", "or"))
 """Their titles, for messages and help texts."""
