@@ -169,10 +169,12 @@ def test_a_thread_that_was_drawn_anew_while_lit_goes_out_again(open_page, linked
     page.wait_for_selector(".thread.on", state="detached")
     page.mouse.wheel(0, -2000)
     page.wait_for_selector(".thread.on", state="attached")
-    page.wait_for_function("scrollY === 0")
+    # Not wait_for_function: the page's Content-Security-Policy lets it look once, and refuses it the second time.
+    page.evaluate("new Promise((done) => (function look() { scrollY ? requestAnimationFrame(look) : done(); })())")
     assert page.locator(".thread.on").count() == 1
     page.locator("#s20").focus()
-    page.wait_for_function("[...document.querySelectorAll('.thread.on')].map((e) => e.dataset.link).join() === '3'")
+    page.wait_for_selector(".thread.on[data-link='3']", state="attached")
+    page.wait_for_selector(".thread.on:not([data-link='3'])", state="detached")
 
 
 def test_a_lit_sentence_has_a_marker(open_page, linked):

@@ -256,7 +256,7 @@ def test_a_picture_of_several_sentences_is_told_with_the_keyboard(visit, running
     came.accessible()
     page.keyboard.press("Enter")
     page.wait_for_selector("text=1 of 2 pictures judged")
-    page.wait_for_function("!document.querySelector('.picked')")
+    page.wait_for_selector(".picked", state="detached")
     second = candidates()
     page.keyboard.press("Space")  # the marked one, at first the likeliest
     page.keyboard.press("m")  # from now on numbers and the pointer pick

@@ -116,7 +116,7 @@ def main() -> int:
     parser.add_argument("--only", help="one mutant, such as html:1234")
     parser.add_argument("--real", type=Path, help="folder of real documents to mutate too")
     parser.add_argument("--keep", type=Path, default=Path("mutants"), help="folder for the mutants that are reported")
-    parser.add_argument("--seconds", type=int, default=10, help="CPU time of one mutant")
+    parser.add_argument("--seconds", type=int, default=120, help="CPU time after which a mutant counts as endless")
     parser.add_argument("--megabytes", type=int, default=1_500, help="address space of one mutant")
     choices = parser.parse_args()
     originals = {f: seeds(f) + (real_seeds(choices.real, SUFFIXES[f]) if choices.real else []) for f in choices.formats}
