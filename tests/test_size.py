@@ -19,9 +19,9 @@ from iconotext.types import Document
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
-    "lines of src": 73_700,
-    "modules of src": 343,
-    "lines of tests": 57_450,
+    "lines of src": 73_800,
+    "modules of src": 346,
+    "lines of tests": 57_500,
     "modules that a document enters while it is linked": 14,
 }
 
