@@ -1,6 +1,6 @@
-"""What keeps the program small enough to hold in one head: numbers that may only be lowered.
+"""What keeps the program small enough to hold in one head: numbers that may be lowered, and are raised only with a reason.
 
-Raising one needs a reason in ``docs/decisions``.
+The reasons stand in ``docs/decisions/0015-size-of-the-program.md``.
 """
 
 from __future__ import annotations
