@@ -472,6 +472,6 @@ def test_weights_on_standardised_columns_are_for_the_rows_as_they_are(drawn):
 def test_known_log_odds_are_not_learned_again(drawn):
     x, y = drawn
     weights, bias = fit_logistic(x, y[:, None], 1e4)
-    more, more_bias = fit_logistic(x, y[:, None], 1e4, known=x @ weights + bias)
+    more, more_bias = fit_logistic(x, y[:, None], 1e4, offsets=x @ weights + bias)
     assert np.abs(more).max() < 0.01
     assert abs(more_bias[0]) < 0.01

@@ -11,7 +11,7 @@ from iconotext.adapters import stable_id
 from iconotext.excerpts import CHUNK_WORDS
 from iconotext.extras import require
 from iconotext.linker import Linker
-from iconotext.read import Failure, ReadSettings, find_documents, read_found
+from iconotext.read import Failure, ReadSettings, find_documents, read_files
 from iconotext.read.find import no_documents
 from iconotext.report.as_excerpts import row
 from iconotext.types import LinkedDocument
@@ -72,7 +72,7 @@ class PictureLoader(BaseLoader):
         linked_any = False
         settings, skipped = self._settings or ReadSettings(), Counter[str]()
         files = list(find_documents(self._paths, settings, skipped=skipped))
-        for linked in self._linker.link_all(read_found(files, settings)):
+        for linked in self._linker.link_all(read_files(files, settings)):
             if isinstance(linked, Failure):
                 self.failures.append(linked)
                 logger.warning("left out: %s", linked.error)

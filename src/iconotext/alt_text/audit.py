@@ -229,13 +229,13 @@ FINGERPRINT = "iconotextAltText/v1"
 
 
 def sarif_log(
-    findings: Sequence[Finding], failures: Iterable[Failure], root: Path, *, known: Collection[str] = ()
+    findings: Sequence[Finding], failures: Iterable[Failure], root: Path, *, accepted: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return one run of the check as a SARIF log.
 
     Args:
         root: The folder of the repository; addresses of files in it are relative.
-        known: Fingerprints of the baseline; these findings are not new.
+        accepted: Fingerprints of the baseline; these findings are not new.
     """
     names = list(RULES)
     failed = [_notification(failure, root) for failure in failures]
@@ -256,12 +256,12 @@ def sarif_log(
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {ROOT: {"description": {"text": "The folder of the repository."}}},
         "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}],
-        "results": [_result(finding, root, names.index(finding.rule), known) for finding in findings],
+        "results": [_result(finding, root, names.index(finding.rule), accepted) for finding in findings],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _result(finding: Finding, root: Path, number: int, known: Collection[str]) -> dict[str, Any]:
+def _result(finding: Finding, root: Path, number: int, accepted: Collection[str]) -> dict[str, Any]:
     place = finding.place
     physical: dict[str, Any] = {"artifactLocation": _artifact(place.path, root)}
     if place.line is not None:
@@ -277,7 +277,7 @@ def _result(finding: Finding, root: Path, number: int, known: Collection[str]) -
         "message": {"text": encodable(f"{finding.source}: {finding.message}")},
         "locations": [location],
         "partialFingerprints": {FINGERPRINT: finding.fingerprint},
-        "baselineState": "unchanged" if finding.fingerprint in known else "new",
+        "baselineState": "unchanged" if finding.fingerprint in accepted else "new",
     }
 
 
@@ -335,29 +335,29 @@ def audit(
     """
     if make_baseline and baseline is None:
         raise SettingError("a baseline is to be written, and no file is named for it: which one?")
-    known: frozenset[str] = frozenset()
+    accepted: frozenset[str] = frozenset()
     if baseline is not None and not make_baseline:
-        known = read_baseline(baseline)
+        accepted = read_baseline(baseline)
     checked, root = check(paths, settings, reading), repository_root()
     if make_baseline and baseline is not None:
         write_baseline(checked.findings, baseline, root)
-        known = frozenset(finding.fingerprint for finding in checked.findings)
+        accepted = frozenset(finding.fingerprint for finding in checked.findings)
     if sarif is not None:
-        log = sarif_log(checked.findings, checked.failures, root, known=known)
+        log = sarif_log(checked.findings, checked.failures, root, accepted=accepted)
         write_text(sarif, json.dumps(log, indent=1) + "\n", force=True)
-    new = tuple(finding for finding in checked.findings if finding.fingerprint not in known)
+    new = tuple(finding for finding in checked.findings if finding.fingerprint not in accepted)
     if as_json:
-        rows = [asdict(finding) | {"new": finding.fingerprint not in known} for finding in checked.findings]
+        rows = [asdict(finding) | {"new": finding.fingerprint not in accepted} for finding in checked.findings]
         output = json_text(rows)
     else:
         output = "\n".join(finding_lines(new))
-    messages = (*(str(failure.error) for failure in checked.failures), _summary(checked, len(new), len(known) > 0))
+    messages = (*(str(failure.error) for failure in checked.failures), _summary(checked, len(new), len(accepted) > 0))
     return Audit(output, messages, FAILED if checked.failures else FOUND if new else PASSED)
 
 
-def _summary(checked: Checked, new: int, known: bool) -> str:
-    findings = counted(new, "new finding" if known else "finding")
-    if known:
+def _summary(checked: Checked, new: int, has_baseline: bool) -> str:
+    findings = counted(new, "new finding" if has_baseline else "finding")
+    if has_baseline:
         findings += f" and {len(checked.findings) - new:,} known"
     if not checked.pictures and not checked.failures:
         return f"no pictures in {counted(checked.documents, 'document')}: there is nothing to check"

@@ -156,18 +156,18 @@ def depicted(sentence: str) -> str | None:
     text = _SPACES.sub(" ", sentence).strip()
     whole = len(text) <= MOST and not text.startswith(("-", "–", ",", ";", ")"))
     for pattern in _SAYS if whole else ():
-        found = pattern.match(text)
-        if found is not None:
-            before, after = text[: found.start("what")], text[found.end("what") :]
+        match = pattern.match(text)
+        if match is not None:
+            before, after = text[: match.start("what")], text[match.end("what") :]
             if _PART.search(before) or _PART.search(" ".join(after.split()[:9])):
                 return None
-            return _phrase(found["what"])
+            return _phrase(match["what"])
     return None
 
 
-def _phrase(what: str) -> str | None:
+def _phrase(noun_phrase: str) -> str | None:
     """Return the noun phrase if it can stand alone; else None."""
-    text = _REFERENCE.sub("", what)
+    text = _REFERENCE.sub("", noun_phrase)
     text = _CLAUSE.sub("", text)
     text = re.split(r"(?<=\w\w)[.!?](?:\s|$)", text, maxsplit=1)[0]
     for _ in range(3):
@@ -326,8 +326,8 @@ def _draft(row: Any, where: str) -> Draft:
     text = " ".join(readable(row["text"]).split())
     if not text or len(text) > MAX_TEXT:
         raise SettingError(f"{where}: its text is empty, or longer than {MAX_TEXT:,} characters: take the draft out")
-    known = {name: row[name] for name in _TYPES}
-    return Draft(**(known | {"text": text}), draft=False, confidence=0.0, visible=0.0, sentences=())
+    values = {name: row[name] for name in _TYPES}
+    return Draft(**(values | {"text": text}), draft=False, confidence=0.0, visible=0.0, sentences=())
 
 
 def chosen(drafts: Sequence[Draft], ids: Iterable[str]) -> list[Draft]:

@@ -61,25 +61,25 @@ def other_language(text: str, language: str) -> str | None:
     it. In the same script, at least ``LEAST`` different words must belong to one other language alone, and none to
     ``language`` alone.
     """
-    found = words(text)
+    text_words = words(text)
     script = _script(text)
     if script is not None and language not in _OF_SCRIPT[script] and language in _KNOWN:
         return script.capitalize() if len(_LETTER.findall(text)) >= 2 * LEAST else None
-    if language not in _WORDS or _ALONE[language].intersection(found):
+    if language not in _WORDS or _ALONE[language].intersection(text_words):
         return None
-    counts = {other: len(own.intersection(found)) for other, own in _ALONE.items() if other != language}
+    counts = {other: len(own.intersection(text_words)) for other, own in _ALONE.items() if other != language}
     best = max(counts, key=lambda other: counts[other])
     return best if counts[best] >= LEAST else None
 
 
 def main_language(texts: Sequence[str]) -> str | None:
     """Return the language of a document, by its most common words; None if none stands out."""
-    found = [word for text in texts for word in words(text[:2_000])][:2_000]
-    if len(found) < 20:
+    text_words = [word for text in texts for word in words(text[:2_000])][:2_000]
+    if len(text_words) < 20:
         return None
-    counts = {language: sum(word in own for word in found) for language, own in _WORDS.items()}
+    counts = {language: sum(word in own for word in text_words) for language, own in _WORDS.items()}
     best, second = sorted(counts, key=lambda language: -counts[language])[:2]
-    return best if counts[best] >= 0.15 * len(found) and counts[best] >= 1.5 * counts[second] else None
+    return best if counts[best] >= 0.15 * len(text_words) and counts[best] >= 1.5 * counts[second] else None
 
 
 def _script(text: str) -> str | None:
@@ -115,16 +115,16 @@ def words(text: str) -> list[str]:
 
 def without_number(text: str) -> tuple[str, int] | None:
     """Split a short text that begins or ends with a number, of at most three digits, into words and number."""
-    found = _NUMBERED.fullmatch(" ".join(words(text)))
-    if found is None or found["name"].count(" ") >= FEW - 1:
+    match = _NUMBERED.fullmatch(" ".join(words(text)))
+    if match is None or match["name"].count(" ") >= FEW - 1:
         return None
-    return found["name"], int(found["first"] or found["last"])
+    return match["name"], int(match["first"] or match["last"])
 
 
 def without_label(caption: str) -> str:
     """Return a caption without a leading ``Figure 3:``."""
-    found = LABEL.match(caption)
-    return caption[found.end() :] if found else caption
+    match = LABEL.match(caption)
+    return caption[match.end() :] if match else caption
 
 
 def sentences(texts: Iterable[str]) -> Iterator[str]:

@@ -178,20 +178,20 @@ class Gallery:
     @cached_property
     def first_with(self) -> dict[tuple[str, ...], Picture]:
         """Alternative text, as words, to the first picture with it."""
-        found: dict[tuple[str, ...], Picture] = {}
+        pictures: dict[tuple[str, ...], Picture] = {}
         for picture in self.pictures:
             if picture.alt:
-                found.setdefault(tuple(words(picture.alt)), picture)
-        return found
+                pictures.setdefault(tuple(words(picture.alt)), picture)
+        return pictures
 
     @cached_property
     def numbers(self) -> dict[str, set[int]]:
         """Alternative texts without their numbers, to the numbers."""
-        found: dict[str, set[int]] = defaultdict(set)
+        numbers: dict[str, set[int]] = defaultdict(set)
         for picture in self.pictures:
             if numbered := without_number(picture.alt or ""):
-                found[numbered[0]].add(numbered[1])
-        return found
+                numbers[numbered[0]].add(numbered[1])
+        return numbers
 
 
 Check = Callable[[Picture, Gallery, "AltTextSettings"], str | None]

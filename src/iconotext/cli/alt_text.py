@@ -159,7 +159,7 @@ def _drafts(paths: list[Path], settings: RunSettings) -> tuple[list[Draft], dict
     if settings.reading.epub != "book":
         raise SettingError("drafts are made for a book as a whole: leave --epub out")
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
-    before = {path: _digest(path) for path, _ in run.found}
+    before = {path: _digest(path) for path, _ in run.files}
     drafts: list[Draft] = []
     others: Counter[str] = Counter()
     for linked in linked_documents(run, settings):
@@ -169,9 +169,9 @@ def _drafts(paths: list[Path], settings: RunSettings) -> tuple[list[Draft], dict
             others[linked.document.language] += linked.document.language != LANGUAGE
     foreign = +others
     if foreign and not settings.quiet:
-        told = ", ".join(f"{number:,} {language}" for language, number in foreign.most_common())
-        complain(f"drafts are made of English sentences alone; none for documents in other languages: {told}")
-    return drafts, {str(path): folder for path, folder in run.found}, run.finish
+        languages = ", ".join(f"{number:,} {language}" for language, number in foreign.most_common())
+        complain(f"drafts are made of English sentences alone; none for documents in other languages: {languages}")
+    return drafts, {str(path): folder for path, folder in run.files}, run.finish
 
 
 def _digest(path: Path) -> str | None:
@@ -222,7 +222,7 @@ def has_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _table(found: list[Draft]) -> Table:
+def _table(drafts: list[Draft]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -234,8 +234,10 @@ def _table(found: list[Draft]) -> Table:
     table.add_column("Picture")
     table.add_column("Alternative text, to be looked at")
     table.add_column("Confidence", no_wrap=True)
-    for each in found:
-        said = Text(readable(each.text))
-        said.append(f"\nfrom: {readable(each.sentences[0].text)}", style="dim")
-        table.add_row(Text(readable(each.id)), Text(shortened(readable(each.source), 40)), said, bar(each.confidence))
+    for draft in drafts:
+        cell = Text(readable(draft.text))
+        cell.append(f"\nfrom: {readable(draft.sentences[0].text)}", style="dim")
+        table.add_row(
+            Text(readable(draft.id)), Text(shortened(readable(draft.source), 40)), cell, bar(draft.confidence)
+        )
     return table

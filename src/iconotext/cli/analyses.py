@@ -48,11 +48,11 @@ def correlation(
     with known_errors():
         from iconotext.papers.analyses.difficulty import as_dict, correlation_grid, correlations, named_results
 
-        found = correlations(named_results(results))
+        results_of_both = correlations(named_results(results))
         if as_json:
-            say_json(as_dict(found))
+            say_json(as_dict(results_of_both))
         else:
-            show([correlation_grid(found)])
+            show([correlation_grid(results_of_both)])
 
 
 @settings_options
@@ -80,14 +80,14 @@ def difficulty(
         evaluation = read_results(results).evaluation
         settings = _with_features(settings, corpus)
         watch = partial(progress, total=len(evaluation.defined), label="Encoding")
-        found, left_out = corpus_difficulty(evaluation, corpus, settings, progress=watch)
+        analysis, left_out = corpus_difficulty(evaluation, corpus, settings, progress=watch)
         if left_out:
             names = ", ".join(left_out[:5])
             complain(f"{counted(len(left_out), 'document')} left out, because no picture can be read: {names}")
         if as_json:
-            say_json(asdict(found))
+            say_json(asdict(analysis))
         else:
-            show([difficulty_grid(found)])
+            show([difficulty_grid(analysis)])
 
 
 @settings_options
@@ -128,15 +128,15 @@ def bias(
         chosen = corpus_part(corpus, split and split.value)
         settings = _with_features(settings, corpus)
         watch = partial(progress, total=min(chosen.count, settings.documents), label="Encoding")
-        found, left_out = corpus_bias(chosen.documents(), settings, progress=watch)
+        analysis, left_out = corpus_bias(chosen.documents(), settings, progress=watch)
         if left_out:
             complain(f"{counted(left_out, 'document')} left out, because no picture can be read")
         if as_json:
-            say_json(asdict(found))
+            say_json(asdict(analysis))
         else:
-            show([bias_grid(found)])
+            show([bias_grid(analysis)])
         if figure is not None:
-            write_distances(found, figure, force=force)
+            write_distances(analysis, figure, force=force)
             say(f"Open {figure}", err=True)
 
 
@@ -197,8 +197,8 @@ def top(
         if document:
             chosen, drawn = named_queries(pairs, document), "The texts were named by whoever made this page."
         else:
-            some = relation or held_relations(pairs)
-            chosen = chosen_queries(pairs, relations=some, count=settings.count, seed=settings.seed)
+            relations = relation or held_relations(pairs)
+            chosen = chosen_queries(pairs, relations=relations, count=settings.count, seed=settings.seed)
             drawn = f"The texts were drawn at random (seed {settings.seed}), not chosen."
         attention = {model: words for model in models if (words := attention_of(model)) is not None}
         asked = ask(searches, chosen, attention, count=settings.pictures)
@@ -283,11 +283,11 @@ def curves(
     with known_errors():
         from iconotext.papers.analyses.curves import read_curve, write_curves
 
-        found = [read_curve(folder) for folder in folders]
+        training_curves = [read_curve(folder) for folder in folders]
         if as_json:
-            say_json([curve.as_dict() for curve in found])
+            say_json([curve.as_dict() for curve in training_curves])
             return
-        write_curves(found, output, force=force)
+        write_curves(training_curves, output, force=force)
         say(f"Open {output}", err=True)
 
 
@@ -312,12 +312,12 @@ def sampling(
     with known_errors():
         from iconotext.papers.analyses.curves import read_sampling, sampling_grid, write_sampling
 
-        found = [read_sampling(folder) for folder in folders]
+        samplings = [read_sampling(folder) for folder in folders]
         if as_json:
-            say_json([each.as_dict() for each in found])
+            say_json([row.as_dict() for row in samplings])
             return
-        write_sampling(found, output, force=force)
-        show([sampling_grid(found)])
+        write_sampling(samplings, output, force=force)
+        show([sampling_grid(samplings)])
         say(f"Open {output}", err=True)
 
 
@@ -340,12 +340,12 @@ def attention(
         from iconotext.papers.analyses.examples import word_weights
 
         stored = load_model(init_folder(model))
-        found = {sentence: word_weights(stored, sentence) for sentence in sentences}
+        weights = {sentence: word_weights(stored, sentence) for sentence in sentences}
         if json:
-            rows = [{"sentence": one, "words": [each._asdict() for each in words]} for one, words in found.items()]
+            rows = [{"sentence": one, "words": [each._asdict() for each in words]} for one, words in weights.items()]
             say_json(rows)
             return
-        for words in found.values():
+        for words in weights.values():
             longest = max((len(each.word) + 2 for each in words), default=0)
             highest = max((each.weight for each in words), default=1)
             for each in words:
@@ -393,7 +393,7 @@ def refinement(
     - `iconotext analyze refinement models/cmcm clue.jsonl --pool 300 --strength 0.1 --strength 0.2 --json`
     """
     with known_errors(download=download):
-        from iconotext.cli.evaluate import encoded_pairs, usual_part
+        from iconotext.cli.evaluate import default_part, encoded_pairs
         from iconotext.encoders.coherence_relations import SETTINGS_FILE
         from iconotext.evaluate.retrieval import retrieval_encoder
         from iconotext.papers.analyses.refinement import FIGURE_FILE, tune_pairs, tuning_sections, write_tuning
@@ -403,7 +403,7 @@ def refinement(
         if folder is not None:
             for name in (FIGURE_FILE, SETTINGS_FILE):
                 check_overwrite(folder / name, force)
-        chosen = usual_part(corpus, split, Split.VALIDATION, "λ and T look better than they are on what chose them")
+        chosen = default_part(corpus, split, Split.VALIDATION, "λ and T look better than they are on what chose them")
         encoder = retrieval_encoder(model, corpus, cache=settings.cache)
         if encoder.coherence is None:
             raise SettingError(f"{model}: tells no relations to refine by; train one with objective.coherence")
@@ -481,8 +481,8 @@ def spread(
         for number, (level, each) in enumerate(levels):
             for side, examples in sides.items():
                 own = examples[number]
-                found = f"{level.capitalize()} spread (images {each.image:.2f}, text {each.text:.2f}), {side}"
-                called = f"{found}: {own.document.title}" if own.document.title else found
+                caption = f"{level.capitalize()} spread (images {each.image:.2f}, text {each.text:.2f}), {side}"
+                called = f"{caption}: {own.document.title}" if own.document.title else caption
                 shown.append(replace(own, document=replace(own.document, title=called)))
         heading = "Links where spread is high, middle and low"
         page = examples_page(shown, model=model, corpus=corpus.name, mean_auc=None, heading=heading)

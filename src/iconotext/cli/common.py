@@ -91,8 +91,8 @@ def _what_is_there(number: int, *, elsewhere: bool, goes_on: bool) -> str:
     if not number and not elsewhere:
         return "nothing was written"
     files = "1 file was written, and is complete" if number == 1 else f"{number:,} files were written, and are complete"
-    said = "whatever was written is complete" if elsewhere else files
-    return f"{said}, and the same command goes on from there" if goes_on else said
+    sentence = "whatever was written is complete" if elsewhere else files
+    return f"{sentence}, and the same command goes on from there" if goes_on else sentence
 
 
 def _stopped() -> str:
@@ -106,10 +106,10 @@ def end_soon_when_interrupted() -> None:
     """
     if os.name != "posix":  # where only a socket can wake a thread
         return
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    threading.Thread(target=_end_soon, args=(heard,), daemon=True).start()
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    threading.Thread(target=_end_soon, args=(read_end,), daemon=True).start()
 
 
 def _end_soon(heard: int) -> None:
@@ -199,11 +199,11 @@ def progress(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item]
 
 
 def _with_lines(items: Iterable[Item], total: int, label: str) -> Iterator[Item]:
-    begin = said = monotonic()
+    begin = last_line = monotonic()
     for done, item in enumerate(items, 1):
         yield item
         now = monotonic()
-        if now - said >= EVERY:
+        if now - last_line >= EVERY:
             of = f" of {total:,}" if total else ""
             complain(f"{label}: {done:,}{of}, after {timedelta(seconds=round(now - begin))}")
-            said = now
+            last_line = now

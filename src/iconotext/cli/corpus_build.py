@@ -28,7 +28,7 @@ MORE: Mapping[str, Mapping[str, Any]] = {**READING.more, "compare": {"case_sensi
 def builder_command(builder: Builder) -> Callable[..., None]:
     """Make the command of a builder, with an option for each of its settings."""
     kind, documents = builder.load()
-    more = {field: found for field, found in MORE.items() if field in kind.model_fields}
+    more = {field: help_ for field, help_ in MORE.items() if field in kind.model_fields}
     panel = Fields(short={"source": "-s"}, more=more)
 
     def build(*, settings: Any, output: CorpusOutput, workers: Workers = None, force: Force = False) -> None:
@@ -52,11 +52,11 @@ def show(report: BuildReport, output: Path) -> None:
     if any(count.published is not None for count in report.counts):
         rows = [
             [
-                each.what,
-                f"{each.found:,}",
-                "" if each.published is None else f"{'about ' * (each.rounding > 1)}{each.published:,}",
+                count.what,
+                f"{count.found:,}",
+                "" if count.published is None else f"{'about ' * (count.rounding > 1)}{count.published:,}",
             ]
-            for each in report.counts
+            for count in report.counts
         ]
         show_report([Grid("", ["", "here", "published"], rows)], err=True)
     else:

@@ -56,19 +56,19 @@ def stats(
         counts = [
             row_stats(progress(read_rows(path), total=total(path), label=f"Counting {path.name}")) for path in paths
         ]
-        found = dict(zip(_names(paths), counts, strict=True))
+        named = dict(zip(_names(paths), counts, strict=True))
         if plot is not None:  # first: who reads the tables may stop after some lines
             from iconotext.papers.analyses.corpus_sizes import write_sizes
 
-            write_sizes(found, plot, force=force)
-            say(f"{plot}: histograms of {len(found)} {'corpora' if len(found) > 1 else 'corpus'}", err=True)
+            write_sizes(named, plot, force=force)
+            say(f"{plot}: histograms of {len(named)} {'corpora' if len(named) > 1 else 'corpus'}", err=True)
         if json:
             values = [{"corpus": str(path), **numbers.as_json()} for path, numbers in zip(paths, counts, strict=True)]
             if published:
                 values += [{"published": name, **asdict(sizes)} for name, sizes in TABLE_1.items()]
             say_json(values)
             return
-        show([_sizes_grid(found), *([_published_grid()] if published else []), *_relations_grids(found)])
+        show([_sizes_grid(named), *([_published_grid()] if published else []), *_relations_grids(named)])
         for path, numbers in zip(paths, counts, strict=True):
             if numbers.unknown:
                 documents = counted(numbers.documents, "document")
@@ -84,9 +84,9 @@ def _names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def _sizes_grid(found: dict[str, CorpusStats]) -> Grid:
+def _sizes_grid(named: dict[str, CorpusStats]) -> Grid:
     """A row for each corpus, in the form of the paper's Table 1."""
-    return Grid("", HEADER, [[name, *_cells(numbers)] for name, numbers in found.items()])
+    return Grid("", HEADER, [[name, *_cells(numbers)] for name, numbers in named.items()])
 
 
 def _cells(numbers: CorpusStats) -> tuple[str, ...]:
@@ -126,11 +126,11 @@ def _published_grid() -> Grid:
     return Grid("Table 1 of Hessel 2019 and its supplement, as published, rounded", HEADER, rows)
 
 
-def _relations_grids(found: dict[str, CorpusStats]) -> list[Grid]:
+def _relations_grids(named: dict[str, CorpusStats]) -> list[Grid]:
     """Positive rates of coherence relations, a column for each corpus that has any, and the published ones."""
     from iconotext.papers.published import published_rates
 
-    having = {name: numbers.relations for name, numbers in found.items() if numbers.relations}
+    having = {name: numbers.relations for name, numbers in named.items() if numbers.relations}
     if not having:
         return []
     published = published_rates()

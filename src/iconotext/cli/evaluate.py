@@ -107,7 +107,7 @@ def evaluate_reorder(
     image = linking.image or own_features(model, corpus)
     linker = Linker.load(model, linking.model_copy(update={"evidence": named, "image": image}))
     chosen = corpus_part(corpus, split and split.value)
-    found = reorder(
+    reordering = reorder(
         linker,
         progress(chosen.documents(), total=chosen.count, label="Putting back"),
         draws=settings.draws,
@@ -117,31 +117,31 @@ def evaluate_reorder(
     )
     if as_json:
         about = {"model": model, "corpus": str(chosen.path), "split": chosen.split, "protocol": "reorder"}
-        say_json({**about, "draws": settings.draws, "seed": settings.seed, **found.as_dict()})
+        say_json({**about, "draws": settings.draws, "seed": settings.seed, **reordering.as_dict()})
     else:
-        show_reorder(model, found)
+        show_reorder(model, reordering)
 
 
-def show_reorder(model: str, found: Reordering) -> None:
+def show_reorder(model: str, order: Reordering) -> None:
     """Print the table for people on stdout."""
     from iconotext.evaluate.metrics import ORDER_METRICS
     from iconotext.evaluate.reorder import RULES
 
     rows = []
-    for rule, totals in found.totals.items():
-        beyond = found.beyond_words(rule)["placed"]
+    for rule, totals in order.totals.items():
+        beyond = order.beyond_words(rule)["placed"]
         name = RULES[rule] if rule in ("random", "words") else f"{model}, {RULES[rule]}"
-        cells = [_reorder_figure(figure) for figure in found.figures(totals).values()]
+        cells = [_reorder_figure(figure) for figure in order.figures(totals).values()]
         rows.append([name, *cells, "" if rule in ("random", "words") else _reorder_figure(beyond, "+.1f")])
     output.show(
         [Grid("", ["Put back by", *(metric.label for metric in ORDER_METRICS.values()), "Beyond caption words"], rows)]
     )
     say(
-        f"\n{counted(len(found.documents), 'document')} with {counted(sum(found.images), 'picture')}, in percent; in "
+        f"\n{counted(len(order.documents), 'document')} with {counted(sum(order.images), 'picture')}, in percent; in "
         "brackets 95 % bootstrap intervals over documents. Kendall's τ is 50 by chance. The last column is the "
         "difference in pictures at their own place."
     )
-    say_left_out(found.undefined.items())
+    say_left_out(order.undefined.items())
 
 
 def _reorder_figure(figure: tuple[float, float, float], shown: str = ".1f") -> str:
@@ -199,11 +199,11 @@ def encoded_pairs(encoder: Encoder, chosen: CorpusPart) -> PairVectors:
     return pair_vectors(encoder, progress(chosen.documents(), total=chosen.count, label="Encoding"))
 
 
-def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) -> CorpusPart:
-    """The wanted split, else the usual one; if that is missing, all documents, with a message.
+def default_part(corpus: Path, split: Split | None, default: Split, otherwise: str) -> CorpusPart:
+    """The given split, else the default one; if that is missing, all documents, with a message.
 
     Args:
-        usual: The split to use by default.
+        default: The split to use by default.
         otherwise: The consequence of using all documents, for the message.
     """
     from iconotext.evaluate.score_documents import corpus_part
@@ -211,9 +211,9 @@ def usual_part(corpus: Path, split: Split | None, usual: Split, otherwise: str) 
     chosen = corpus_part(corpus, split and split.value)
     if split is not None:
         return chosen
-    if chosen.splits[usual.value]:
-        return corpus_part(corpus, usual.value)
-    complain(f"{corpus}: has no {usual.value} split, so all of it is taken; {otherwise}")
+    if chosen.splits[default.value]:
+        return corpus_part(corpus, default.value)
+    complain(f"{corpus}: has no {default.value} split, so all of it is taken; {otherwise}")
     return chosen
 
 
@@ -239,11 +239,11 @@ def show_retrieval(model: str, pool: int, report: RetrievalReport) -> None:
     if refined is not None:
         by = report.refinement
         measured.append((f"{model}, refined (λ = {by.strength:g}, T = {by.threshold:g})", refined))
-    rows = [[name, *_cells(found.all)] for name, found in measured]
+    rows = [[name, *_cells(retrieval.all)] for name, retrieval in measured]
     rows += [
-        [f"  {relation}{'' if found is plain else ', refined'}", *_cells(found.relations[relation])]
+        [f"  {relation}{'' if retrieval is plain else ', refined'}", *_cells(retrieval.relations[relation])]
         for relation in plain.relations
-        for _, found in measured
+        for _, retrieval in measured
     ]
     output.show([Grid("", ["Model", "Queries", "Median rank", "R@1", "R@5", "R@10"], rows)])
     draws = plain.all.draws
@@ -256,16 +256,16 @@ def show_retrieval(model: str, pool: int, report: RetrievalReport) -> None:
     if report.precisions:
         say("")
         columns = ["Relation, told from text and picture", "Average precision", "Chance", "Pairs", "Unanswered"]
-        told = [[e.relation, *_precision(e), f"{e.pairs:,}", f"{e.unanswered:,}"] for e in report.precisions]
-        output.show([Grid("", columns, told)])
+        precisions = [[e.relation, *_precision(e), f"{e.pairs:,}", f"{e.unanswered:,}"] for e in report.precisions]
+        output.show([Grid("", columns, precisions)])
 
 
-def _cells(found: Retrieval | None) -> list[str]:
-    if found is None:
+def _cells(retrieval: Retrieval | None) -> list[str]:
+    if retrieval is None:
         return ["0", "–", "–", "–", "–"]
-    queries = f"{found.queries:,.0f}" if float(found.queries).is_integer() else f"{found.queries:,.1f}"
+    queries = f"{retrieval.queries:,.0f}" if float(retrieval.queries).is_integer() else f"{retrieval.queries:,.1f}"
     figures = []
-    for figure, times in [(found.median_rank, 1), *((found.recall[k], 100) for k in (1, 5, 10))]:
+    for figure, times in [(retrieval.median_rank, 1), *((retrieval.recall[k], 100) for k in (1, 5, 10))]:
         spread = "" if figure.deviation is None else f" ± {times * figure.deviation:.1f}"
         figures.append(f"{times * figure.mean:.1f}{spread}")
     return [queries, *figures]
@@ -531,15 +531,15 @@ def _with_warnings(documents: Iterable[Document]) -> Iterator[Document]:
 
 def as_dict(report: Report, chosen: CorpusPart) -> dict[str, Any]:
     """The results of one model as ``--json`` prints them."""
-    found = report.evaluation.as_dict(model=report.name, corpus=str(chosen.path), split=chosen.split)
+    values = report.evaluation.as_dict(model=report.name, corpus=str(chosen.path), split=chosen.split)
     if report.detection is not None:
         detection = report.detection
-        found["k"] = detection.k
-        found["chosen_on_validation"] = None
+        values["k"] = detection.k
+        values["chosen_on_validation"] = None
         if detection.chosen is not None:
-            found["chosen_on_validation"] = {
+            values["chosen_on_validation"] = {
                 "k": detection.validation_k,
                 **detection.chosen.means,
                 "intervals": {name: list(pair) for name, pair in detection.chosen.intervals.items() if pair},
             }
-    return found
+    return values

@@ -68,7 +68,7 @@ def context(
         _write(paths, settings, Context, lambda linked: contexts(linked, words), _context_table, output, as_json=json)
 
 
-def _context_table(found: list[Context]) -> Table:
+def _context_table(contexts: list[Context]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -79,11 +79,11 @@ def _context_table(found: list[Context]) -> Table:
     table.add_column("Picture", overflow="fold")
     table.add_column("What is said of it")
     table.add_column("Confidence", no_wrap=True)
-    for each in found:
-        said = Text(" › ".join(map(readable, each.headings)), style="dim")
-        said.append(f"{chr(10) if each.headings else ''}{readable(each.text) or 'nothing'}", style="not dim")
-        sure = Text(f"by {each.by}", style="dim") if each.confidence is None else bar(each.confidence)
-        table.add_row(Text(shortened(readable(each.source), 40)), said, sure)
+    for context in contexts:
+        cell = Text(" › ".join(map(readable, context.headings)), style="dim")
+        cell.append(f"{chr(10) if context.headings else ''}{readable(context.text) or 'nothing'}", style="not dim")
+        sure = Text(f"by {context.by}", style="dim") if context.confidence is None else bar(context.confidence)
+        table.add_row(Text(shortened(readable(context.source), 40)), cell, sure)
     return table
 
 
@@ -118,7 +118,7 @@ def chunks(
         _write(paths, settings, Chunk, lambda linked: chunks_of(linked, words), _chunk_table, output, as_json=json)
 
 
-def _chunk_table(found: list[Chunk]) -> Table:
+def _chunk_table(chunks: list[Chunk]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -130,10 +130,10 @@ def _chunk_table(found: list[Chunk]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("Headings")
     table.add_column("Pictures")
-    for each in found:
-        pictures = Text("\n").join(_picture(image) for image in each.images)
-        headings = Text(shortened(readable(" › ".join(each.headings)), 60))
-        table.add_row(Text(readable(each.document)), str(each.chunk), str(each.words), headings, pictures)
+    for chunk in chunks:
+        pictures = Text("\n").join(_picture(image) for image in chunk.images)
+        headings = Text(shortened(readable(" › ".join(chunk.headings)), 60))
+        table.add_row(Text(readable(chunk.document)), str(chunk.chunk), str(chunk.words), headings, pictures)
     return table
 
 

@@ -132,11 +132,11 @@ def list_(path: LibraryArgument, json: Json = False) -> None:
     with known_errors():
         from iconotext.library.store import describe, open_library
 
-        found = describe(open_library(path))
+        description = describe(open_library(path))
         if json:
-            say_json(found)
+            say_json(description)
         else:
-            _show_list(found)
+            _show_list(description)
 
 
 def _report_json(path: Path, report: Report) -> dict[str, Any]:
@@ -184,23 +184,26 @@ def _show_report(path: Path, report: Report) -> None:
     say(f"{path}: {', '.join([counted(report.added, 'new picture'), *parts])}")
 
 
-def _show_list(found: dict[str, Any]) -> None:
+def _show_list(description: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
     from iconotext.plain_text import readable
 
-    index = found["index"]
+    index = description["index"]
     rows = [
-        ("pictures", f"{found['pictures']:,}"),
-        *[("documents", f"{found['documents']:,}")][: found["documents"] or not found["shards"]],
-        *[("shards", f"{found['shards']:,} (documents in shards are not counted)")][: found["shards"]],
-        *[("added", f"{readable(f['path'])} ({counted(f['pictures'], 'picture')})") for f in found["folders"][:SHOWN]],
-        *[("", f"and {len(found['folders']) - SHOWN} more")][: len(found["folders"]) > SHOWN],
-        *[("", counted(found["single_pictures"], "single picture"))][: found["single_pictures"]],
-        ("model", found["model"]),
-        ("relations", ", ".join(found["relations"]) or "none"),
-        ("size", data_size(found["bytes"])),
+        ("pictures", f"{description['pictures']:,}"),
+        *[("documents", f"{description['documents']:,}")][: description["documents"] or not description["shards"]],
+        *[("shards", f"{description['shards']:,} (documents in shards are not counted)")][: description["shards"]],
+        *[
+            ("added", f"{readable(f['path'])} ({counted(f['pictures'], 'picture')})")
+            for f in description["folders"][:SHOWN]
+        ],
+        *[("", f"and {len(description['folders']) - SHOWN} more")][: len(description["folders"]) > SHOWN],
+        *[("", counted(description["single_pictures"], "single picture"))][: description["single_pictures"]],
+        ("model", description["model"]),
+        ("relations", ", ".join(description["relations"]) or "none"),
+        ("size", data_size(description["bytes"])),
         (
             "search",
             "exact"
@@ -209,7 +212,7 @@ def _show_list(found: dict[str, Any]) -> None:
             f" {index['queries']} queries)",
         ),
     ]
-    table = Table(show_header=False, box=None, title=Text(readable(found["library"])), title_justify="left")
+    table = Table(show_header=False, box=None, title=Text(readable(description["library"])), title_justify="left")
     for name, value in rows:
         table.add_row(Text(name, style="dim"), Text(value))
     output_console().print(table)

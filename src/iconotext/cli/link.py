@@ -85,15 +85,15 @@ class Run:
 
         self._quiet = quiet
         self._skipped: Counter[str] = Counter()
-        found = find_documents(paths, reading, skipped=self._skipped)
+        files = find_documents(paths, reading, skipped=self._skipped)
         own = output.resolve() if output is not None else None
-        self.found = [(path, folder) for path, folder in found if folder is None or path.resolve() != own]
-        self.names = unique_names([path for path, _ in self.found])
-        if not self.found:
+        self.files = [(path, folder) for path, folder in files if folder is None or path.resolve() != own]
+        self.names = unique_names([path for path, _ in self.files])
+        if not self.files:
             raise no_documents(paths, reading, self._skipped)
         self.promises: tuple[Promise, ...] = ()
         self.habits: set[str] = set()
-        self._given = {path for path, folder in self.found if folder is None}
+        self._given = {path for path, folder in self.files if folder is None}
         self._counts: list[Counts] = []
         self._failures: list[Failure] = []
         self._images: list[Problem] = []
@@ -129,7 +129,7 @@ class Run:
         """Pass the items on, and show progress."""
         if self._quiet or logger.isEnabledFor(logging.INFO):
             return iter(items)
-        return progress(items, total=len(self.found), label="Linking")
+        return progress(items, total=len(self.files), label="Linking")
 
     def failed(self, failure: Failure) -> None:
         """Record a document that could not be read or linked, or whose page could not be written."""
@@ -141,7 +141,7 @@ class Run:
         self._without_pictures += 1
         logger.info("%s: no picture, no page", path)
 
-    def made(self, path: Path | None, counts: Counts, linked: LinkedDocument | None) -> None:
+    def record(self, path: Path | None, counts: Counts, linked: LinkedDocument | None) -> None:
         """Record a linked document; ``linked`` is None if it was linked before and has not changed."""
         from iconotext.report.problems import Problem
 
@@ -394,28 +394,28 @@ def link_folder(paths: list[Path], folder: Path, settings: RunSettings) -> None:
             f"{folder}: pages go into a folder, or one page into an .html file; --to says what else to write"
         )
     run = Run(paths, settings.reading, output=None, quiet=settings.quiet)
-    chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.found)
-    named = dict(zip(run.names, run.found, strict=True))
+    chapters = settings.reading.epub == "chapters" and any(p.suffix.lower() == ".epub" for p, _ in run.files)
+    named = dict(zip(run.names, run.files, strict=True))
     with RunFiles(named, settings.reading, as_said_here) as files:
         # The links of one page depend on the habits that all documents show, and on the promises about them.
         linker = PreparedLinker(settings.linker, settings.linking, files, several=len(named) > 1 or chapters)
-        run.habits |= {told for habit in linker.habits.values() if (told := habit.summary)}
+        run.habits |= {summary for habit in linker.habits.values() if (summary := habit.summary)}
         run.promises = linker.promises.made if linker.promises else ()
         setup = settings.digest() + linker.digest
-        pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.found])
+        pages = PageFolder(folder, setup=setup, force=settings.force, sources=[path for path, _ in run.files])
         sources = (
             Source(path, name, partial(files.read, name), settings.all_pages or within is None)
             for name, (path, within) in named.items()
         )
         last = INDEX
-        for made in run.watched(pages.update(sources, linker.link_all)):
-            if isinstance(made, Failure):
-                run.failed(made)
-            elif isinstance(made, WithoutPictures):
-                run.without_pictures(made.file)
+        for outcome in run.watched(pages.update(sources, linker.link_all)):
+            if isinstance(outcome, Failure):
+                run.failed(outcome)
+            elif isinstance(outcome, WithoutPictures):
+                run.without_pictures(outcome.file)
             else:
-                path, record, linked = made
-                run.made(path, record.counts, linked)
+                path, record, linked = outcome
+                run.record(path, record.counts, linked)
                 last = record.page
     removed = pages.finish([path for path in paths if path.is_dir()], run.problems)
     run.show_table()
@@ -464,14 +464,14 @@ def linked_documents(run: Run, settings: RunSettings) -> Iterator[LinkedDocument
         if isinstance(result, Failure):
             run.failed(result)
         else:
-            run.made(result.document.source, count(result), result)
+            run.record(result.document.source, count(result), result)
         yield result
 
 
 def _documents(run: Run, reading: ReadSettings) -> Iterator[Document | Failure]:
-    from iconotext.read import Failure, read_found
+    from iconotext.read import Failure, read_files
 
-    for each in read_found(run.found, reading):
+    for each in read_files(run.files, reading):
         yield each if isinstance(each, Failure) else as_said_here(each)
 
 

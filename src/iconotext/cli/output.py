@@ -47,10 +47,10 @@ def complain(message: str) -> None:
 
 def say_left_out(reasons: Iterable[tuple[str, str | None]]) -> None:
     """Print a line for each reason why something was left out, with the first names."""
-    found: dict[str | None, list[str]] = {}
+    names_of: dict[str | None, list[str]] = {}
     for name, reason in reasons:
-        found.setdefault(reason, []).append(name)
-    for reason, names in found.items():
+        names_of.setdefault(reason, []).append(name)
+    for reason, names in names_of.items():
         say(f"Left out, because {reason}: {len(names):,} ({', '.join(names[:10])}{', ...' if len(names) > 10 else ''})")
 
 
@@ -99,8 +99,8 @@ def as_typed(message: str) -> str:
     return _ARGUMENT.sub(_typed, message)
 
 
-def _typed(found: re.Match[str]) -> str:
-    name, value = found.groups()
+def _typed(match: re.Match[str]) -> str:
+    name, value = match.groups()
     flag = f"--{name.replace('_', '-')}"
     if value == "false":
         return f"--no-{flag[2:]}"

@@ -190,9 +190,9 @@ def _show(output: str, done: dict[str, Any], what: str) -> None:
         + f"; {unread:,} of them empty, since nothing could be read" * bool(unread)
     )
     for name in ("documents", "images"):
-        found = dict(done[name])
-        read = found.pop("read", 0)
-        became = ", ".join(f"{number:,} {became}" for became, number in found.items())
+        numbers = dict(done[name])
+        read = numbers.pop("read", 0)
+        became = ", ".join(f"{number:,} {became}" for became, number in numbers.items())
         say(f"{counted(read, name[:-1])}{': ' * bool(became)}{became}")
     if "duplicates" in done:
         say(f"{counted(done['duplicates'], 'picture')} like an earlier one: {joined(output, DUPLICATES)}")

@@ -58,24 +58,24 @@ def search(
         if html is not None:
             check_overwrite(html, force)
         filters = make_filters(folder, since, until)
-        opened, query, found, note = find_images(library, Query(sentence, picture, relation, top, filters, anyway))
+        opened, query, results, note = find_images(library, Query(sentence, picture, relation, top, filters, anyway))
         if note is not None:
             say(note, err=True)
         if html is not None:
             from iconotext.library.search_page import write_search_page
 
-            write_search_page(html, opened, query, found, force=force)
-        if found and not has_good_match(found):
+            write_search_page(html, opened, query, results, force=force)
+        if results and not has_good_match(results):
             say(f"No picture matches well{'' if anyway else '; the nearest'}:", err=True)
         if json:
-            say_json([result.as_json() for result in found])
+            say_json([result.as_json() for result in results])
         else:
-            show(query, found)
+            show(query, results)
             if html is not None:
                 say(f"Open {html}", err=True)
 
 
-def show(query: Query, found: list[Result]) -> None:
+def show(query: Query, results: list[Result]) -> None:
     """Print the results, a few lines each; names of files are not wrapped, so that they can be copied."""
     from rich.padding import Padding
     from rich.text import Text
@@ -84,11 +84,11 @@ def show(query: Query, found: list[Result]) -> None:
     from iconotext.plain_text import percent, readable, shortened
     from iconotext.relations import short_name
 
-    if not found:
+    if not results:
         say("No picture satisfies the filters.")
         return
     console = output_console()
-    for result in found:
+    for result in results:
         line = [f"likeness {result.score:.2f}" if result.match is None else f"{result.match.level:6}"]
         if query.relation in result.relations:
             line.append(f"{short_name(query.relation)} {percent(result.relations[query.relation])}")
@@ -97,5 +97,5 @@ def show(query: Query, found: list[Result]) -> None:
             console.print(Padding(Text(readable(result.match.why), style="dim"), INDENT, expand=False))
         if result.document is not None:
             console.print(Text(f"        in {readable(from_here(result.document))}", style="dim"), soft_wrap=True)
-        if said := result.caption or (result.sentences[0].text if result.sentences else result.alt):
-            console.print(Padding(Text(shortened(readable(said), 100)), INDENT, expand=False))
+        if text := result.caption or (result.sentences[0].text if result.sentences else result.alt):
+            console.print(Padding(Text(shortened(readable(text), 100)), INDENT, expand=False))

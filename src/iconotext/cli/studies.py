@@ -72,19 +72,19 @@ def study(
         if len(models) < 2:
             raise SettingError("a study compares models: name at least two, and behind them the corpus")
         *searches, other = searches_of(models, corpus, split, cache=settings.cache)
-        found = []
+        study_pairs = []
         for search in searches:
             wanted = _relations(search, relation or [])
             queries = chosen_queries(search.pairs, relations=wanted, count=count, seed=settings.seed)
-            found += contenders(search, other, queries)
-        same = create_study(output, found, second=other.model, raters=settings.raters, seed=settings.seed)
+            study_pairs += contenders(search, other, queries)
+        same = create_study(output, study_pairs, second=other.model, raters=settings.raters, seed=settings.seed)
         say(
-            f"{output}: {len(found):,} pairs, {same:,} of them the same picture twice; "
-            f"{settings.raters * len(found):,} votes are wanted: iconotext serve --study {output}",
+            f"{output}: {len(study_pairs):,} pairs, {same:,} of them the same picture twice; "
+            f"{settings.raters * len(study_pairs):,} votes are wanted: iconotext serve --study {output}",
             err=True,
         )
         for search in searches:
-            pairs = sum(each.model == search.model for each in found)
+            pairs = sum(each.model == search.model for each in study_pairs)
             if pairs > 1:
                 say(
                     f"{search.model}: {pairs:,} pairs can show an effect of {smallest_effect(pairs):.2f}; one of "
@@ -115,24 +115,24 @@ def votes(
         from iconotext.papers.studies import export_votes, study_results
         from iconotext.papers.studies.results import study_grids
 
-        found = study_results(file, power=settings.power, significance=settings.significance)
+        results = study_results(file, power=settings.power, significance=settings.significance)
         if csv is not None:
             export_votes(file, csv, force=force)
         if as_json:
-            say_json(found.as_dict())
+            say_json(results.as_dict())
         else:
-            show(study_grids(found))
+            show(study_grids(results))
 
 
 def searches_of(models: Sequence[str], corpus: Path, split: Split | None, *, cache: bool) -> list[Search]:
     """Return the search of each model over the pairs of a corpus."""
-    from iconotext.cli.evaluate import encoded_pairs, usual_part
+    from iconotext.cli.evaluate import default_part, encoded_pairs
     from iconotext.evaluate.retrieval import chosen_refinement, retrieval_encoder, retrieval_score
     from iconotext.papers.analyses.top_images import Search, check_same_pairs
 
     if len(set(models)) < len(models):
         raise SettingError("the models are named twice; each would be compared with itself")
-    chosen = usual_part(corpus, split, Split.TEST, "a model finds again what it was trained on")
+    chosen = default_part(corpus, split, Split.TEST, "a model finds again what it was trained on")
     searches = []
     for model in models:
         encoder = retrieval_encoder(model, corpus, cache=cache)

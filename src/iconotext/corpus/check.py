@@ -132,7 +132,7 @@ def check_corpus(
         for each in wrong:
             check.add(Problem(tar.path.name, None, each))
     read = partial(_read, path, inside, decode_images, secrets.token_hex(8))
-    parts = (found for _, found in in_order(FORMATS[name].parts(path), read, workers, few=FEW))
+    parts = (checked_part for _, checked_part in in_order(FORMATS[name].parts(path), read, workers, few=FEW))
     try:
         for _ in watch((None for part in parts for _ in check.part(part)), total=0, label="Checking"):
             pass

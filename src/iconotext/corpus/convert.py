@@ -230,8 +230,8 @@ def convert_corpus(
 
     def noted() -> Iterator[Document]:
         nonlocal inside
-        found = read_corpus(source) if links is None else linked_corpus(read_corpus(source), links, kind)
-        for document in watch(found, total=0, label="Converting"):
+        documents = read_corpus(source) if links is None else linked_corpus(read_corpus(source), links, kind)
+        for document in watch(documents, total=0, label="Converting"):
             lost.update(left_out(document, kind))
             own = [image.source for image in document.images if isinstance(image.file, bytes)]
             if own and features is not None:
@@ -278,9 +278,9 @@ def _has_rows(source: Path, folder: Path, watch: Watch) -> bool:
     file = folder / ROWS_FILE
     if not file.is_file():
         return False
-    known = feature_table.read_rows(file)
+    names = feature_table.read_rows(file)
     rows = watch(read_rows(source), total=0, label="Looking for images with features")
-    return any(image in known for row in rows for image in row.images)
+    return any(image in names for row in rows for image in row.images)
 
 
 def _compute_features(path: Path, files: dict[str, Path], backbone: str, *, force: bool, watch: Watch) -> None:

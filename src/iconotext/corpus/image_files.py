@@ -138,7 +138,7 @@ class ShardPictures:
     Args:
         tars: The tars beside the shard.
         remote: Address of the shard's folder, if it is in a store.
-        found: A folder of pictures, searched last.
+        picture_folder: A folder of pictures, searched last.
         outside: Whether names may lead out of the folder.
         files: Whether documents of this format refer to pictures as files.
     """
@@ -149,11 +149,11 @@ class ShardPictures:
         tars: Sequence[Tar],
         *,
         remote: str | None = None,
-        found: FoundImages | None = None,
+        picture_folder: FoundImages | None = None,
         outside: bool = False,
         files: bool = True,
     ) -> None:
-        self._tars, self._remote, self._found, self._outside = tars, remote, found, outside
+        self._tars, self._remote, self._picture_folder, self._outside = tars, remote, picture_folder, outside
         self._beside = ImageFiles(folder, files=files, reach="anywhere" if outside else "folder")
 
     def find(self, source: str) -> tuple[Path | bytes | None, str | None]:
@@ -174,8 +174,8 @@ class ShardPictures:
                 problem = NOT_FOUND.format(source)
         else:
             file, problem = self._fetched(source, self._remote)
-        if file is None and problem and self._found is not None:
-            file = self._found.find(source)
+        if file is None and problem and self._picture_folder is not None:
+            file = self._picture_folder.find(source)
             return file, None if file is not None else problem
         return file, problem
 

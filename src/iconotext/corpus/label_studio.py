@@ -84,7 +84,7 @@ def task(linked: LinkedDocument, folder: Path, annotated: Sequence[Link] | None 
     images = tuple(replace(each, file=each.file if isinstance(each.file, Path) else None) for each in document.images)
     row = row_of(replace(document, images=images, links=None), folder)
     text, spans = document_text(document_of(row, ImageFiles(folder, files=False)))  # the same as when it is read again
-    pictures = {n: made for n, made in embed(document.images, range(len(document.images))).items() if made.uri}
+    pictures = {n: data for n, data in embed(document.images, range(len(document.images))).items() if data.uri}
     links = [link for link in linked.links if link.image in pictures]
     score = sum(link.confidence for link in links) / len(links) if links else 0.0
     prediction = {
@@ -92,18 +92,18 @@ def task(linked: LinkedDocument, folder: Path, annotated: Sequence[Link] | None 
         "score": plain_number(score),
         "result": _result(links, text, spans, pictures),
     }
-    found = {
+    values = {
         "data": {
             "text": text,
-            "pictures": [made.uri for made in pictures.values()],
+            "pictures": [data.uri for data in pictures.values()],
             KEY: {"row": row.model_dump(mode="json", exclude_none=True), "pictures": list(pictures)},
         },
         "predictions": [prediction],
     }
     if annotated is not None:
         own = [link for link in annotated if link.image in pictures]
-        found["annotations"] = [{"result": _result(own, text, spans, pictures)}]
-    return found
+        values["annotations"] = [{"result": _result(own, text, spans, pictures)}]
+    return values
 
 
 def _result(
@@ -117,12 +117,12 @@ def _result(
             "to_name": "pictures",
             "type": "rectanglelabels",
             "item_index": place,
-            "original_width": made.width,
-            "original_height": made.height,
+            "original_width": picture.width,
+            "original_height": picture.height,
             "image_rotation": 0,
             "value": {"x": 0, "y": 0, "width": 100, "height": 100, "rotation": 0, "rectanglelabels": ["Picture"]},
         }
-        for place, (number, made) in enumerate(pictures.items())
+        for place, (number, picture) in enumerate(pictures.items())
     ]
     shown = shown_relations(links)
     relations = [
@@ -274,19 +274,19 @@ class Settings(BuilderSettings):
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Yield the annotated tasks; ``CorpusError`` if a file is not an export, or no task is annotated."""
-    ids, taken, links, found = UniqueIds(), 0, 0, 0
+    ids, taken, links, tasks_read = UniqueIds(), 0, 0, 0
     for path in settings.source:
         for number, task in enumerate(build.watch(_tasks(path), label="Reading")):
-            made = annotated_row(task, f"{path}, task {number + 1}", build.report.drop)
-            if made is None:
+            annotated = annotated_row(task, f"{path}, task {number + 1}", build.report.drop)
+            if annotated is None:
                 continue
-            row, pictures = made
+            row, pictures = annotated
             there, copied = _place_images(build, row, pictures, settings.images or path.parent)
             taken += copied
             row.id = ids.take(row.id)
-            found, links = found + 1, links + len(row.links or ())
+            tasks_read, links = tasks_read + 1, links + len(row.links or ())
             yield with_images(row.model_dump(exclude_none=True), there)
-    if not found:
+    if not tasks_read:
         raise CorpusError(f"{', '.join(map(str, settings.source))}: nobody has annotated any task")
     build.report.count("gold links", links)
     build.report.count("pictures taken from the tasks", taken)

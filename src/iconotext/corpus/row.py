@@ -131,8 +131,8 @@ _PARSER = Row.__pydantic_validator__
 def problems_of(error: ValidationError, place: str) -> tuple[Problem, ...]:
     """Return the problems that pydantic reports for a value."""
     return tuple(
-        Problem(place, ".".join(map(str, found["loc"])) or None, found["msg"])
-        for found in error.errors(include_url=False, include_context=False, include_input=False)
+        Problem(place, ".".join(map(str, details["loc"])) or None, details["msg"])
+        for details in error.errors(include_url=False, include_context=False, include_input=False)
     )
 
 
@@ -201,11 +201,11 @@ class UniqueIds:
         if number is None:
             self._taken[name] = 2
             return name
-        while (found := f"{name}#{number}") in self._taken:
+        while (candidate := f"{name}#{number}") in self._taken:
             number += 1
         self._taken[name] = number + 1
-        self._taken[found] = 2
-        return found
+        self._taken[candidate] = 2
+        return candidate
 
 
 SENTENCE_KINDS: dict[str, Kind] = {
@@ -250,8 +250,8 @@ def _sentences(row: Row) -> Iterator[Sentence]:
     kinds = row.meta.get("sentence_kind") or ["p"] * len(row.sentences)
     blocks: list[int | None] = [*row.blocks] if row.blocks is not None else [None] * len(row.sentences)
     for text, block, kind in zip(row.sentences, blocks, kinds, strict=True):
-        known, level = _kind(kind)
-        yield Sentence(text, block, known, level=level)
+        sentence_kind, level = _kind(kind)
+        yield Sentence(text, block, sentence_kind, level=level)
 
 
 def _kind(code: str) -> tuple[Kind, int | None]:
@@ -339,8 +339,8 @@ def _meta(document: Document) -> dict[str, Any]:
 
 def _complete(values: list[int | None]) -> list[int] | None:
     """Return the values if none is None, since a column has a number for each; else None."""
-    known = [value for value in values if value is not None]
-    return known if known and len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return numbers if numbers and len(numbers) == len(values) else None
 
 
 def _any(values: list[str | None]) -> list[str | None] | None:

@@ -123,10 +123,10 @@ def is_done(output: str, shard: Shard, setup: str) -> Manifest | None:
     files = [shard.file, *shard.beside]
     if manifest is None or manifest.setup != setup or len(manifest.inputs) != len(files):
         return None
-    if not all(known.is_still(file) for known, file in zip(manifest.inputs, files, strict=True)):
+    if not all(earlier.is_still(file) for earlier, file in zip(manifest.inputs, files, strict=True)):
         return None
-    made = entry(joined(output, manifest.output))
-    return manifest if made is not None and made.size == manifest.size else None
+    result = entry(joined(output, manifest.output))
+    return manifest if result is not None and result.size == manifest.size else None
 
 
 def write_manifest(output: str, shard: Shard, manifest: Manifest) -> None:
@@ -161,10 +161,10 @@ def begin(output: str, setup: dict[str, Any], *, anew: bool = False) -> str:
     data = read_bytes(address)
     text = _as_text(setup)
     if data is None:
-        found = entries(output) if is_remote(output) or Path(output).is_dir() else []
-        if found:
+        files = entries(output) if is_remote(output) or Path(output).is_dir() else []
+        if files:
             raise OutputError(
-                f"{output}: has files but no {SETUP}, so it is none of our folders ({found[0].address}): name another"
+                f"{output}: has files but no {SETUP}, so it is none of our folders ({files[0].address}): name another"
             )
         write(address, f"{text}\n".encode())
     else:
@@ -254,12 +254,12 @@ class Result:
             CorpusError: The shard, or a tar beside it, is missing or has changed since it was linked.
         """
         files = []
-        for known in self.manifest.inputs:
-            there = entry(known.address)
-            if there is None or not known.is_still(there):
-                what = "is not there any more" if there is None else "has changed since it was linked: link it again"
-                raise CorpusError(f"{address_of(self.file)}: its shard {known.address} {what}")
-            files.append(there)
+        for recorded in self.manifest.inputs:
+            current = entry(recorded.address)
+            if current is None or not recorded.is_still(current):
+                what = "is not there any more" if current is None else "has changed since it was linked: link it again"
+                raise CorpusError(f"{address_of(self.file)}: its shard {recorded.address} {what}")
+            files.append(current)
         return Shard(files[0], self.manifest.shard, tuple(files[1:]))
 
 
@@ -294,8 +294,8 @@ def find_result(file: Path) -> Result | None:
         settings = ShardSettings.model_validate(setup["shards"])
         return Result(file, manifest, settings, str(setup["model"]["name"]))
     except (OSError, ValueError, ValidationError, KeyError, TypeError) as error:
-        said = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())[:200]
-        raise CorpusError(f"{address_of(file)}: not a shard of results that can be read: {said}") from error
+        reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())[:200]
+        raise CorpusError(f"{address_of(file)}: not a shard of results that can be read: {reason}") from error
 
 
 def _held(file: Path) -> bytes:
@@ -326,19 +326,19 @@ def linked_documents_of(result: Result, shard: Shard, counts: Counts) -> Iterato
             raise CorpusError(str(error).replace(str(file), address)) from error
 
 
-def _joined(result: Result, known: Iterator[_Row], documents: Iterator[Document]) -> Iterator[LinkedDocument]:
-    wanted = next(known, None)
+def _joined(result: Result, rows: Iterator[_Row], documents: Iterator[Document]) -> Iterator[LinkedDocument]:
+    row = next(rows, None)
     for document in documents:
-        if wanted is None:
+        if row is None:
             return
-        if document.id != wanted.document:
+        if document.id != row.document:
             continue  # the result lacks this document of the shard
-        images = tuple(replace(e, problem=wanted.problems.get(n) or e.problem) for n, e in enumerate(document.images))
+        images = tuple(replace(e, problem=row.problems.get(n) or e.problem) for n, e in enumerate(document.images))
         nothing = np.zeros((len(document.sentences), len(images)), np.float32)
-        yield LinkedDocument(replace(document, images=images), wanted.links, nothing, result.model)
-        wanted = next(known, None)
-    if wanted is not None:
-        raise CorpusError(f"{address_of(result.file)}: the document {wanted.document!r} is not in its shard")
+        yield LinkedDocument(replace(document, images=images), row.links, nothing, result.model)
+        row = next(rows, None)
+    if row is not None:
+        raise CorpusError(f"{address_of(result.file)}: the document {row.document!r} is not in its shard")
 
 
 class _Row(NamedTuple):
@@ -361,9 +361,9 @@ def _documents(file: Path) -> Iterator[_Row]:
                 raise CorpusError(f"{file}, line {number}: not a linked document: {error}") from error
         return
     for name, rows in groupby(table_rows(file, COLUMNS), key=lambda row: str(row["document"])):
-        some = list(rows)
-        problems = {row["image"]: row["problem"] for row in some if row["problem"] is not None}
-        yield _Row(name, problems, tuple(_link(row) for row in some if row["sentence"] is not None))
+        pairs = list(rows)
+        problems = {row["image"]: row["problem"] for row in pairs if row["problem"] is not None}
+        yield _Row(name, problems, tuple(_link(row) for row in pairs if row["sentence"] is not None))
 
 
 def _link(values: dict[str, Any]) -> Link:

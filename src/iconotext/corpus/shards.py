@@ -117,11 +117,11 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
         OutputError: Two shards would have the same result.
         StoreError: A store does not answer.
     """
-    found: list[tuple[Entry, str]] = []
+    files: list[tuple[Entry, str]] = []
     for address in addresses:
-        known = entry(address)
-        if known is not None:
-            found.append((known, _stem(split_address(address)[1])))
+        single = entry(address)
+        if single is not None:
+            files.append((single, _stem(split_address(address)[1])))
             continue
         start = len(joined(address, ""))
         inside = [
@@ -134,10 +134,10 @@ def find_shards(addresses: Iterable[str]) -> list[Shard]:
                 f"{address}: no shard is there; their names end in {', '.join(SUFFIXES)}. `iconotext "
                 "corpus build` makes a corpus of documents, and `iconotext corpus convert` shards of that"
             )
-        found += [(each, _stem(each.address[start:].replace("\\", "/"))) for each in inside]
-    texts = {_stem(file.address) for file, _ in found if not file.address.endswith(".tar")}
+        files += [(each, _stem(each.address[start:].replace("\\", "/"))) for each in inside]
+    texts = {_stem(file.address) for file, _ in files if not file.address.endswith(".tar")}
     shards: dict[str, Shard] = {}
-    for file, name in found:
+    for file, name in files:
         if file.address.endswith(".tar") and _stem(file.address) in texts:
             continue
         beside = () if file.address.endswith(".tar") else tuple(filter(None, [entry(_stem(file.address) + ".tar")]))
@@ -220,7 +220,7 @@ def shard_documents(
     paths: Sequence[Path],
     counts: Counts,
     settings: ShardSettings | None = None,
-    found: FoundImages | None = None,
+    picture_folder: FoundImages | None = None,
 ) -> Iterator[Document]:
     """Yield the documents of a shard; if reading fails, those before the failure.
 
@@ -228,7 +228,7 @@ def shard_documents(
         paths: Its file and the tars beside it, on this machine.
         counts: Counts rows and pictures, and takes the problem that ends the reading.
         settings: Which documents and pictures are used.
-        found: The folder of pictures that the settings name.
+        picture_folder: The folder of pictures that the settings name.
     """
     settings = settings or ShardSettings()
     file, remote, folder = paths[0], is_remote(shard.file.address), split_address(shard.file.address)[0]
@@ -255,7 +255,7 @@ def shard_documents(
             file.parent,
             tars,
             remote=folder if remote else None,
-            found=found,
+            picture_folder=picture_folder,
             outside=settings.allow_outside,
             files=files,
         )
@@ -279,16 +279,16 @@ def share_of(name: str) -> float:
 def _with_pictures(
     records: Iterable[tuple[Record, Row]], pictures: ShardPictures, address: str, *, threads: int | None
 ) -> Iterator[Document]:
-    def document(known: tuple[Record, Row]) -> Document:
-        record, row = known
-        made = document_of(row, pictures, record.files)
-        images = list(made.images)
+    def document(record_and_row: tuple[Record, Row]) -> Document:
+        record, row = record_and_row
+        built = document_of(row, pictures, record.files)
+        images = list(built.images)
         for n, each in enumerate(images):
             if record.files and record.files[n] is not None:
                 images[n] = replace(each, member=Member(address, record.number, n))
             elif isinstance(each.file, bytes):
                 images[n] = replace(each, member=pictures.member(each.source))
-        return replace(made, images=tuple(images))
+        return replace(built, images=tuple(images))
 
     if threads is None:
         yield from map(document, records)
@@ -311,10 +311,10 @@ def _left_out(table: Path, shard: str) -> dict[str, set[int]]:
         rows = pq.read_table(path, columns=["document", "image"], filters=[("shard", "==", shard)], filesystem=store)
     except (pa.ArrowException, OSError) as error:
         raise OutputError(f"{address_of(table)}: no table of duplicates: {' '.join(str(error).split())}") from error
-    found: dict[str, set[int]] = {}
+    left_out: dict[str, set[int]] = {}
     for row in rows.to_pylist():
-        found.setdefault(row["document"], set()).add(row["image"])
-    return found
+        left_out.setdefault(row["document"], set()).add(row["image"])
+    return left_out
 
 
 def _without(documents: Iterable[Document], pictures: Mapping[str, set[int]]) -> Iterator[Document]:

@@ -156,7 +156,7 @@ def connected(keys: Iterable[Iterable[Hashable]]) -> list[int]:
 
 def grouped(groups: Sequence[int]) -> list[list[int]]:
     """Return the numbers of the items in each group, in order; the group of the first item comes first."""
-    found: dict[int, list[int]] = {}
+    members: dict[int, list[int]] = {}
     for number, group in enumerate(groups):
-        found.setdefault(group, []).append(number)
-    return list(found.values())
+        members.setdefault(group, []).append(number)
+    return list(members.values())

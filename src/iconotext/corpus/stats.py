@@ -135,8 +135,8 @@ class CorpusStats:
             "mean_density": self.mean_density,
             "unknown_links": self.unknown,
             "relations": {
-                name: {"positive": found.yes, "answered": found.known, "rate": found.rate}
-                for name, found in self.relations.items()
+                name: {"positive": answers.yes, "answered": answers.known, "rate": answers.rate}
+                for name, answers in self.relations.items()
             },
             "histograms": {
                 name: {str(size): count for size, count in sizes.histogram.items()}
@@ -169,10 +169,10 @@ class Counting:
         if row.links is None:
             self._unknown += 1
         elif n and m:
-            found = len(set(row.links))
-            self._links += found
+            links = len(set(row.links))
+            self._links += links
             self._possible += n * m
-            self._densities += found / (n * m)
+            self._densities += links / (n * m)
             self._known += 1
 
     def stats(self) -> CorpusStats:
@@ -189,7 +189,7 @@ class Counting:
             mean_density=self._densities / self._known if self._known else None,
             unknown=self._unknown,
             relations={
-                name: Answered(found[True], found[True] + found[False]) for name, found in self._answers.items()
+                name: Answered(answers[True], answers[True] + answers[False]) for name, answers in self._answers.items()
             },
         )
 
@@ -252,16 +252,16 @@ def bins(histogram: Mapping[int, int], at_most: int) -> list[Bin]:
     if is_open:
         width, high = short, bulk
     first, last = low // width, high // width
-    found = [0] * (last - first + 1)
+    counts = [0] * (last - first + 1)
     rest = 0
     for size in sizes:
         place = size // width - first
-        if place < len(found):
-            found[place] += histogram[size]
+        if place < len(counts):
+            counts[place] += histogram[size]
         else:
             rest += histogram[size]
     result = [
-        Bin(start * width, (start + 1) * width - 1, number) for start, number in zip(count(first), found, strict=False)
+        Bin(start * width, (start + 1) * width - 1, number) for start, number in zip(count(first), counts, strict=False)
     ]
     return [*result, Bin((last + 1) * width, None, rest)] if rest else result
 

@@ -177,8 +177,8 @@ def read_corpus(path: Path | str, *, split: str | None = None, inside: bool = Fa
         raise CorpusError(f"split {split!r}: there are {', '.join(SPLITS)}")
     path = Path(path)
     images = images_of(path, inside=inside)
-    found = _rows_with_files(path)
-    return (document_of(row, images, files) for row, files in found if split is None or row.split == split)
+    rows = _rows_with_files(path)
+    return (document_of(row, images, files) for row, files in rows if split is None or row.split == split)
 
 
 def images_of(path: Path, *, inside: bool = False) -> ImageFiles:

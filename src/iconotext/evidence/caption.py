@@ -325,8 +325,8 @@ def caption_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInp
     return features_of_some(
         documents,
         [any(map(texts_of, document.images)) for document in documents],
-        lambda some, cells, numbers: caption_features(
-            some, cells, [inputs[n].reading for n in numbers], matcher=inputs[numbers[0]].matcher
+        lambda batch, cells, numbers: caption_features(
+            batch, cells, [inputs[n].reading for n in numbers], matcher=inputs[numbers[0]].matcher
         ),
     )
 

@@ -200,8 +200,8 @@ def features_of_some(
     features: list[Features] = [{} for _ in documents]
     numbers = [n for n, (d, own) in enumerate(zip(documents, chosen, strict=True)) if own and d.sentences and d.images]
     if numbers:
-        some = [documents[n] for n in numbers]
-        cells = Cells.of(some)
-        for n, columns in zip(numbers, cells.columns(compute(some, cells, numbers)), strict=True):
+        batch = [documents[n] for n in numbers]
+        cells = Cells.of(batch)
+        for n, columns in zip(numbers, cells.columns(compute(batch, cells, numbers)), strict=True):
             features[n] = columns
     return features

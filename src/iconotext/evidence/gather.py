@@ -136,7 +136,7 @@ def text_evidence(
     """
     documents = [each.document for each in texts]
     good = [sound_images(document) for document in documents]
-    sound = [only_images(document, some) for document, some in zip(documents, good, strict=True)]
+    sound = [only_images(document, readable) for document, readable in zip(documents, good, strict=True)]
     captions: list[Features] = [{} for _ in documents]
     if "caption" in evidence:
         captions = caption_evidence(sound, [EvidenceInput(reading, None, matcher) for reading in readings])
@@ -196,7 +196,7 @@ def gather_evidence(
     inputs = [EvidenceInput(reading, cosine) for reading, cosine in zip(readings, cosines, strict=True)]
     by_kind = {"caption": [each.captions for each in encoded]}
     by_kind |= {kind.name: kind.features(sound, inputs) for kind in kinds if kind.name not in COMPUTED_ELSEWHERE}
-    features = [{kind: found[n] for kind, found in by_kind.items() if found[n]} for n in range(len(documents))]
+    features = [{kind: rows[n] for kind, rows in by_kind.items() if rows[n]} for n in range(len(documents))]
     reference = [
         None if each.reference is None else each.reference[:, images]
         for each, images in zip(encoded, numbers, strict=True)

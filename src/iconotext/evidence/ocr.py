@@ -27,9 +27,9 @@ def text_in(image: Image) -> str | None:
 def ocr_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:
     """Compare the words in every image with every sentence; the features are 0 where an image has no words."""
 
-    def compute(some: Sequence[Document], cells: Cells, numbers: Sequence[int]) -> dict[str, FloatMatrix]:
-        words = [text_in(image) for document in some for image in document.images]
-        features = compared(some, cells, words, [inputs[n].reading for n in numbers], name="ocr")
+    def compute(batch: Sequence[Document], cells: Cells, numbers: Sequence[int]) -> dict[str, FloatMatrix]:
+        words = [text_in(image) for document in batch for image in document.images]
+        features = compared(batch, cells, words, [inputs[n].reading for n in numbers], name="ocr")
         return {name: values for name, values in features.items() if name in USED}
 
     return features_of_some(documents, [any(map(text_in, document.images)) for document in documents], compute)

@@ -67,10 +67,10 @@ def cache_limit() -> int:
 
 def size_in_bytes(text: str, name: str) -> int:
     """Convert a size such as 500MB to bytes."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in _UNITS:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
+    if match is None or match[2] not in _UNITS:
         raise SettingError(f"{name} {text}: give a size such as 500MB, 2GB or 0")
-    return int(float(found[1]) * _UNITS[found[2]])
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def packed(arrays: Sequence[NDArray[Any]]) -> tuple[str, int, bytes]:
@@ -83,14 +83,14 @@ def packed(arrays: Sequence[NDArray[Any]]) -> tuple[str, int, bytes]:
 @lru_cache
 def _places(layout: str) -> list[tuple[np.dtype[Any], tuple[int, ...], int, int]]:
     """Return for each array its dtype, shape, number of values, and first byte."""
-    found, offset = [], 0
+    places, offset = [], 0
     for array in layout.split(";"):
         name, *lengths = array.split(" ")
         dtype, shape = np.dtype(name), tuple(map(int, lengths))
         count = int(np.prod(shape, dtype=np.int64))
-        found.append((dtype, shape, count, offset))
+        places.append((dtype, shape, count, offset))
         offset += count * dtype.itemsize
-    return found
+    return places
 
 
 def unpacked(layout: str, several: Sequence[bytes]) -> Iterator[tuple[NDArray[Any], ...]]:
@@ -165,16 +165,16 @@ class FeatureCache:
 
     def get(self, contents: Sequence[bytes], *, backbone: str, kinds: Sequence[str]) -> dict[bytes, Row]:
         """Return stored arrays, read-only, by digest and name; missing or damaged entries are left out."""
-        found: dict[bytes, Row] = {}
+        row_of: dict[bytes, Row] = {}
         names = tuple(kinds)
 
         def read(connection: sqlite3.Connection) -> None:
             number = self._number(connection, backbone, names)
             now, worn = int(time.time()), []
             alike: dict[tuple[str, int], list[tuple[bytes, bytes]]] = {}  # unpacked together, since most rows are alike
-            for some in _several(contents) if number is not None else ():
+            for batch in _several(contents) if number is not None else ():
                 rows = connection.execute(
-                    f"{_SELECT}({','.join('?' * len(some))})", (number, *(_hash(number, content) for content in some))
+                    f"{_SELECT}({','.join('?' * len(batch))})", (number, *(_hash(number, content) for content in batch))
                 )
                 for content, layout, checksum, data, row, used in rows:
                     if zlib.crc32(data) == checksum:  # SQLite does not notice a flipped bit within an array
@@ -183,14 +183,14 @@ class FeatureCache:
                         worn.append((now, row))
             for (layout, _), same in alike.items():
                 for (content, _), arrays in zip(same, unpacked(layout, [data for _, data in same]), strict=True):
-                    found[content] = dict(zip(names, arrays, strict=True))
+                    row_of[content] = dict(zip(names, arrays, strict=True))
             if worn and self._writes:
                 with connection:
                     connection.executemany("UPDATE features SET used = ? WHERE id = ?", worn)
 
         if self._reads:
             self._guarded(read, writing=False)
-        return found
+        return row_of
 
     def put(self, rows: Mapping[bytes, Row], *, backbone: str, kinds: Sequence[str]) -> None:
         """Store arrays by digest of the content and name, all or none.

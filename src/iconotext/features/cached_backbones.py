@@ -57,8 +57,8 @@ def cached_text(
     def encode(texts: Sequence[str]) -> FloatMatrix:
         vectors = np.zeros((len(texts), backbone.dim), np.float32)
         for start in range(0, len(texts), TEXTS):
-            some = texts[start : start + TEXTS]
-            rows = _recall(cache, backbone.name, [kind], list(map(_text_digest, some)), some, fresh)
+            batch = texts[start : start + TEXTS]
+            rows = _recall(cache, backbone.name, [kind], list(map(_text_digest, batch)), batch, fresh)
             vectors[start : start + TEXTS] = [row[kind] for row in rows]  # type: ignore[index]  # every text has a row
         return vectors
 
@@ -78,12 +78,12 @@ def encoded_once(backbone: TextBackbone, texts: Iterable[str]) -> TextBackbone:
     rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
     if not rows:
         return backbone
-    known = backbone.encode(list(rows))
+    vectors = backbone.encode(list(rows))
 
-    def encode(wanted: Sequence[str]) -> FloatMatrix:
-        if any(text not in rows for text in wanted):
-            return backbone.encode(wanted)
-        return known[[rows[text] for text in wanted]]
+    def encode(asked: Sequence[str]) -> FloatMatrix:
+        if any(text not in rows for text in asked):
+            return backbone.encode(asked)
+        return vectors[[rows[text] for text in asked]]
 
     return replace(backbone, encode=encode)
 
@@ -92,10 +92,10 @@ def cached_image(backbone: ImageBackbone, cache: FeatureCache) -> ImageBackbone:
     """Make an image backbone encode only images that are not in the cache. Problems are not stored."""
 
     def encode(files: Sequence[Picture], *, regions: bool = False) -> ImageFeatures:
-        def fresh(some: list[Picture]) -> list[Row | str]:
-            found = backbone.encode(some, regions=regions)
-            rows = [{kind: array[i] for kind, array in found.arrays().items()} for i in range(len(found))]
-            return [problem or row for row, problem in zip(rows, found.problems, strict=True)]
+        def fresh(batch: list[Picture]) -> list[Row | str]:
+            features = backbone.encode(batch, regions=regions)
+            rows = [{kind: array[i] for kind, array in features.arrays().items()} for i in range(len(features))]
+            return [problem or row for row, problem in zip(rows, features.problems, strict=True)]
 
         blank = blank_features(len(files), backbone.dim, classes=len(backbone.classes or ()), regions=regions)
         return filled(blank, _recalled(cache, backbone.name, list(blank.arrays()), files, files, fresh))
@@ -111,8 +111,8 @@ def cached_regions(source: RegionSource, cache: FeatureCache) -> RegionSource:
 
     def fresh(images: list[Image]) -> list[Row | str]:
         return [
-            found if isinstance(found, str) else {kind: getattr(found, name) for kind, name in REGION_ARRAYS.items()}
-            for found in source.regions(images)
+            result if isinstance(result, str) else {kind: getattr(result, name) for kind, name in REGION_ARRAYS.items()}
+            for result in source.regions(images)
         ]
 
     def regions(images: Sequence[Image]) -> list[Regions | str]:
@@ -127,7 +127,7 @@ def cached_lines(reader: LineReader, cache: FeatureCache) -> LineReader:
     """Make a reader of text lines read only images that are not in the cache. Problems are not stored."""
 
     def fresh(files: list[Picture]) -> list[Row | str]:
-        return [found if isinstance(found, str) else {"lines": _packed(found)} for found in reader.read(files)]
+        return [lines if isinstance(lines, str) else {"lines": _packed(lines)} for lines in reader.read(files)]
 
     def read(files: Sequence[Picture]) -> list[tuple[TextLine, ...] | str]:
         rows = _recalled(cache, reader.name, ["lines"], files, files, fresh)
@@ -154,8 +154,8 @@ def _recalled(
 ) -> Iterator[Row | str]:
     """Yield the stored or new row of each picture, keyed by the bytes of its file; see ``_recall``."""
     for start in range(0, len(files), IMAGES):
-        some = slice(start, start + IMAGES)
-        yield from _recall(cache, backbone, kinds, list(map(_digest, files[some])), items[some], fresh)
+        part = slice(start, start + IMAGES)
+        yield from _recall(cache, backbone, kinds, list(map(_digest, files[part])), items[part], fresh)
 
 
 def _recall(
@@ -173,17 +173,17 @@ def _recall(
         fresh: Called with the items that are not in the cache, without repetitions; returns rows or problems.
     """
     names: list[bytes | int] = [number if key is None else key for number, key in enumerate(keys)]
-    kept = cache.get(list({key for key in keys if key is not None}), backbone=backbone, kinds=kinds)
-    found: dict[bytes | int, Row | str] = dict(kept.items())
+    stored = cache.get(list({key for key in keys if key is not None}), backbone=backbone, kinds=kinds)
+    rows: dict[bytes | int, Row | str] = dict(stored.items())
     missing: dict[bytes | int, T] = {}
     for name, item in zip(names, items, strict=True):
-        if name not in found:
+        if name not in rows:
             missing.setdefault(name, item)
     new = dict(zip(missing, fresh(list(missing.values())), strict=True)) if missing else {}
     good = {name: row for name, row in new.items() if isinstance(name, bytes) and not isinstance(row, str)}
     cache.put(good, backbone=backbone, kinds=kinds)
-    found |= new
-    return [found[name] for name in names]
+    rows |= new
+    return [rows[name] for name in names]
 
 
 def _text_digest(text: str) -> bytes:

@@ -80,8 +80,8 @@ def _prepared(file: Picture, *, prepare: Callable[[Pillow.Image], P], at_least: 
 
 def _results(pictures: list[P | ImageError], network: Callable[[list[P]], Sequence[R]]) -> list[R | str]:
     good = [picture for picture in pictures if not isinstance(picture, ImageError)]
-    found = iter(network(good) if good else ())
-    return [str(picture) if isinstance(picture, ImageError) else next(found) for picture in pictures]
+    results = iter(network(good) if good else ())
+    return [str(picture) if isinstance(picture, ImageError) else next(results) for picture in pictures]
 
 
 def network_backbone(
@@ -116,8 +116,8 @@ def network_backbone(
         size = CORE_BATCH if alone else CPU_BATCH if cpu else GPU_BATCH
 
         def rows(pixels: list[P]) -> list[Row]:
-            found = network(pixels, regions)
-            return [{name: array[row] for name, array in found.items()} for row in range(len(pixels))]
+            arrays = network(pixels, regions)
+            return [{name: array[row] for name, array in arrays.items()} for row in range(len(pixels))]
 
         return filled(blank, run_network(files, prepare, rows, at_least=at_least, batch_size=size, cores=alone))
 

@@ -79,13 +79,13 @@ def load_networks(runtime: str) -> tuple[Network, Network, bool]:
 
     def grid(pixels: NDArray[Any]) -> NDArray[np.float32]:
         with full_precision(device):
-            found: NDArray[np.float32] = lite(torch.from_numpy(pixels).to(device)).permute(0, 2, 3, 1).cpu().numpy()
-            return found
+            cells: NDArray[np.float32] = lite(torch.from_numpy(pixels).to(device)).permute(0, 2, 3, 1).cpu().numpy()
+            return cells
 
     def classify(features: NDArray[Any]) -> NDArray[np.float32]:
         with full_precision(device):
-            found: NDArray[np.float32] = lite.classify(torch.from_numpy(features).to(device)).cpu().numpy()
-            return found
+            probabilities: NDArray[np.float32] = lite.classify(torch.from_numpy(features).to(device)).cpu().numpy()
+            return probabilities
 
     return grid, classify, device.type == "cpu"
 
@@ -103,13 +103,13 @@ def prepare(image: Pillow.Image) -> NDArray[np.uint8]:
 def _features(network: Network, classify: Network, pixels: NDArray[np.uint8], regions: bool) -> dict[str, NDArray[Any]]:
     grid = network(pixels)
     pooled = grid.mean((1, 2))
-    found: dict[str, NDArray[Any]] = {"pooled": pooled, "probabilities": classify(pooled)}
+    arrays: dict[str, NDArray[Any]] = {"pooled": pooled, "probabilities": classify(pooled)}
     if regions:
         # Each cell of the 6 x 6 grid is the mean of two of the 7 rows and columns.
         rows = (grid[:, 1:] + grid[:, :-1]) / 2
         cells = (rows[:, :, 1:] + rows[:, :, :-1]) / 2
-        probabilities = classify(cells.reshape(-1, DIM)).reshape(len(pixels), -1, found["probabilities"].shape[1])
-        found["regions"] = cells.reshape(len(pixels), -1, DIM).astype(np.float16)
-        found["region_classes"] = probabilities.argmax(2).astype(np.int16)
-        found["region_scores"] = probabilities.max(2).astype(np.float16)
-    return found
+        probabilities = classify(cells.reshape(-1, DIM)).reshape(len(pixels), -1, arrays["probabilities"].shape[1])
+        arrays["regions"] = cells.reshape(len(pixels), -1, DIM).astype(np.float16)
+        arrays["region_classes"] = probabilities.argmax(2).astype(np.int16)
+        arrays["region_scores"] = probabilities.max(2).astype(np.float16)
+    return arrays

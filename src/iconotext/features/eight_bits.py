@@ -31,15 +31,15 @@ def load_weights(path: Path) -> dict[str, Tensor]:
         path: A safetensors file from ``benchmarks/encoders.py``, with matrices as (inputs, outputs).
     """
     stored = load_file(path)
-    found = {}
+    weights = {}
     for name, tensor in stored.items():
         step = stored.get(f"{name}.step")
         if step is not None:
             real = tensor.float() * (step[:, None, None, None] if tensor.ndim == 4 else step)
-            found[name] = real.T.contiguous() if real.ndim == 2 and step.ndim == 1 else real
+            weights[name] = real.T.contiguous() if real.ndim == 2 and step.ndim == 1 else real
         elif not (name.endswith(".step") and name.removesuffix(".step") in stored):
-            found[name] = tensor.to(torch.int32) if name.endswith(".zero") else tensor
-    return found
+            weights[name] = tensor.to(torch.int32) if name.endswith(".zero") else tensor
+    return weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,8 +163,8 @@ class SameConv(nn.Module):
             x = functional.linear(x.permute(0, 2, 3, 1), weight, self.conv.bias).permute(0, 3, 1, 2)
         else:
             x = self.conv(x)
-        found: Tensor = self.rounding(functional.relu6(x, inplace=True) if self.relu else x)
-        return found
+        rounded: Tensor = self.rounding(functional.relu6(x, inplace=True) if self.relu else x)
+        return rounded
 
 
 class Block(nn.Module):

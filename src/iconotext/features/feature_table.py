@@ -64,12 +64,12 @@ class FeatureTable:
         import numpy as np
 
         rows = np.array([self.row_of.get(source, -1) for source in sources], dtype=np.intp)
-        found = np.zeros((len(rows), self.dim), np.float32)
+        features = np.zeros((len(rows), self.dim), np.float32)
         with np.errstate(over="ignore"):  # a float64 beyond float32 becomes infinite, and is refused below
-            found[rows >= 0] = self.array[rows[rows >= 0]]
-        good = np.asarray(np.isfinite(found).all(axis=1))
-        found[~good] = 0
-        return found, tuple(
+            features[rows >= 0] = self.array[rows[rows >= 0]]
+        good = np.asarray(np.isfinite(features).all(axis=1))
+        features[~good] = 0
+        return features, tuple(
             f"not in the table of features: {self.path.with_name(ROWS_FILE)} has no image {source!r}"
             if row < 0
             else f"features that are not all finite numbers: {self.path}, row {row}, of {source!r}; compute them again"
@@ -169,28 +169,28 @@ def copy_feature_table(
     Returns:
         Whether there was a table to copy; False if both are the same folder.
     """
-    known = _rows_to_copy(source, target)
-    if known is None:
+    source_rows = _rows_to_copy(source, target)
+    if source_rows is None:
         return False
     renamed = renamed or {}
-    wanted = {renamed.get(name, name): row for name, row in known.items()}
-    kept = _rows_kept(source, target, wanted, force)
-    if kept is None or not (target / TABLE_FILE).is_file():
+    copied = {renamed.get(name, name): row for name, row in source_rows.items()}
+    target_rows = _rows_kept(source, target, copied, force)
+    if target_rows is None or not (target / TABLE_FILE).is_file():
         with (source / TABLE_FILE).open("rb") as stream, open_atomic(target / TABLE_FILE, force=force) as file:
             shutil.copyfileobj(stream, file, 1 << 20)
-            if kept is None:  # if killed now, the new features must not have the old names
+            if target_rows is None:  # if killed now, the new features must not have the old names
                 (target / ROWS_FILE).unlink(missing_ok=True)
-    rows = (kept or {}) | wanted
-    if rows != kept or not (target / ROWS_FILE).is_file():
+    rows = (target_rows or {}) | copied
+    if rows != target_rows or not (target / ROWS_FILE).is_file():
         write_rows(target / ROWS_FILE, rows, force=True)
     return True
 
 
 def check_copy(source: Path, target: Path, *, force: bool = False) -> None:
     """Check whether ``copy_feature_table`` would fail, before long work that ends with copying."""
-    known = _rows_to_copy(source, target)
-    if known is not None:
-        _rows_kept(source, target, known, force)
+    source_rows = _rows_to_copy(source, target)
+    if source_rows is not None:
+        _rows_kept(source, target, source_rows, force)
 
 
 def _rows_to_copy(source: Path, target: Path) -> dict[str, int] | None:

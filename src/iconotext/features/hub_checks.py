@@ -66,9 +66,9 @@ def pretrained(kind: Literal["AutoConfig", "AutoImageProcessor", "AutoTokenizer"
 
 def pretrained_model(kind: str, folder: Path) -> tuple[Foreign, list[str]]:
     """Load a model of transformers, ready for inference, and the names of weights that its folder lacks."""
-    made: Foreign = getattr(import_module("transformers"), kind)
-    check_size(made, folder)
-    model, info = made.from_pretrained(
+    architecture: Foreign = getattr(import_module("transformers"), kind)
+    check_size(architecture, folder)
+    model, info = architecture.from_pretrained(
         folder,
         local_files_only=True,
         trust_remote_code=False,
@@ -114,7 +114,7 @@ def is_of_transformers(folder: Path) -> bool:
     return isinstance(settings, dict) and "model_type" in settings
 
 
-def check_size(made: Foreign, folder: Path) -> None:
+def check_size(architecture: Foreign, folder: Path) -> None:
     """Raise ``FeatureError`` if a model has far more numbers than its files; no memory is allocated for them."""
     import torch
 
@@ -122,7 +122,7 @@ def check_size(made: Foreign, folder: Path) -> None:
     if not held:
         return  # without weights it is refused when it is loaded
     with torch.device("meta"):
-        model = made.from_config(pretrained("AutoConfig", folder), trust_remote_code=False)
+        model = architecture.from_config(pretrained("AutoConfig", folder), trust_remote_code=False)
     _check_fits(sum(each.numel() for each in (*model.parameters(), *model.buffers())), held, folder)
 
 
@@ -225,16 +225,16 @@ def may_try_every_way(expression: str) -> bool:
     groups: list[bool] = []
     closed = False  # whether a group with a repetition or alternatives has just ended
     end = -1
-    for found in _REPEATED.finditer(expression):
-        sign = found[0]
+    for match in _REPEATED.finditer(expression):
+        sign = match[0]
         if sign == "(":
             groups.append(False)
         elif sign == ")":
-            closed, end = (groups.pop() if groups else False), found.end()
+            closed, end = (groups.pop() if groups else False), match.end()
             if groups and closed:
                 groups[-1] = True
         elif sign == "|" or sign[0] in "*+{":
-            if sign != "|" and closed and found.start() == end:
+            if sign != "|" and closed and match.start() == end:
                 return True
             if groups:
                 groups[-1] = True

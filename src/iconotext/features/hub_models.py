@@ -117,8 +117,8 @@ def load_clip(name: str, folder: Path) -> DualEncoder:
             import torch
 
             with full_precision(best_device()):
-                found = embedding_of(model.get_image_features(pixel_values=pixels))
-                return {"pooled": torch.nn.functional.normalize(found, dim=1)}
+                embedding = embedding_of(model.get_image_features(pixel_values=pixels))
+                return {"pooled": torch.nn.functional.normalize(embedding, dim=1)}
 
         image = _image_backbone(network, processor, revised_name(name, folder), None)
         vectors = partial(_text_vectors, model, tokens, image.dim)
@@ -143,8 +143,8 @@ def _image_backbone(network: Network, processor: Foreign, name: str, classes: tu
     def forward(pixels: list[NDArray[Any]], regions: bool) -> dict[str, NDArray[Any]]:
         import torch
 
-        found = network(torch.from_numpy(np.stack(pixels)).to(best_device()), regions)
-        return {name: tensor.cpu().numpy() for name, tensor in found.items()}
+        tensors = network(torch.from_numpy(np.stack(pixels)).to(best_device()), regions)
+        return {name: tensor.cpu().numpy() for name, tensor in tensors.items()}
 
     prepare = partial(prepared, processor)
     probe = forward([prepare(Pillow.new("RGB", (SIDE, SIDE), "grey"))], True)
@@ -165,8 +165,8 @@ class Tokens:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the token ids of each text, cut to the model's maximum length."""
-        found: list[list[int]] = self._tokenizer(list(texts), truncation=True, max_length=self._longest)["input_ids"]
-        return found
+        ids: list[list[int]] = self._tokenizer(list(texts), truncation=True, max_length=self._longest)["input_ids"]
+        return ids
 
     def padded(self, ids: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
         """Make one batch of the token ids of several texts, padded as in the model's training."""
@@ -193,8 +193,8 @@ def _text_vectors(model: Foreign, tokens: Tokens, dim: int, texts: Sequence[str]
         rows = order[start : start + TEXTS]
         ids = [torch.tensor(each, device=model.device) for each in tokens.ids([texts[row] for row in rows])]
         with full_precision(best_device()):
-            found = embedding_of(model.get_text_features(**tokens.padded(ids)))
-            vectors[rows] = torch.nn.functional.normalize(found, dim=1).cpu().numpy()
+            embedding = embedding_of(model.get_text_features(**tokens.padded(ids)))
+            vectors[rows] = torch.nn.functional.normalize(embedding, dim=1).cpu().numpy()
     return vectors
 
 
@@ -207,32 +207,34 @@ def _classifier(model: Foreign) -> Network:
     ]
     if not layers:
         raise FeatureError(f"{model.config.name_or_path}: has no linear classifier: use another backbone")
-    seen: dict[str, Any] = {}
-    layers[-1].register_forward_pre_hook(lambda _, inputs: seen.__setitem__("pooled", inputs[0]))
+    outputs: dict[str, Any] = {}
+    layers[-1].register_forward_pre_hook(lambda _, inputs: outputs.__setitem__("pooled", inputs[0]))
     timm = getattr(model, "timm_model", None)
     if timm is None:
-        model.base_model.register_forward_hook(lambda _, __, output: seen.__setitem__("map", output.last_hidden_state))
+        model.base_model.register_forward_hook(
+            lambda _, __, output: outputs.__setitem__("map", output.last_hidden_state)
+        )
 
     def logits_of(pixels: torch.Tensor) -> torch.Tensor:
         if timm is not None:
-            seen["map"] = timm.forward_features(pixels)
-        logits: torch.Tensor = model(pixel_values=pixels).logits if timm is None else timm.forward_head(seen["map"])
+            outputs["map"] = timm.forward_features(pixels)
+        logits: torch.Tensor = model(pixel_values=pixels).logits if timm is None else timm.forward_head(outputs["map"])
         return logits
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
         with full_precision(best_device()):
             logits = logits_of(pixels)
-            found = {"pooled": seen["pooled"].flatten(1), "probabilities": logits.softmax(-1)}
-            cells = _cells(seen["map"]) if regions else None
+            tensors = {"pooled": outputs["pooled"].flatten(1), "probabilities": logits.softmax(-1)}
+            cells = _cells(outputs["map"]) if regions else None
             # Only if the classifier's input is the mean of the feature map can it classify single cells.
             if cells is not None and cells.shape[2] == layers[-1].in_features:
                 scores, classes = layers[-1](cells).softmax(-1).max(-1)
-                found |= {
+                tensors |= {
                     "regions": cells.half(),
                     "region_classes": classes.to(torch.int16),
                     "region_scores": scores.half(),
                 }
-            return found
+            return tensors
 
     return forward
 
@@ -246,11 +248,11 @@ def _encoder(model: Foreign, *, pooler: bool) -> Network:
             pooled = getattr(output, "pooler_output", None) if pooler else None
             if pooled is None:
                 pooled = last.mean((2, 3)) if last.ndim == 4 else last[:, 0]
-            found = {"pooled": pooled.flatten(1)}
+            tensors = {"pooled": pooled.flatten(1)}
             cells = _cells(last) if regions else None
-            if cells is not None and cells.shape[2] == found["pooled"].shape[1]:
-                found["regions"] = cells.half()
-            return found
+            if cells is not None and cells.shape[2] == tensors["pooled"].shape[1]:
+                tensors["regions"] = cells.half()
+            return tensors
 
     return forward
 
@@ -386,10 +388,10 @@ class Detector:
         alike: dict[tuple[int, ...], list[int]] = defaultdict(list)
         for number, pixels in enumerate(pictures):
             alike[pixels.shape].append(number)
-        found: dict[int, Regions] = {}
+        regions_of: dict[int, Regions] = {}
         for numbers in alike.values():
-            found |= zip(numbers, self._detect_batch([pictures[number] for number in numbers]), strict=True)
-        return [found[number] for number in range(len(pictures))]
+            regions_of |= zip(numbers, self._detect_batch([pictures[number] for number in numbers]), strict=True)
+        return [regions_of[number] for number in range(len(pictures))]
 
     def _pixels(self, picture: Pillow.Image) -> NDArray[np.float32]:
         """(3, height, width), without padding, so that results do not depend on other pictures in a batch."""
@@ -397,8 +399,8 @@ class Detector:
             raise ImageError(
                 f"{picture.width} × {picture.height}: too large for a detector that takes pictures as they are"
             )
-        made = self._processor(images=picture, return_tensors="np", do_pad=False)
-        return np.asarray(made["pixel_values"][0], np.float32)
+        inputs = self._processor(images=picture, return_tensors="np", do_pad=False)
+        return np.asarray(inputs["pixel_values"][0], np.float32)
 
     def _detect_batch(self, pixels: Sequence[NDArray[np.float32]]) -> list[Regions]:
         import torch

@@ -116,8 +116,8 @@ def load_network(runtime: str) -> tuple[Network, int | None]:
     def network(ids: NDArray[np.int32], mask: NDArray[np.int32]) -> NDArray[np.float32]:
         with full_precision(device):
             given = torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device).bool()
-            found: NDArray[np.float32] = bert.layer_means(*given).cpu().numpy()
-            return found
+            means: NDArray[np.float32] = bert.layer_means(*given).cpu().numpy()
+            return means
 
     return network, None if device.type == "cpu" else 1
 

@@ -162,10 +162,10 @@ def no_such_model(name: str, ours: Sequence[str], *, hub: bool = False, nor: str
 def _models_in(folder: Path) -> list[str]:
     """List the models in a folder, as a user would write their names."""
     try:
-        found = sorted(path for path in folder.iterdir() if path.is_dir())
+        folders = sorted(path for path in folder.iterdir() if path.is_dir())
     except OSError:
         return []
-    return [str(path) for path in found if any((path / sign).is_file() for sign in _SIGNS)]
+    return [str(path) for path in folders if any((path / sign).is_file() for sign in _SIGNS)]
 
 
 def _cached(name: str) -> Path | None:

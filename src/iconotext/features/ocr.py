@@ -128,13 +128,13 @@ def _read(file: Picture, detector: Any, recogniser: Any) -> tuple[TextLine, ...]
     except ImageError as error:
         return str(error)
     image.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Pillow.Resampling.LANCZOS)
-    found = detector(_bgr(image))
-    if found.boxes is None:
+    detection = detector(_bgr(image))
+    if detection.boxes is None:
         return ()
-    corners = np.asarray(found.boxes, np.float64)  # (n, 4, 2), clockwise from the top left
+    corners = np.asarray(detection.boxes, np.float64)  # (n, 4, 2), clockwise from the top left
     sides = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2)
     lengths = np.maximum(sides[:, 0], sides[:, 1]) / np.maximum(np.minimum(sides[:, 0], sides[:, 1]), 1.0)
-    certain = np.argsort(-np.asarray(found.scores), kind="stable")
+    certain = np.argsort(-np.asarray(detection.scores), kind="stable")
     within = certain[np.cumsum(lengths[certain]) <= MOST_TEXT]
     lines = (_line(image, corners[n], sides[n], recogniser) for n in sorted(within))
     return tuple(line for line in lines if line.confidence >= LEAST_CONFIDENCE and _TELLING.search(line.text))
@@ -147,7 +147,7 @@ def _line(image: Pillow.Image, corners: Any, sides: Any, recogniser: Any) -> Tex
     straight = image.transform((width, height), Pillow.Transform.QUAD, outline, Pillow.Resampling.BICUBIC)
     turns = (Pillow.Transpose.ROTATE_270, Pillow.Transpose.ROTATE_90) if height >= _UPRIGHT * width else ()
     tried = [recogniser(_bgr(each)) for each in map(straight.transpose, turns)] or [recogniser(_bgr(straight))]
-    read = max(tried, key=lambda found: found.scores[0])
+    read = max(tried, key=lambda reading: reading.scores[0])
     size = np.array(image.size)
     box = np.clip(np.concatenate([corners.min(axis=0) / size, corners.max(axis=0) / size]), 0, 1)
     left, top, right, bottom = (round(float(edge), 4) for edge in box)

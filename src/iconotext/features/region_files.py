@@ -67,11 +67,11 @@ def open_tsv(path: Path) -> RegionTable:
             if len(line) == LARGEST:
                 raise FeatureError(f"{where}: is longer than {LARGEST >> 20} MB: not a file of region features")
             if line.strip(b"\r\n"):
-                found = line.count(b"\t") + 1
-                columns = columns or found
-                if found not in COLUMNS or found != columns:
+                found_columns = line.count(b"\t") + 1
+                columns = columns or found_columns
+                if found_columns not in COLUMNS or found_columns != columns:
                     needed = columns if columns in COLUMNS else " or ".join(map(str, COLUMNS))
-                    raise FeatureError(f"{where}: has {found} columns, expected {needed}; is the file whole?")
+                    raise FeatureError(f"{where}: has {found_columns} columns, expected {needed}; is the file whole?")
                 picture = _id(line[: line.index(b"\t")])
                 if not picture or picture in offsets:
                     what = f"image {picture} is there twice" if picture else "has no image id"
@@ -335,19 +335,19 @@ class RegionFiles:
 
     def regions(self, images: Sequence[Image]) -> list[Regions | str]:
         """Return the regions of images, which are found by their ``source``."""
-        found = [self._find(image.source) for image in images]
-        _check_names([image.source for image in images], found)
-        wanted = sorted({image for image in found if image is not None}, key=self._place_of.__getitem__)
+        ids = [self._find(image.source) for image in images]
+        _check_names([image.source for image in images], ids)
+        wanted = sorted({image for image in ids if image is not None}, key=self._place_of.__getitem__)
         with _readable(self._path):
             row_of = {image: row for image, row in self._rows(wanted) if len(row)}
         missing = f"{self._path.name} has no regions of it"
-        return [missing if image is None else row_of.get(image, missing) for image in found]
+        return [missing if image is None else row_of.get(image, missing) for image in ids]
 
     def _rows(self, ids: Sequence[str]) -> Iterator[tuple[str, Regions]]:
         """Yield id and regions of images, in the order of the files."""
         for number, group in groupby(ids, key=lambda image: self._place_of[image][0]):
-            table, some = self._tables[number], list(group)
-            for image, stored in zip(some, table.read(some), strict=True):
+            table, batch = self._tables[number], list(group)
+            for image, stored in zip(batch, table.read(batch), strict=True):
                 where = f"{table.path}, image {image}"
                 row = region_row(stored, self.concepts, where)
                 if len(row) and row.features.shape[1] != self.dim:
@@ -380,18 +380,16 @@ class RegionFiles:
         number = _COCO_NUMBER.search(stem)
         # UNITER writes names in lower case.
         forms = {name, stem, stem.lower(), *([(number[1] or number[2]).lstrip("0")] if number else [])}
-        found = sorted(forms & self._place_of.keys())
-        if len(found) > 1:
-            raise FeatureError(
-                f"{self._path}: {source} may be any of {', '.join(found)}; name one of them in the corpus"
-            )
-        return found[0] if found else None
+        ids = sorted(forms & self._place_of.keys())
+        if len(ids) > 1:
+            raise FeatureError(f"{self._path}: {source} may be any of {', '.join(ids)}; name one of them in the corpus")
+        return ids[0] if ids else None
 
 
-def _check_names(sources: Sequence[str], found: Sequence[str | None]) -> None:
+def _check_names(sources: Sequence[str], ids: Sequence[str | None]) -> None:
     """Raise ``FeatureError`` if images with different names have the same entry."""
     source_of: dict[str, str] = {}
-    for source, image in zip(sources, found, strict=True):
+    for source, image in zip(sources, ids, strict=True):
         other = source_of.setdefault(image, source) if image is not None else source
         if _file_name(other) != _file_name(source):
             raise FeatureError(f"{other} and {source} would both be image {image} of the region file; rename one")
@@ -424,8 +422,8 @@ def load_region_file(path: Path) -> RegionSource:
         if names is not None and (file := _beside(path, CLASSIFIER)) is not None:
             classifier = load_classifier(file, len(names))
             tables = [classifier.named(table) for table in tables]
-        found = RegionFiles(path, tables, names)
-        return RegionSource(found.name, found.dim, found.concepts, found.regions)
+        region_files = RegionFiles(path, tables, names)
+        return RegionSource(region_files.name, region_files.dim, region_files.concepts, region_files.regions)
 
 
 @contextmanager

@@ -83,14 +83,14 @@ def grid_regions(backbone: ImageBackbone) -> RegionSource:
     """Make the 6 x 6 cells of an image backbone's last feature map regions, each named by the backbone's classifier."""
 
     def regions(images: Sequence[Image]) -> list[Regions | str]:
-        found = backbone.encode([image.file or b"" for image in images], regions=True)
-        if found.regions is None:
+        features = backbone.encode([image.file or b"" for image in images], regions=True)
+        if features.regions is None:
             raise FeatureError(f"{backbone.name}: gives no regions")
         shape, boxes = (len(images), REGIONS), grid_boxes()
         concepts, scores = np.full(shape, -1, np.int32), np.zeros(shape, np.float32)
-        if found.region_classes is not None and found.region_scores is not None:
-            concepts, scores = found.region_classes.astype(np.int32), found.region_scores.astype(np.float32)
-        rows = zip(found.problems, found.regions, concepts, scores, strict=True)
+        if features.region_classes is not None and features.region_scores is not None:
+            concepts, scores = features.region_classes.astype(np.int32), features.region_scores.astype(np.float32)
+        rows = zip(features.problems, features.regions, concepts, scores, strict=True)
         return [problem or Regions(cells, boxes, names, sure) for problem, cells, names, sure in rows]
 
     return RegionSource(f"{backbone.name}/grid", backbone.dim, backbone.classes, regions)
@@ -230,7 +230,9 @@ def _concepts(
     stored: Stored, names: Sequence[str] | None, total: int, where: str
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the concept of each region, -1 if unknown, and the detector's confidence, 0 if unknown."""
-    objects, probabilities, scores = (first_array(stored, known) for known in (OBJECTS, PROBABILITIES, CONFIDENCES))
+    objects, probabilities, scores = (
+        first_array(stored, alternatives) for alternatives in (OBJECTS, PROBABILITIES, CONFIDENCES)
+    )
     if names is not None and objects is None and probabilities is not None:
         if probabilities.ndim != 2 or probabilities.shape[1] not in (len(names), len(names) + 1):
             raise FeatureError(

@@ -99,7 +99,7 @@ def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
         raise FeatureError(f"{path}: cannot be opened ({reason}): install iconotext again") from error
 
     def run(**given: NDArray[Any]) -> NDArray[Any]:
-        found: NDArray[Any] = session.run(None, given)[0]
-        return found
+        output: NDArray[Any] = session.run(None, given)[0]
+        return output
 
     return run

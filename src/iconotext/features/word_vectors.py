@@ -106,21 +106,21 @@ def load_word_vectors(source: Path | str, words: Sequence[str], *, dim: int) -> 
         for number, word in enumerate(words):
             spellings.setdefault(spelled(word), number)
     vectors = np.zeros((len(words), dim), np.float32)
-    found = np.zeros(len(words), bool)
+    has_vector = np.zeros(len(words), bool)
     packed = path.suffix == ".gz"
     binary = path.name.removesuffix(".gz").endswith(".bin")
     try:
         with gzip.open(path) if packed else path.open("rb") as file:
             for spelling, vector in (_binary if binary else _text)(file, dim, spellings):
                 row = spellings[spelling]
-                if found[row] and spelling != words[row]:
+                if has_vector[row] and spelling != words[row]:
                     continue
                 if not np.isfinite(vector).all():
                     raise ValueError(f"the vector of {spelling!r} has a number that is not finite")
-                vectors[row], found[row] = vector, True
+                vectors[row], has_vector[row] = vector, True
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise FeatureError(f"{path}: cannot be read as word vectors: {error}") from error
-    return vectors, int(found.sum())
+    return vectors, int(has_vector.sum())
 
 
 def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbone:
@@ -133,13 +133,13 @@ def mean_words(source: Path | str, dim: int, texts: Iterable[str]) -> TextBackbo
     """
     words = sorted({word for text in texts for word in words_of(text)})
     vectors, _ = load_word_vectors(source, words, dim=dim)
-    known = {word: vector for word, vector in zip(words, vectors, strict=True) if vector.any()}
+    vector_of = {word: vector for word, vector in zip(words, vectors, strict=True) if vector.any()}
 
     def encode(texts: Sequence[str]) -> FloatMatrix:
         means = np.zeros((len(texts), dim), np.float32)
         for row, text in enumerate(texts):
-            if found := [known[word] for word in words_of(text) if word in known]:
-                means[row] = np.mean(found, axis=0)
+            if word_rows := [vector_of[word] for word in words_of(text) if word in vector_of]:
+                means[row] = np.mean(word_rows, axis=0)
         return means
 
     return TextBackbone(f"mean-words/{source}", dim, encode)

@@ -46,26 +46,26 @@ def smaller_copies(files: Sequence[SourceFile], ledger: Ledger, models: Models) 
     for file in files:
         if file.kind == "picture":
             groups[plain_name(str(file.path)), models.reading(file.path).min_side].append(file)
-    found: dict[Path, Path] = {}
+    smaller: dict[Path, Path] = {}
     for (_, min_side), group in groups.items():
         if len(group) < 2:
             continue
         paths = [file.path for file in group]
         entries = [ledger.get(str(path)) for path in paths]
-        known = {
+        stored = {
             path: copied_from(entry.problem if entry else None) for path, entry in zip(paths, entries, strict=True)
         }
         current = all(
             entry is not None and (entry.state, entry.settings) == (file_state(file.path), models.settings_key(file))
             for file, entry in zip(group, entries, strict=True)
         )
-        if current and {other for other in known.values() if other} <= {str(path) for path in paths}:
-            found |= {path: Path(other) for path, other in known.items() if other}
+        if current and {other for other in stored.values() if other} <= {str(path) for path in paths}:
+            smaller |= {path: Path(other) for path, other in stored.items() if other}
             continue
         several = [(str(path), path) for path in paths]
         numbers = copies(several, min_side=min_side)
-        found |= {paths[copy]: paths[other] for copy, other in numbers.items()}
-    return found
+        smaller |= {paths[copy]: paths[other] for copy, other in numbers.items()}
+    return smaller
 
 
 def image_change(
@@ -170,10 +170,10 @@ def _cannot_be_opened(picture: Path | bytes | None) -> bool:
 
 def _is_current(document: Path, state: str) -> bool:
     try:
-        known = parse_json(state)
-        if known["missing"] or known["document"] != file_state(document):
+        recorded = parse_json(state)
+        if recorded["missing"] or recorded["document"] != file_state(document):
             return False
-        return all(file_state(Path(path)) == before for path, before in known["pictures"].items())
+        return all(file_state(Path(path)) == before for path, before in recorded["pictures"].items())
     except (ValueError, KeyError, TypeError, AttributeError):  # damaged
         return False
 
@@ -296,8 +296,8 @@ def shard_changes(
         parts: Shard to number of parts in the library, from ``parts_of``.
     """
     path, settings = address_of(file.path), models.settings_key(file)
-    known, result = ledger.get(path), None
-    certain = file.folder is None or known is not None or path in parts
+    stored, result = ledger.get(path), None
+    certain = file.folder is None or stored is not None or path in parts
     try:
         result = find_result(file.path)
         shard = find_shards([path])[0] if result is None else result.shard()
@@ -306,7 +306,7 @@ def shard_changes(
         _note(report, path, f"{error}{many}", certain=certain or result is not None)
         return
     state = _state(file.path, shard, result)
-    if known == Entry(path, state, settings):
+    if stored == Entry(path, state, settings):
         report.shards_unchanged += 1
         return
     counts, number = Counts(), 0

@@ -247,13 +247,13 @@ def commit(
 
 def _merged(arrivals: Iterable[Arrival]) -> dict[str, Arrival]:
     """Join arrivals of the same picture, with all places and the earliest date; a camera's date is the same for all."""
-    found: dict[str, Arrival] = {}
+    merged: dict[str, Arrival] = {}
     for arrival in arrivals:
-        known = found.setdefault(arrival.digest, replace(arrival, places=[]))
-        known.places += arrival.places
-        known.date = min(filter(None, (known.date, arrival.date)), default=None)
-        known.picture = arrival.picture if isinstance(arrival.picture, bytes) else known.picture
-    return found
+        first = merged.setdefault(arrival.digest, replace(arrival, places=[]))
+        first.places += arrival.places
+        first.date = min(filter(None, (first.date, arrival.date)), default=None)
+        first.picture = arrival.picture if isinstance(arrival.picture, bytes) else first.picture
+    return merged
 
 
 def _stays(place: Place, change: Change | None) -> bool:
@@ -339,9 +339,9 @@ def _with_said(items: Sequence[Item], stored: dict[str, Item], models: Models | 
 
 
 def _entries(changes: Iterable[Change], problems: dict[str, str]) -> list[Entry]:
-    found = []
+    entries = []
     for change in changes:
         if change.entry is not None:
             bad = (problems[arrival.digest] for arrival in change.arrivals if arrival.digest in problems)
-            found.append(replace(change.entry, problem=change.entry.problem or next(bad, None)))
-    return found
+            entries.append(replace(change.entry, problem=change.entry.problem or next(bad, None)))
+    return entries

@@ -34,12 +34,12 @@ def note_sums(path: Path, *, went_back: bool = False) -> None:
     Args:
         went_back: Record truncated files with their new size: the table versions that used them were deleted.
     """
-    known, table, now = _known(path), path / f"{TABLE}.lance", dict[str, list[int | str]]()
+    noted, table, now = _known(path), path / f"{TABLE}.lance", dict[str, list[int | str]]()
     for file in sorted(each for each in table.rglob("*") if each.is_file() and each.name != HINT):
         name, size = file.relative_to(table).as_posix(), file.stat().st_size
-        stays = name in known and not (went_back and known[name][0] != size)
-        now[name] = known[name] if stays else [size, _digest(file)]
-    if now != known:
+        unchanged = name in noted and not (went_back and noted[name][0] != size)
+        now[name] = noted[name] if unchanged else [size, _digest(file)]
+    if now != noted:
         lines = ",\n".join(f'"{name}": [{size}, "{digest}"]' for name, (size, digest) in now.items())
         write_bytes(path / SUMS, f"{{\n{lines}\n}}\n".encode(), force=True)
 
@@ -76,10 +76,10 @@ def not_written(path: Path, why: str) -> str:
 def _known(path: Path) -> dict[str, list[int | str]]:
     """The recorded sizes and digests; empty if the file is damaged, or missing, as in older libraries."""
     try:
-        known = parse_json((path / SUMS).read_bytes())
+        sums = parse_json((path / SUMS).read_bytes())
     except (OSError, ValueError):
         return {}
-    entries = known.items() if isinstance(known, dict) else ()
+    entries = sums.items() if isinstance(sums, dict) else ()
     return {name: each for name, each in entries if isinstance(each, list) and len(each) == 2 and ".." not in name}
 
 

@@ -119,13 +119,13 @@ class Models:
         if not arrivals:
             return {}, {}
         pictures = [arrival.picture for arrival in arrivals]
-        found = self.encoder.encode_images(pictures)
-        features = found.features if self.pooled is None else self.pooled.encode(pictures)
+        encoded = self.encoder.encode_images(pictures)
+        features = encoded.features if self.pooled is None else self.pooled.encode(pictures)
         offsets = None if self.relation_model is None else self.relation_model.image_offsets(features.pooled)
         items: dict[str, Item] = {}
         problems: dict[str, str] = {}
         for n, arrival in enumerate(arrivals):
-            vector, problem = found.vectors[n], found.problems[n] or features.problems[n]
+            vector, problem = encoded.vectors[n], encoded.problems[n] or features.problems[n]
             if problem is not None or not np.isfinite(vector).all() or not vector.any():
                 where = f"{arrival.picture}: " if isinstance(arrival.picture, Path) else ""
                 problems[arrival.digest] = encodable((problem or "it has no features").removeprefix(where))

@@ -42,7 +42,7 @@ def search_page(library: Library, query: Query, results: Sequence[Result]) -> st
         styles=["search.css", "cards.css"],
         example=example,
         relation=None if query.relation is None else short_name(query.relation),
-        meaning=next((known.meaning for known in RELATIONS if known.name == query.relation), ""),
+        meaning=next((relation.meaning for relation in RELATIONS if relation.name == query.relation), ""),
         filters=_filters(query.filters),
         library=readable(library.path.resolve().name),
         good=has_good_match(results),

@@ -179,8 +179,8 @@ class Library:
 
     def index_parts(self, column: str) -> int:
         """Return the number of parts of the index on a column; 0 without an index."""
-        found = self._attempt(lambda: self.table.index_stats(f"{column}_idx"))
-        return 0 if found is None else int(found.num_indices)
+        statistics = self._attempt(lambda: self.table.index_stats(f"{column}_idx"))
+        return 0 if statistics is None else int(statistics.num_indices)
 
     def column(self, name: str) -> Iterator[Any]:
         """Yield the values of one column, for all pictures."""
@@ -235,8 +235,8 @@ class Library:
         if index is not None and len(rows) < n:
             return self.nearest(vector, n, where=where, exact=True)
         # Of unit vectors, the squared distance is 2 - 2 cos.
-        found = zip(compared_of(rows, self.settings.dim), distances, strict=True)
-        near = [Near(picture, 1 - distance / 2) for picture, distance in found]
+        pairs = zip(compared_of(rows, self.settings.dim), distances, strict=True)
+        near = [Near(picture, 1 - distance / 2) for picture, distance in pairs]
         return sorted(near, key=lambda each: (-each.similarity, each.digest))[:n]
 
     def _near(self, vector: FloatMatrix, columns: list[str]) -> Any:
@@ -248,17 +248,17 @@ class Library:
     ) -> list[Near] | None:
         """Return the n nearest pictures that satisfy a condition, from the nearest of all; None if too few do."""
         wanted, scanned, count = n * index.refine, MORE * n * index.refine, self.count()
-        found: Any = ()
-        while len(found) <= wanted:
+        nearest_rows: Any = ()
+        while len(nearest_rows) <= wanted:
             if scanned * AMONG > count:
                 return None
             query = self._near(vector, ["_distance"]).nprobes(_probes(index, scanned // index.refine))
             query = query.where(where, prefilter=False).limit(scanned)
-            found = self._attempt(query.to_arrow).sort_by([("_distance", "ascending"), ("_rowid", "ascending")])
-            if len(found) * count <= few * scanned:
+            nearest_rows = self._attempt(query.to_arrow).sort_by([("_distance", "ascending"), ("_rowid", "ascending")])
+            if len(nearest_rows) * count <= few * scanned:
                 return None
-            scanned = math.ceil(scanned * 1.5 * wanted / max(1, len(found)))
-        compared = compared_of(self._rows(found["_rowid"][:wanted].to_pylist(), COMPARED), self.settings.dim)
+            scanned = math.ceil(scanned * 1.5 * wanted / max(1, len(nearest_rows)))
+        compared = compared_of(self._rows(nearest_rows["_rowid"][:wanted].to_pylist(), COMPARED), self.settings.dim)
         near = [Near(picture, float(picture.vector @ vector)) for picture in compared]
         near.sort(key=lambda each: (-each.similarity, each.digest))
         return near[:n] if near[n - 1].similarity > near[-1].similarity else None  # or more may be equally near
@@ -270,7 +270,7 @@ class Library:
             words: Stems from ``query_stems``; if empty, nothing matches.
             n: Upper limit; somewhat fewer are returned if many more pictures match equally well.
         """
-        read = found = (
+        read = scored = (
             self._by_words(words, 2 * MORE * n, where, prefilter=False) if where and self.settings.index else []
         )
         least = read[n - 1][1] if len(read) > n else 0.0
@@ -280,13 +280,13 @@ class Library:
             names = [first_names(1 / share)] if share > 1 else []
             read = self._by_words(words, most, " AND ".join([*([where] if where else []), *names]) or None)
             if share == 1:
-                found, least = read, read[n - 1][1] if len(read) > n else 0.0
+                scored, least = read, read[n - 1][1] if len(read) > n else 0.0
             if len(read) < most or read[-1][1] != least:
                 break
         equal = [(row, score) for row, score in read if score == least]
         # For pictures that are not in the index yet, BM25 depends on the condition: then take any.
-        equal = equal or [(row, score) for row, score in found if score == least]
-        best = dict([*((row, score) for row, score in found if score > least), *sorted(equal)][:n])
+        equal = equal or [(row, score) for row, score in scored if score == least]
+        best = dict([*((row, score) for row, score in scored if score > least), *sorted(equal)][:n])
         pictures = compared_of(self._rows(best, COMPARED), self.settings.dim)
         return sorted(((each, best[each.row]) for each in pictures), key=lambda pair: (-pair[1], pair[0].row))
 
@@ -325,8 +325,8 @@ class Library:
         if not words or not n:
             return []
         query = self.table.search(words, query_type="fts", fts_columns="words").select([column, "_score"])
-        found = self._attempt((query.where(where, prefilter=prefilter) if where else query).limit(n).to_arrow)
-        each = zip(found[column].to_pylist(), found["_score"].to_pylist(), strict=True)
+        rows = self._attempt((query.where(where, prefilter=prefilter) if where else query).limit(n).to_arrow)
+        each = zip(rows[column].to_pylist(), rows["_score"].to_pylist(), strict=True)
         return sorted(each, key=lambda one: -one[1])
 
     def _batches(self, columns: list[str]) -> Iterator[Any]:
@@ -520,8 +520,8 @@ def compared_of(table: Any, dim: int) -> list[Compared]:
 
 def _vectors(column: Any, dim: int) -> list[Any]:
     """Return the (n, dim) vectors of each row; None for a row without any."""
-    known = (value.values.to_numpy(zero_copy_only=False) if value.is_valid else None for value in column)
-    return [None if value is None else np.asarray(value, np.float32).reshape(-1, dim) for value in known]
+    values = (value.values.to_numpy(zero_copy_only=False) if value.is_valid else None for value in column)
+    return [None if value is None else np.asarray(value, np.float32).reshape(-1, dim) for value in values]
 
 
 def table_of(items: Sequence[Item], dim: int) -> Any:

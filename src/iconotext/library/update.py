@@ -105,8 +105,8 @@ def add_files(
         def change_of(file: SourceFile, old: Mapping[SourceFile, Any] = old) -> Change | None:
             return image_change(file, old[file], brought, models, report, copied)
 
-        found = in_threads(change_of, pictures)
-        waiting = [change for change in found if change is not None]
+        image_changes = in_threads(change_of, pictures)
+        waiting = [change for change in image_changes if change is not None]
         due = time.monotonic() + SECONDS
         documents = [file for file in named if file.kind == "document"]
         for start in range(0, len(documents), AHEAD):
@@ -182,14 +182,14 @@ def add_paths(
     if model is not None:  # before a new library is begun
         find_model(model, MODELS)
     check_backbones(linking.text, linking.image)
-    known = _known(path, paths)
+    stored = _known(path, paths)
     _check(paths)
-    _check_something_there(paths, reading, known)
+    _check_something_there(paths, reading, stored)
     cache = FeatureCache()
-    relations_from = linking.relations if "relations" in linking.model_fields_set else known.relations_from
+    relations_from = linking.relations if "relations" in linking.model_fields_set else stored.relations_from
     relation_model = load_relations(relations_from, cache)
-    link = link or DocumentLinker(model or known.model)
-    roots = [Path(root) for root in paths or known.roots]
+    link = link or DocumentLinker(model or stored.model)
+    roots = [Path(root) for root in paths or stored.roots]
     report = Report()
     with held_ledger(path) as ledger:
         library, encoder = _opened(path, ledger, model, load)
@@ -342,11 +342,11 @@ def _check(paths: Sequence[Path]) -> None:
             raise LibraryError(f"{path}: neither a document nor a picture that can be added: {image.problem}")
 
 
-def _check_something_there(paths: Sequence[Path], reading: ReadSettings, known: LibrarySettings) -> None:
+def _check_something_there(paths: Sequence[Path], reading: ReadSettings, stored: LibrarySettings) -> None:
     """Raise ``DocumentError`` if nothing at the paths can be added, and nothing was added from there before."""
     places = [lasting(path) for path in paths]
     if not places or any(
-        _is_in(str(root), places) or _is_in(str(place), [Path(root)]) for root in known.roots for place in places
+        _is_in(str(root), places) or _is_in(str(place), [Path(root)]) for root in stored.roots for place in places
     ):
         return
     unread: list[tuple[str, str]] = []
@@ -394,8 +394,8 @@ def _lasting(model: str) -> str:
 
 def _remember(library: Library, roots: Sequence[Path], asked: Asked) -> Mapping[str, Asked]:
     """Store the added paths and their settings; a path below an added folder is not listed separately."""
-    known = {Path(root) for root in library.settings.roots} | set(roots)
-    outer = tuple(sorted(address_of(root) for root in known if not known & set(root.parents)))
+    all_roots = {Path(root) for root in library.settings.roots} | set(roots)
+    outer = tuple(sorted(address_of(root) for root in all_roots if not all_roots & set(root.parents)))
     settings: dict[str, Mapping[str, Any]] = dict(library.settings.asked)
     if asked:
         named = {str(root): asked_of(library.settings.asked, root) for root in roots}

@@ -1,6 +1,6 @@
 """Reading: every format becomes a ``Document``, with one module for each format.
 
-``read`` reads one document, ``read_all`` reads many, and ``read_found`` reads the files that ``find_documents`` lists.
+``read`` reads one document, ``read_all`` reads many, and ``read_files`` reads the files that ``find_documents`` lists.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "read",
     "read_all",
     "read_documents",
-    "read_found",
+    "read_files",
     "read_isolated",
     "unique_names",
 ]
@@ -133,12 +133,12 @@ def read_all(paths: Iterable[Path | str], settings: ReadSettings | None = None) 
     from iconotext.read.settings import ReadSettings
 
     settings = settings or ReadSettings()
-    return read_found(list(find_documents(paths, settings)), settings)
+    return read_files(list(find_documents(paths, settings)), settings)
 
 
-def read_found(found: Sequence[tuple[Path, Path | None]], settings: ReadSettings) -> Iterator[Document | Failure]:
+def read_files(files: Sequence[tuple[Path, Path | None]], settings: ReadSettings) -> Iterator[Document | Failure]:
     """Read the files from ``find_documents``, like ``read_all``."""
-    for (path, folder), name in zip(found, unique_names([path for path, _ in found]), strict=True):
+    for (path, folder), name in zip(files, unique_names([path for path, _ in files]), strict=True):
         try:
             yield from read_documents(path, settings, within=folder, identifier=name)
         except IconotextError as error:
@@ -157,9 +157,9 @@ def read_documents(path: Path, settings: ReadSettings, *, within: Path | None, i
     for flow in flows:
         for line in flow.unread:
             logger.warning("%s: %s", path, line)
-        found = flow if origin is None else from_the_web(flow, origin)
+        placed = flow if origin is None else from_the_web(flow, origin)
         with _errors_of(path):
-            document = assemble(found, path=path, identifier=identifier + flow.name, within=within, settings=settings)
+            document = assemble(placed, path=path, identifier=identifier + flow.name, within=within, settings=settings)
         if not document.sentences:
             hint = "; a scanned one needs text recognition (OCR) first" if path.suffix.lower() == ".pdf" else ""
             logger.warning("%s: no sentences in it, so that no picture can be linked%s", path, hint)

@@ -121,11 +121,11 @@ def open_address(address: str, document: Path, within: Path, settings: ReadSetti
         if "\x00" in path:
             raise ImageError("its address has a zero byte in it")
         if path[:1] in ("/", "\\"):
-            found = _on_site(path, document, settings, site)
+            file = _on_site(path, document, settings, site)
         else:
-            found = inside(document.parent / path, within, settings) or _beside_content(path, document, settings, site)
-        if found is not None:
-            return found
+            file = inside(document.parent / path, within, settings) or _beside_content(path, document, settings, site)
+        if file is not None:
+            return file
     if address.startswith("/") and settings.allow_outside and Path(address).is_file():
         return Path(address)
     where = (

@@ -44,9 +44,9 @@ class Archive:
         """Return the member for an address in the archive; case may differ, and ``%20`` is a space."""
         for candidate in (name, unquote(name)):
             clean = _clean(candidate)
-            found = clean if clean in self._members else self._folded.get(clean.casefold())
-            if found is not None:
-                return found
+            member = clean if clean in self._members else self._folded.get(clean.casefold())
+            if member is not None:
+                return member
         return None
 
     def read(self, name: str) -> bytes:

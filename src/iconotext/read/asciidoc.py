@@ -65,11 +65,11 @@ def parse_attributes(text: str) -> tuple[list[str], dict[str, str]]:
     """Return the attributes without a name, in order, and those with one, of ``alt,300,role="left"``."""
     plain: list[str] = []
     named: dict[str, str] = {}
-    for found in ATTRIBUTE.finditer(text):
-        value = (found[2] or found[3] or found[4] or "").strip()
-        if found[1]:
-            named.setdefault(found[1], value)
-        elif found[0]:
+    for match in ATTRIBUTE.finditer(text):
+        value = (match[2] or match[3] or match[4] or "").strip()
+        if match[1]:
+            named.setdefault(match[1], value)
+        elif match[0]:
             plain.append(value)
     return plain, named
 
@@ -96,19 +96,19 @@ class Texts:
     def filled(self, text: str) -> str:
         """Replace the references to attributes in a text by their values."""
 
-        def value(found: re.Match[str]) -> str:
-            if found[1]:
-                return found[0][1:]
-            name = found[2].lower()
-            known = self.attributes.get(found[2], self.attributes.get(name, CHARACTERS.get(name)))
-            if known is None:
-                return found[0]
-            self._filled += len(known)
+        def value(match: re.Match[str]) -> str:
+            if match[1]:
+                return match[0][1:]
+            name = match[2].lower()
+            attribute = self.attributes.get(match[2], self.attributes.get(name, CHARACTERS.get(name)))
+            if attribute is None:
+                return match[0]
+            self._filled += len(attribute)
             if self._filled > MAX_FILLED:
                 raise HostileDocumentError(
                     f"its attributes add more than {MAX_FILLED / 2**20:.0f} MiB to it: shorten them"
                 )
-            return known
+            return attribute
 
         return REFERENCE.sub(value, text) if "{" in text else text
 
@@ -130,14 +130,14 @@ class Texts:
             return f"\ue000{len(held) - 1}\ue001"
 
         text = self.filled(text.replace("\ue000", "").replace("\ue001", ""))
-        text = escape(INLINE_MACRO.sub(lambda found: hold(self._macro(found)), text), quote=False)
+        text = escape(INLINE_MACRO.sub(lambda match: hold(self._macro(match)), text), quote=False)
         text = ENTITY.sub(r"&\1;", text)
         for expression, tag in QUOTES:
             text = expression.sub(rf"<{tag}>\g<inner></{tag}>", text)
-        return HELD.sub(lambda found: held[int(found[1])] if int(found[1]) < len(held) else "", text)
+        return HELD.sub(lambda match: held[int(match[1])] if int(match[1]) < len(held) else "", text)
 
-    def _macro(self, found: re.Match[str]) -> str:
-        parts = {name: value for name, value in found.groupdict().items() if value is not None}
+    def _macro(self, match: re.Match[str]) -> str:
+        parts = {name: value for name, value in match.groupdict().items() if value is not None}
         if "pass" in parts:
             return parts.get("raw", parts.get("plus", ""))
         if "term" in parts:
@@ -202,7 +202,7 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
 
     Attributes that conditions and names of files need are read on the way; ``_Blocks`` reads them again in their order.
     """
-    found: list[str] = []
+    output: list[str] = []
     waiting = [(iter(text.splitlines()), path)]
     open_conditions: list[bool] = []
     code = ""  # the delimiter of the block of code that is open
@@ -215,7 +215,7 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
         stripped = line.rstrip()
         condition = CONDITION.fullmatch(stripped)
         if condition:
-            _condition(condition, open_conditions, texts, found)
+            _condition(condition, open_conditions, texts, output)
             continue
         if not all(open_conditions):
             continue
@@ -229,20 +229,20 @@ def _lines(text: str, path: Path, includes: Includes, texts: Texts) -> list[str]
             continue
         elif entry := ENTRY.fullmatch(stripped):
             texts.set(entry)
-        found.append(stripped if code == "" or stripped == code else "")
-    return found
+        output.append(stripped if code == "" or stripped == code else "")
+    return output
 
 
-def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, found: list[str]) -> None:
+def _condition(condition: re.Match[str], opened: list[bool], texts: Texts, lines: list[str]) -> None:
     kind, names, text = condition[1], condition[2], condition[3]
     if kind == "endif":
         del opened[-1:]
         return
-    known = [name.strip() in texts.attributes for name in re.split(r"[,+]", names)]
-    holds = kind == "ifeval" or (all(known) if "+" in names else any(known)) == (kind == "ifdef")
+    defined = [name.strip() in texts.attributes for name in re.split(r"[,+]", names)]
+    holds = kind == "ifeval" or (all(defined) if "+" in names else any(defined)) == (kind == "ifdef")
     if text and kind != "ifeval":
         if holds and all(opened):
-            found.append(text)
+            lines.append(text)
     else:
         opened.append(holds)
 
@@ -270,7 +270,7 @@ class _Blocks:
         self.title, self.names, self.style, self.given = "", list[str](), "", dict[str, str]()
 
     def read(self, lines: list[str], depth: int) -> list[str]:
-        found: list[str] = []
+        html_blocks: list[str] = []
         at = 0
         while at < len(lines):
             line = lines[at]
@@ -279,17 +279,17 @@ class _Blocks:
                 end = at + 1
                 while end < len(lines) and lines[end].rstrip() != delimiter:
                     end += 1
-                found.append(self.delimited(delimiter, lines[at + 1 : end], depth))
+                html_blocks.append(self.delimited(delimiter, lines[at + 1 : end], depth))
                 at = end + 1
                 self.forget()
             elif self.prepares(line):
                 at += 1
             else:
                 html, at = self.block(lines, at)
-                found.append(html)
+                html_blocks.append(html)
                 if line:
                     self.forget()
-        return found
+        return html_blocks
 
     def prepares(self, line: str) -> bool:
         """Return whether a line is no block: it prepares the next one (title, attributes, label), or has no effect."""

@@ -46,9 +46,9 @@ def assemble(flow: Flow, *, path: Path, identifier: str, within: Path, settings:
             Sentence(block.text[start:end], number, block.kind, tuple(targets[n]), block.level)
             for n, (start, end) in enumerate(spans)
         ]
-        for offset, found in block.images:
+        for offset, flow_image in block.images:
             position = first + bisect_left(spans, offset, key=STARTS)
-            images.append(_image(found, addresses, block=number, position=position))
+            images.append(_image(flow_image, addresses, block=number, position=position))
         if settings.captions:
             sentences += _caption_sentences(block, number, language)
     title = flow.title or next((s.text for s in sentences if s.heading), None)
@@ -71,14 +71,14 @@ def _spans(block: Block, language: str) -> list[tuple[int, int]]:
 
 
 def _targets(block: Block, spans: list[tuple[int, int]]) -> list[dict[str, None]]:
-    found: list[dict[str, None]] = [{} for _ in spans]
+    targets: list[dict[str, None]] = [{} for _ in spans]
     for start, end, name in block.targets:
         for number in range(max(bisect_left(spans, start, key=STARTS) - 1, 0), len(spans)):
             if spans[number][0] >= end:
                 break
             if spans[number][1] > start:
-                found[number][name] = None
-    return found
+                targets[number][name] = None
+    return targets
 
 
 def _caption_sentences(block: Block, number: int, language: str) -> list[Sentence]:
@@ -87,25 +87,25 @@ def _caption_sentences(block: Block, number: int, language: str) -> list[Sentenc
     return [Sentence(text[a:b], number, kind) for text in texts for a, b in split_sentences(text, language)]
 
 
-def _image(found: FlowImage, addresses: Addresses, *, block: int, position: int) -> Image:
+def _image(flow_image: FlowImage, addresses: Addresses, *, block: int, position: int) -> Image:
     image = Image(
-        source=shown_address(found.sources[0]),
-        file=found.file,
-        alt=found.alt or None,
-        caption=found.caption or (found.title if found.title != found.alt else None),
+        source=shown_address(flow_image.sources[0]),
+        file=flow_image.file,
+        alt=flow_image.alt or None,
+        caption=flow_image.caption or (flow_image.title if flow_image.title != flow_image.alt else None),
         block=block,
         position=position,
-        anchors=found.anchors,
-        page=found.page,
-        box=found.box,
-        problem=found.problem,
-        at=found.at,
-        decorative=found.decorative,
+        anchors=flow_image.anchors,
+        page=flow_image.page,
+        box=flow_image.box,
+        problem=flow_image.problem,
+        at=flow_image.at,
+        decorative=flow_image.decorative,
     )
     if image.file is not None or image.problem is not None:
         return image
     problem = None
-    for source in found.sources:
+    for source in flow_image.sources:
         try:
             return replace(image, source=shown_address(source), file=addresses.open(source))
         except ImageError as error:

@@ -105,15 +105,15 @@ def cell_figure(cell: Cell, stem: str, inline: Callable[[str], str]) -> str:
 def shown_files(code: str) -> list[str]:
     """Return the files that code shows as pictures, in order."""
     code = COMMENT.sub("", code)
-    found: list[str] = []
+    files: list[str] = []
     for call in SHOWN.finditer(code):
         at, depth, end = call.end(), 1, min(len(code), call.end() + 4_000)
         while at < end and depth:
             depth += {"(": 1, ")": -1}.get(code[at], 0)
             at += 1
         texts = [a or b for a, b in TEXT.findall(code[call.end() : at])]
-        found += [text for text in texts if "." in text and len(found) < MAX_PICTURES]
-    return found
+        files += [text for text in texts if "." in text and len(files) < MAX_PICTURES]
+    return files
 
 
 def _rendered(stem: str, label: str) -> list[str]:
@@ -139,15 +139,15 @@ def yaml_options(lines: str) -> dict[str, Any]:
         return {}
     if not isinstance(root, yaml.MappingNode):
         return {}
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for key, value in root.value:
         if isinstance(value, yaml.ScalarNode):
-            found[str(key.value)] = value.value
+            options[str(key.value)] = value.value
         elif isinstance(value, yaml.SequenceNode):
-            found[str(key.value)] = [each.value for each in value.value if isinstance(each, yaml.ScalarNode)]
+            options[str(key.value)] = [each.value for each in value.value if isinstance(each, yaml.ScalarNode)]
         elif isinstance(value, yaml.MappingNode):  # mystnb: figure: caption: ...
             inner = (pair for _, node in value.value if isinstance(node, yaml.MappingNode) for pair in node.value)
             for name, scalar in inner:
                 if isinstance(scalar, yaml.ScalarNode):
-                    found.setdefault(str(name.value), scalar.value)
-    return found
+                    options.setdefault(str(name.value), scalar.value)
+    return options

@@ -91,7 +91,7 @@ def fill_references(root: Any) -> dict[str, str]:
         return {}
     # Counted in this file, since only a project's builder knows the order of its files.
     numbers, titles = _numbers(root), _titles(root)
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for each in references:
         label, wanted = each.get("href", "")[1:], each.get("data-shown")
         if "%s" in wanted:
@@ -102,27 +102,27 @@ def fill_references(root: Any) -> dict[str, str]:
             each.text = text
             for child in list(each):
                 each.remove(child)
-        found[each.get("data-raw", "")] = "".join(each.itertext())
-    return found
+        texts[each.get("data-raw", "")] = "".join(each.itertext())
+    return texts
 
 
 def _numbers(root: Any) -> dict[str, str]:
     """Return the number of each label, for figures and tables with captions; parts of a figure have its number."""
-    found: dict[str, str] = {}
+    numbers: dict[str, str] = {}
     counters: dict[Any, Iterator[int]] = {kind: count(1) for kind in NUMBERED}
     for element in root.iter(*NUMBERED):
         if element.find(f".//{NUMBERED[element.tag]}") is None:
             continue
         parent = next(element.iterancestors("figure"), None) if element.tag == "figure" else None
-        whole = found.get(parent.get("id", "")) if parent is not None else None
+        whole = numbers.get(parent.get("id", "")) if parent is not None else None
         if whole is not None:
             letter = chr(ord("a") + next(counters.setdefault(parent, count(0))) % 26)
             number = f"{whole} ({letter})"
         else:
             number = str(next(counters[element.tag]))
         for name in _names(element):
-            found.setdefault(name, number)
-    return found
+            numbers.setdefault(name, number)
+    return numbers
 
 
 def _names(element: Any) -> list[str]:
@@ -137,11 +137,11 @@ def _names(element: Any) -> list[str]:
 
 def _titles(root: Any) -> dict[str, str]:
     """Return the shown text of each label: the caption of a figure or table, or the text of a heading."""
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for element in root.iter(*TITLES):
         owner = element.getparent() if element.tag in ("figcaption", "caption") else element
         text = SPACE.sub(" ", "".join(element.itertext())).strip()
         if text and owner is not None:
             for name in _names(owner):
-                found.setdefault(name, text[:MAX_TITLE])
-    return found
+                titles.setdefault(name, text[:MAX_TITLE])
+    return titles

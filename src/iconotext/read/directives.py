@@ -87,10 +87,10 @@ def directives_plugin(parser: MarkdownIt) -> None:
     plain_code, plain = rules["code_inline"], rules["fence"]
 
     def fence(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-        found = HEAD.match(tokens[index].info.strip())
-        if not found:
+        head = HEAD.match(tokens[index].info.strip())
+        if not head:
             return str(plain(tokens, index, options, env))
-        return directive(parser, found[1].strip(), found[2].strip(), tokens[index].content, env)
+        return directive(parser, head[1].strip(), head[2].strip(), tokens[index].content, env)
 
     def code(tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
         if INLINE_R.match(tokens[index].content) and env.get("knitr"):
@@ -114,8 +114,8 @@ def directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any)
 
 def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any) -> str:
     def inline(text: str) -> str:
-        found = env.get("captions", {}).get(text.strip(), text)
-        return str(parser.renderInline(found, env))
+        caption = env.get("captions", {}).get(text.strip(), text)
+        return str(parser.renderInline(caption, env))
 
     cell = parse_cell(name, body)
     if cell is not None and name.split()[0] == "code-cell":
@@ -134,8 +134,8 @@ def _directive(parser: MarkdownIt, name: str, argument: str, body: str, env: Any
     alt = options.get("alt")
     if name in DRAWN:
         words = " ".join(text.split("\n\n", 1)[0].split()) if name == "glue:figure" else options.get("caption", "")
-        made = label or argument or name
-        return figure([made_by_code(argument if name == "glue:figure" else made, alt)], inline(words), names=[label])
+        name_ = label or argument or name
+        return figure([made_by_code(argument if name == "glue:figure" else name_, alt)], inline(words), names=[label])
     if name in NO_TEXT:
         return ""
     if name in ("figure", "image"):
@@ -161,8 +161,8 @@ def split_options(body: str) -> tuple[dict[str, str], str]:
         end = rest.index("---") + 1
         from iconotext.read.code_cells import yaml_options
 
-        found = yaml_options("\n".join(lines[1:end]))
-        return {name: value for name, value in found.items() if isinstance(value, str)}, "\n".join(lines[end + 1 :])
+        values = yaml_options("\n".join(lines[1:end]))
+        return {name: value for name, value in values.items() if isinstance(value, str)}, "\n".join(lines[end + 1 :])
     at = 0
     while at < len(lines) and (option := OPTION_LINE.fullmatch(lines[at].rstrip())):
         options[option[1]] = (option[2] or "").strip().strip('"')
@@ -183,8 +183,8 @@ def _framed(state: StateBlock, first: int, last: int, silent: bool) -> bool:
         if fence or line.startswith(("```", "~~~")):
             mark = line[:3]
             fence = "" if fence and mark == fence and not line.strip(mark[0]) else fence or mark
-        elif found := COLONS.fullmatch(line):
-            depth += 1 if found[2] else -1
+        elif colons := COLONS.fullmatch(line):
+            depth += 1 if colons[2] else -1
     token = state.push("framed", "div", 0)
     token.info = opening[2]
     token.content = state.getLines(first + 1, at, state.blkIndent, False)
@@ -210,12 +210,12 @@ def _frame(parser: MarkdownIt, token: Token, env: Any) -> str:
 
 def _target(state: StateBlock, first: int, _last: int, silent: bool) -> bool:
     """Read ``(label)=``, which names the element after it."""
-    found = TARGET_LINE.fullmatch(_line(state, first)) if state.sCount[first] - state.blkIndent < 4 else None
-    if not found:
+    match = TARGET_LINE.fullmatch(_line(state, first)) if state.sCount[first] - state.blkIndent < 4 else None
+    if not match:
         return False
     if not silent:
         token = state.push("ready", "span", 0)
-        token.content = f'<span id="{escape(found[1].strip())}"></span>'
+        token.content = f'<span id="{escape(match[1].strip())}"></span>'
         state.line = first + 1
     return True
 
@@ -230,26 +230,26 @@ def _inline_rule(
     """Return a rule for text that begins with one of the characters ``first`` and matches a pattern."""
 
     def rule(state: StateInline, silent: bool) -> bool:
-        found = pattern.match(state.src, state.pos) if state.src[state.pos] in first else None
-        if found is None:
+        match = pattern.match(state.src, state.pos) if state.src[state.pos] in first else None
+        if match is None:
             return False
         if not silent:
-            state.push("ready", "", 0).content = html(found)
-        state.pos = found.end()
+            state.push("ready", "", 0).content = html(match)
+        state.pos = match.end()
         return True
 
     return rule
 
 
-def _colon_role(found: re.Match[str]) -> str:
-    label = found[2]
-    match found[1]:
+def _colon_role(match: re.Match[str]) -> str:
+    label = match[2]
+    match match[1]:
         case "label":
             return f'<span id="{escape(label)}" data-label=""></span>'
         case "numref" | "ref":
             kind = label.partition("_")[0].partition("-")[0]
             shown = {"fig": "Fig. %s", "tab": "Table %s"}.get(kind, "")
-            return reference(label, shown, SHOWN_FOR.get(kind, label), found[0])
+            return reference(label, shown, SHOWN_FOR.get(kind, label), match[0])
     return ""
 
 
@@ -266,22 +266,22 @@ def role_html(name: str, text: str, raw: str) -> str:
     return escape(title or label)
 
 
-def _figure_key(found: re.Match[str]) -> str:
+def _figure_key(match: re.Match[str]) -> str:
     """Read ``@fig-a``, which shows "Figure 1", or ``-@fig-a``, which shows its number alone."""
-    bare, _, name = found[0].partition("@")
+    bare, _, name = match[0].partition("@")
     word = "Figure" if name[:3].lower() == "fig" else "Table"
-    return reference(name[0].lower() + name[1:], "%s" if bare else f"{word} %s", name, found[0])
+    return reference(name[0].lower() + name[1:], "%s" if bare else f"{word} %s", name, match[0])
 
 
-def _bookdown(found: re.Match[str]) -> str:
-    name = found[0][6:-1]
-    return reference(name.replace("fig:fig-", "fig-", 1), "%s", name, found[0])
+def _bookdown(match: re.Match[str]) -> str:
+    name = match[0][6:-1]
+    return reference(name.replace("fig:fig-", "fig-", 1), "%s", name, match[0])
 
 
-def _empty_link(found: re.Match[str]) -> str:
+def _empty_link(match: re.Match[str]) -> str:
     """Read ``[](#label)`` of MyST, which shows the caption or title of the labelled element."""
-    label = found[0][4:-1]
-    return reference(label, "", label, found[0])
+    label = match[0][4:-1]
+    return reference(label, "", label, match[0])
 
 
 INLINE_RULES: tuple[tuple[str, str, str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (

@@ -56,14 +56,14 @@ class OpenField:
     @property
     def target(self) -> str | None:
         """The bookmark that the result refers to; None if there is none."""
-        found = REFERENCE.match(self.instruction) or LOCAL_LINK.match(self.instruction)
-        return found[1] if found and self.in_result else None
+        match = REFERENCE.match(self.instruction) or LOCAL_LINK.match(self.instruction)
+        return match[1] if match and self.in_result else None
 
     @property
     def sequence(self) -> str | None:
         """The sequence of a numbering field: "Figure", "Table"; None for other fields."""
-        found = SEQUENCE.match(self.instruction)
-        return found[1] if found else None
+        match = SEQUENCE.match(self.instruction)
+        return match[1] if match else None
 
 
 class Fields:
@@ -295,12 +295,12 @@ class _Walk:
             self.paragraph.sequence = field_.sequence
 
     def drawing(self, element: Element) -> None:
-        for found in drawn(element):
-            if found.box is not None:
-                self.paragraph.boxes.append((self.writer.offset, found.box))
+        for drawing in drawn(element):
+            if drawing.box is not None:
+                self.paragraph.boxes.append((self.writer.offset, drawing.box))
             else:
                 self.paragraph.breaks = 0
-                self.writer.image(image_of(found, self.relations, self.archive))
+                self.writer.image(image_of(drawing, self.relations, self.archive))
 
 
 def _is_contents_list(element: Element) -> bool:
@@ -339,10 +339,10 @@ def _main_part(archive: Archive) -> str:
     relations = archive.xml("_rels/.rels") if archive.find("_rels/.rels") else ()
     for relation in relations:
         if (relation.get("Type") or "").endswith("/officeDocument"):
-            found = archive.find(resolve("", relation.get("Target") or ""))
-            if found is not None and found.endswith(".xml"):
-                return found
-    found = archive.find("word/document.xml")
-    if found is None:
+            part = archive.find(resolve("", relation.get("Target") or ""))
+            if part is not None and part.endswith(".xml"):
+                return part
+    part = archive.find("word/document.xml")
+    if part is None:
         raise DocumentError("not a Word document: word/document.xml is missing in it")
-    return found
+    return part

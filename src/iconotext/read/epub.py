@@ -85,10 +85,10 @@ def read_package(archive: Archive) -> Package:
         item = items.get(reference.get("idref"))
         if item is None or item is nav or (reference.get("linear") or "").lower() == "no":
             continue
-        found = archive.find(resolve(opf, item.get("href") or ""))
+        member = archive.find(resolve(opf, item.get("href") or ""))
         kind = (item.get("media-type") or "").lower()
-        if found is not None and found not in contents and (kind in PAGES or PAGE_NAME.search(found)):
-            chapters.append(found)
+        if member is not None and member not in contents and (kind in PAGES or PAGE_NAME.search(member)):
+            chapters.append(member)
     if not chapters:
         raise DocumentError(f"broken: {opf} in it names no chapter that is there; download or save it again")
     if any(name in encrypted for name in chapters):
@@ -105,18 +105,18 @@ def _package_name(archive: Archive) -> str:
     names = []
     if container is not None:
         names = [r.get("full-path") or "" for r in archive.xml(container).iterfind("{*}rootfiles/{*}rootfile")]
-    found = next((found for name in names if (found := archive.find(name)) is not None), None)
-    if found is None:
+    member = next((member for name in names if (member := archive.find(name)) is not None), None)
+    if member is None:
         raise DocumentError(
             "not an EPUB: META-INF/container.xml in it is missing, or names no package file that is there"
         )
-    return found
+    return member
 
 
 def _encrypted(archive: Archive) -> Iterator[str]:
     """Return the encrypted members; scrambled fonts do not count."""
-    found = archive.find("META-INF/encryption.xml")
-    for data in archive.xml(found).iter("{*}EncryptedData") if found is not None else ():
+    listing = archive.find("META-INF/encryption.xml")
+    for data in archive.xml(listing).iter("{*}EncryptedData") if listing is not None else ():
         method = data.find("{*}EncryptionMethod")
         if method is not None and method.get("Algorithm") in FONT_SCRAMBLING:
             continue
@@ -128,24 +128,24 @@ def _encrypted(archive: Archive) -> Iterator[str]:
 
 def _labels(archive: Archive, opf: str, item: Element | None) -> dict[str, str]:
     """Return the title of each member in a table of contents (EPUB 3 ``nav`` or EPUB 2 NCX); its first entry counts."""
-    found = archive.find(resolve(opf, item.get("href") or "")) if item is not None else None
-    if found is None:
+    contents = archive.find(resolve(opf, item.get("href") or "")) if item is not None else None
+    if contents is None:
         return {}
     labels: dict[str, str] = {}
     try:
-        if found.lower().endswith(".ncx"):
-            points = archive.xml(found).iter("{*}navPoint")
+        if contents.lower().endswith(".ncx"):
+            points = archive.xml(contents).iter("{*}navPoint")
             entries = [(p.find("{*}content"), p.findtext("{*}navLabel/{*}text") or "") for p in points]
             pairs = [(e.get("src") or "", text) for e, text in entries if e is not None]
         else:
-            tree = parse_html(decode_bytes(archive.read(found), found, html=True))
+            tree = parse_html(decode_bytes(archive.read(contents), contents, html=True))
             pairs = [(a.get("href") or "", a.text_content()) for a in tree.iterfind(".//nav//a")]
     except HostileDocumentError:
         raise
     except DocumentError:
         return {}  # a broken table of contents costs names, not text
     for address, text in pairs:
-        member = archive.find(resolve(found, address.partition("#")[0]))
+        member = archive.find(resolve(contents, address.partition("#")[0]))
         if member is not None and text.strip():
             labels.setdefault(member, " ".join(text.split()))
     return labels
@@ -215,8 +215,8 @@ def _target(archive: Archive, chapter: str, href: str) -> str | None:
     address, _, fragment = href.partition("#")
     if not fragment or ELSEWHERE.match(address):
         return None
-    found = archive.find(resolve(chapter, address)) if address else chapter
-    return None if found is None else f"{found}#{unquote(fragment)}"
+    member = archive.find(resolve(chapter, address)) if address else chapter
+    return None if member is None else f"{member}#{unquote(fragment)}"
 
 
 def _image(archive: Archive, package: Package, chapter: str, image: FlowImage) -> FlowImage:
@@ -227,14 +227,14 @@ def _image(archive: Archive, package: Package, chapter: str, image: FlowImage) -
     for source in image.sources:
         if ELSEWHERE.match(source):
             continue
-        found = archive.find(resolve(chapter, re.split("[?#]", source, maxsplit=1)[0]))
-        if found is None:
+        member = archive.find(resolve(chapter, re.split("[?#]", source, maxsplit=1)[0]))
+        if member is None:
             problem = problem or "not in the book: its address leads to no file in it"
-        elif found in package.encrypted:
+        elif member in package.encrypted:
             problem = "encrypted in the book"
         else:
             try:
-                return replace(image, sources=(found,), file=archive.read(found))
+                return replace(image, sources=(member,), file=archive.read(member))
             except HostileDocumentError:
                 raise
             except DocumentError as error:

@@ -254,15 +254,15 @@ class _Walk:
 
     def anchors(self, element: Element) -> tuple[str, ...]:
         """Return the identifiers of an image: its own, those before it, and those of elements with only this image."""
-        found, self.pending = [*self.pending], []
+        identifiers, self.pending = [*self.pending], []
         node = element
         while node is not None and (node is element or node.tag in ONE_IMAGE):
             if node is not element and node.tag != "figure" and self.holds_more(node):
                 break  # the name of a figure is that of all its pictures
             if node.get("id"):
-                found.append(node.get("id"))
+                identifiers.append(node.get("id"))
             node = node.getparent()
-        return tuple(self.anchor_prefix + identifier for identifier in dict.fromkeys(found))
+        return tuple(self.anchor_prefix + identifier for identifier in dict.fromkeys(identifiers))
 
     def holds_more(self, element: Element) -> bool:
         """Return whether an element contains more than one image; computed once for each element."""

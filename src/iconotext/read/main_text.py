@@ -176,9 +176,9 @@ def _is_boilerplate(element: Element, length: int, total: int) -> bool:
 
 def _named_article(body: Element, extents: dict[Element, Extent]) -> Element | None:
     for path in ARTICLE:
-        found = body.findall(path)
-        if len(found) == 1 and extents[found[0]].length >= ENOUGH * extents[body].length:
-            return found[0]
+        articles = body.findall(path)
+        if len(articles) == 1 and extents[articles[0]].length >= ENOUGH * extents[body].length:
+            return articles[0]
     return None
 
 

@@ -191,7 +191,7 @@ def markdown_references(text: str, stem: str) -> dict[str, str]:
     """Return the references by label in a Markdown text, each with the text shown for it; see ``cross_references``."""
     if not ANY_REFERENCE.search(text):
         return {}
-    hidden = {found[0]: "" for found in COLON_ROLE.finditer(text)}
+    hidden = {role[0]: "" for role in COLON_ROLE.finditer(text)}
     try:
         return hidden | fill_references(markdown_tree(split_front_matter(text)[0], stem))
     except DocumentError:

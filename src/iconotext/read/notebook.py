@@ -100,7 +100,7 @@ def _dictionary(value: Any) -> dict[str, Any]:
 
 def _glued(cells: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the outputs that code keeps for another place of the notebook, where ``{glue:figure}`` names them."""
-    found: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, Any]] = {}
     for cell in cells:
         outputs = cell.get("outputs")
         for output in outputs if isinstance(outputs, list) else ():
@@ -108,8 +108,8 @@ def _glued(cells: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
             if _text(scrap.get("name")):
                 data = _dictionary(_dictionary(output).get("data"))
                 prefix = _text(scrap.get("mime_prefix"))
-                found[_text(scrap["name"])] = {kind.removeprefix(prefix): value for kind, value in data.items()}
-    return found
+                values[_text(scrap["name"])] = {kind.removeprefix(prefix): value for kind, value in data.items()}
+    return values
 
 
 def _with_pictures(block: Block, cell: dict[str, Any], glued: dict[str, dict[str, Any]]) -> Block:
@@ -131,9 +131,10 @@ def _outputs(cell: dict[str, Any], number: int) -> Iterator[Block]:
     about = _about(cell)
     outputs = cell.get("outputs")
     for place, output in enumerate(outputs if isinstance(outputs, list) else (), 1):
-        found = _dictionary(output)
-        data = _dictionary(found.get("data")) or {  # version 3: in the output itself, by short names
-            kind: found.get({"svg+xml": "svg"}.get(kind.partition("/")[2], kind.partition("/")[2])) for kind in PICTURES
+        fields = _dictionary(output)
+        data = _dictionary(fields.get("data")) or {  # version 3: in the output itself, by short names
+            kind: fields.get({"svg+xml": "svg"}.get(kind.partition("/")[2], kind.partition("/")[2]))
+            for kind in PICTURES
         }
         kind = next((kind for kind in PICTURES if data.get(kind)), None)
         if kind is not None:

@@ -34,11 +34,11 @@ def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
     Contents lists, comments, deletions and drawn shapes are left out.
     """
     with open_archive(path, settings.max_bytes) as archive:
-        found = archive.find("content.xml")
+        member = archive.find("content.xml")
         manifest = archive.find("META-INF/manifest.xml")
         if manifest is not None and any(local(each) == "encryption-data" for each in archive.xml(manifest).iter()):
             raise DocumentError("it has a password: save it without one")
-        root = archive.xml(found) if found is not None else None
+        root = archive.xml(member) if member is not None else None
         body = child(root, "body", "text")
         if root is None or body is None:
             raise DocumentError("not a text of LibreOffice: there is no text in its content.xml")
@@ -53,13 +53,13 @@ def read_odt(path: Path, settings: ReadSettings) -> list[Flow]:
 
 def _styles(root: Element) -> dict[str, tuple[str, bool]]:
     """Return, for each automatic style, the style that it is based on, and whether it is in italics."""
-    found = {}
+    parents = {}
     styles = child(root, "automatic-styles")
     for style in styles if styles is not None else ():
         properties = child(style, "text-properties")
         italic = properties is not None and attribute(properties, "font-style") == "italic"
-        found[attribute(style, "name") or ""] = (attribute(style, "parent-style-name") or "", italic)
-    return found
+        parents[attribute(style, "name") or ""] = (attribute(style, "parent-style-name") or "", italic)
+    return parents
 
 
 class _Walk:
@@ -172,7 +172,7 @@ class _Walk:
             self.writer.image(self.image(shown[0], alt))
 
     def image(self, address: str, alt: str | None) -> FlowImage:
-        found = member_image(address or "picture", self.archive)
-        if found.problem == MISSING and (":" in address or address.startswith("../")):
+        picture = member_image(address or "picture", self.archive)
+        if picture.problem == MISSING and (":" in address or address.startswith("../")):
             return FlowImage((address.removeprefix("../"),), alt)
-        return replace(found, alt=alt)
+        return replace(picture, alt=alt)

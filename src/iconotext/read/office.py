@@ -44,8 +44,8 @@ def child(element: Element | None, *names: str) -> Element | None:
 
 def value(element: Element | None, *names: str) -> str | None:
     """Return the attribute ``val`` of the element at a path; None if one of the two is missing."""
-    found = child(element, *names)
-    return None if found is None else attribute(found, "val")
+    part = child(element, *names)
+    return None if part is None else attribute(part, "val")
 
 
 def is_on(properties: Element | None, name: str) -> bool | None:
@@ -56,13 +56,13 @@ def is_on(properties: Element | None, name: str) -> bool | None:
 
 def children(element: Element, name: str) -> list[Element]:
     """Return the rows of a table or the cells of a row, including those in content controls or revisions."""
-    found = []
+    parts = []
     for part in element:
         if local(part) == name:
-            found.append(part)
+            parts.append(part)
         elif local(part) in WRAPPERS:
-            found += children(part, name)
-    return found
+            parts += children(part, name)
+    return parts
 
 
 def alternative(element: Element) -> list[Element]:
@@ -85,9 +85,9 @@ def refuse_ole(path: Path, kind: str) -> None:
 def relations_of(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
     """Return the relations of a part: id to (last word of the type, target; ``:`` before one outside the file)."""
     folder, _, name = part.rpartition("/")
-    found = archive.find(f"{folder}/_rels/{name}.rels")
+    member = archive.find(f"{folder}/_rels/{name}.rels")
     relations = {}
-    for relation in archive.xml(found) if found else ():
+    for relation in archive.xml(member) if member else ():
         target = relation.get("Target") or ""
         outside = (relation.get("TargetMode") or "").lower() == "external"
         kind = (relation.get("Type") or "").rpartition("/")[2]
@@ -97,11 +97,11 @@ def relations_of(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
 
 def title_of(archive: Archive) -> str | None:
     """Return the title in the properties of an Office file; None without one."""
-    found = archive.find("docProps/core.xml")
-    if found is None:
+    member = archive.find("docProps/core.xml")
+    if member is None:
         return None
     try:
-        title = child(archive.xml(found), "title")
+        title = child(archive.xml(member), "title")
     except HostileDocumentError:
         raise
     except DocumentError:
@@ -261,10 +261,10 @@ def drawn(
         yield from drawn(part, alt, title, decorative=decorative)
 
 
-def image_of(found: Drawn, relations: dict[str, str], archive: Archive) -> FlowImage:
+def image_of(drawing: Drawn, relations: dict[str, str], archive: Archive) -> FlowImage:
     """Return the image with its bytes or its problem, and with its texts in the document."""
-    image = _named(found.relation, relations, archive)
-    return replace(image, alt=found.alt, title=found.title, decorative=found.decorative)
+    image = _named(drawing.relation, relations, archive)
+    return replace(image, alt=drawing.alt, title=drawing.title, decorative=drawing.decorative)
 
 
 def _named(relation: str | None, relations: dict[str, str], archive: Archive) -> FlowImage:

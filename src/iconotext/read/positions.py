@@ -99,10 +99,10 @@ def _remembered(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInl
 
     def run(state: StateInline, silent: bool) -> bool:
         start = state.pos
-        found = rule(state, silent)
-        if found and not silent:
+        matched = rule(state, silent)
+        if matched and not silent:
             state.tokens[-1].meta["written"] = state.src[start : state.pos].split("\n", 1)[0]
-        return found
+        return matched
 
     return run
 
@@ -112,7 +112,7 @@ def _mark_tokens(state: StateCore) -> None:
     if "original" not in state.env:
         return
     text, original = state.env["text"], state.env["original"]
-    starts = [0, *(found.end() for found in _LINE_END.finditer(text)), len(text)]
+    starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
     cursor = 0
     for token, (first, last) in _pieces(state.tokens):
         start, end = starts[min(first, len(starts) - 1)], starts[min(last, len(starts) - 1)]
@@ -142,7 +142,7 @@ def _pieces(tokens: list[Token]) -> Iterator[tuple[Token, Any]]:
 
 def _mark_tags(token: Token, text: str, start: int, end: int, original: Callable[[int], int]) -> int:
     """Mark the tags in a block of HTML: the n-th tag is the n-th one in its lines."""
-    places = [found.start() for found in _TAG.finditer(text, start, end)]
+    places = [match.start() for match in _TAG.finditer(text, start, end)]
     if len(places) == len(_TAG.findall(token.content)):
         following = iter(places)
         token.content = _TAG.sub(lambda tag: _with_mark(original(next(following)))(tag), token.content)

@@ -44,9 +44,9 @@ def read_pptx(path: Path, settings: ReadSettings) -> list[Flow]:
         walk = _Walk(archive)
         for slide in slides:
             identifier = next((value for key, value in slide.items() if key.endswith("}id")), "")
-            found = archive.find(parts.get(identifier, ("", ""))[1])
-            if found is not None:
-                walk.slide(found)
+            member = archive.find(parts.get(identifier, ("", ""))[1])
+            if member is not None:
+                walk.slide(member)
         title = title_of(archive)
     return [Flow(walk.writer.blocks, None if title == "PowerPoint Presentation" else title)]
 
@@ -63,12 +63,12 @@ class _Walk:
         tree = child(root, "cSld", "spTree")
         if tree is None or (attribute(root, "show") or "1").lower() in OFF:
             return
-        found = relations_of(self.archive, part)
-        self.relations = {key: target for key, (_, target) in found.items()}
+        relations = relations_of(self.archive, part)
+        self.relations = {key: target for key, (_, target) in relations.items()}
         shapes = list(_shapes(tree))
         for shape in sorted(shapes, key=lambda shape: _placeholder(shape) not in TITLES):  # stable: else as they stand
             self.shape(shape)
-        notes = next((self.archive.find(target) for kind, target in found.values() if kind == "notesSlide"), None)
+        notes = next((self.archive.find(target) for kind, target in relations.values() if kind == "notesSlide"), None)
         tree_of_notes = child(self.archive.xml(notes), "cSld", "spTree") if notes is not None else None
         for shape in _shapes(tree_of_notes) if tree_of_notes is not None else ():
             if _placeholder(shape) == "body":
@@ -137,7 +137,7 @@ def _shapes(tree: Element) -> Iterator[Element]:
 def _placeholder(shape: Element) -> str | None:
     """Return the kind of placeholder that a shape is; None for other shapes."""
     for part in shape:
-        found = child(part, "nvPr", "ph")
-        if found is not None:
-            return attribute(found, "type") or "obj"
+        placeholder = child(part, "nvPr", "ph")
+        if placeholder is not None:
+            return attribute(placeholder, "type") or "obj"
     return None

@@ -241,10 +241,10 @@ class _Include(_Lenient):
         name = self.arguments[0].strip()
         lines: Any = self.state_machine.input_lines
         source = lines.source(self.lineno - self.state_machine.input_offset - 1)
-        found = includes.text(name.strip("<>"), Path(source or self.state.document.settings._source))
-        if found is None:
+        file_text = includes.text(name.strip("<>"), Path(source or self.state.document.settings._source))
+        if file_text is None:
             return []
-        path, text = found
+        path, text = file_text
         part = part_of(text, self.options).expandtabs(8)
         check_lines(part)
         register_names(part)
@@ -320,9 +320,9 @@ def register_names(text: str) -> None:
     """Register the roles and directives that a text uses and docutils does not know."""
     for name, directive in DIRECTIVES.items():
         directives.register_directive(name, directive)
-    for name in {found.lower() for found in DIRECTIVE.findall(text)} - DIRECTIVES.keys() - en.directives.keys():
+    for name in {match.lower() for match in DIRECTIVE.findall(text)} - DIRECTIVES.keys() - en.directives.keys():
         directives.register_directive(name, _Frame)
-    for name in {found.lower() for found in ROLE.findall(text)} - en.roles.keys():
+    for name in {match.lower() for match in ROLE.findall(text)} - en.roles.keys():
         roles.register_local_role(name, _role)
 
 
@@ -348,8 +348,8 @@ def resolve_labels(document: nodes.document) -> None:
     for reference in document.findall(nodes.reference):
         label = reference.get("label")
         if label is not None:
-            known = document.nameids.get(nodes.fully_normalize_name(label))
-            reference["refid"] = known or nodes.make_id(label)
+            identifier = document.nameids.get(nodes.fully_normalize_name(label))
+            reference["refid"] = identifier or nodes.make_id(label)
 
 
 TAGS = {

@@ -67,9 +67,9 @@ def document_language(declared: str | None, text: str) -> str:
         return detect_language(text)
     if len(text) < ENOUGH:
         return declared
-    found = detect_language(text)
-    wrong = found != declared and "en" in (found, declared) and _identify(text[:SAMPLE]) == found
-    return found if wrong else declared
+    detected = detect_language(text)
+    wrong = detected != declared and "en" in (detected, declared) and _identify(text[:SAMPLE]) == detected
+    return detected if wrong else declared
 
 
 def _identify(text: str) -> str:

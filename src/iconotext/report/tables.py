@@ -75,8 +75,8 @@ class Grid:
         if not any(group for group, _ in columns):
             return f"<tr><td>{escape(first)}</td>{names}</tr>"
         groups = "".join(
-            f'<th colspan="{len(list(some))}" scope="colgroup">{escape(group)}</th>'
-            for group, some in groupby(columns, key=itemgetter(0))
+            f'<th colspan="{len(list(members))}" scope="colgroup">{escape(group)}</th>'
+            for group, members in groupby(columns, key=itemgetter(0))
         )
         return f'<tr><td rowspan="2">{escape(first)}</td>{groups}</tr><tr>{names}</tr>'
 
@@ -141,14 +141,14 @@ def footnoted(sections: Sequence[Section], footnotes: Sequence[Footnote]) -> lis
     """
     plain = [each for each in footnotes if not each.grave]
     marks = [("†" if each.grave else str(plain.index(each) + 1).translate(_RAISED), each) for each in footnotes]
-    found: list[Section] = []
+    marked: list[Section] = []
     for section in sections:
         if isinstance(section, Grid):
-            first = not any(isinstance(each, Grid) for each in found)
-            found.append(_marked(section, marks, first=first))
+            first = not any(isinstance(each, Grid) for each in marked)
+            marked.append(_marked(section, marks, first=first))
         else:
-            found.append(section)
-    return found
+            marked.append(section)
+    return marked
 
 
 def _marked(grid: Grid, marks: Sequence[tuple[str, Footnote]], *, first: bool) -> Grid:

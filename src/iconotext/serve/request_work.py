@@ -18,7 +18,7 @@ from iconotext.decide.settings import LinkSettings
 from iconotext.errors import DocumentError
 from iconotext.linker import Linker
 from iconotext.plain_text import json_text
-from iconotext.read import Failure, ReadSettings, find_documents, read_found
+from iconotext.read import Failure, ReadSettings, find_documents, read_files
 from iconotext.read.format import formats_in_words
 from iconotext.serve.sources import for_clients, without_hint
 from iconotext.serve.work import linker
@@ -127,7 +127,7 @@ def _reply(upload: Upload, text: Callable[[Results], Iterable[str]], *, may_fail
 
     with chdir(upload.folder):
         files = [(path, Path()) for path, _ in find_documents([_start()], upload.reading)]
-        read = map(_for_clients, read_found(files, upload.reading))
+        read = map(_for_clients, read_files(files, upload.reading))
         refused = (Failure(Path(name), DocumentError(f"{name}: {why}")) for name, why in upload.refused)
         body = "".join(text(counted(chain(refused, _linker(upload.linking).link_all(read)))))
     if not (documents or may_fail):

@@ -67,11 +67,11 @@ def check_warmup(recipe: Recipe, steps: int) -> None:
 def _check_relations(recipe: Recipe, prepared: Prepared) -> None:
     if not recipe.objective.coherence:
         return
-    known = prepared.labelled_relations
-    missing = [name for name in recipe.objective.relations if name not in known]
-    if missing or not known:
+    labelled = prepared.labelled_relations
+    missing = [name for name in recipe.objective.relations if name not in labelled]
+    if missing or not labelled:
         what = f"the relation {missing[0]}" if missing else "any relation"
-        there = f"; labelled are {', '.join(known)}" if known else ""
+        there = f"; labelled are {', '.join(labelled)}" if labelled else ""
         raise CorpusError(
             f"objective.coherence: no training document of one sentence and one image has a label of {what}{there}"
         )
@@ -148,12 +148,12 @@ def _take_encoders(model: JointModel, old: StoredModel, prepared: Prepared, reci
         ) from error
 
 
-def _continue_relations(new: nn.Linear, learned: Sequence[str], old: nn.Linear, known: Sequence[str]) -> None:
+def _continue_relations(new: nn.Linear, learned: Sequence[str], old: nn.Linear, old_names: Sequence[str]) -> None:
     """Copy the weights of the relations that both predict; the others start with random weights."""
     import torch
 
     with torch.no_grad():
-        for row, relation in enumerate(known):
+        for row, relation in enumerate(old_names):
             if relation in learned:
                 new.weight[learned.index(relation)] = old.weight[row]
                 new.bias[learned.index(relation)] = old.bias[row]

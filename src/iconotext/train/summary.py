@@ -83,8 +83,8 @@ def _gains(metrics: Mapping[str, Any]) -> Iterator[str]:
     """Yield the differences between a model and the model that it started from."""
     before, loss = metrics["before"], metrics["validation_loss"]
     auc = before["validation_auc"]
-    known = "" if auc is None else f", AUC {100 * auc:.1f}"
-    yield f"before training: validation loss {before['validation_loss']:.4f}{known}"
+    auc_text = "" if auc is None else f", AUC {100 * auc:.1f}"
+    yield f"before training: validation loss {before['validation_loss']:.4f}{auc_text}"
     if not metrics["best_epoch"]:
         yield f"no epoch was better than that (the last: {metrics['last_loss']:.4f}), so the model is the one it was"
     elif loss > (1 - LITTLE) * before["validation_loss"]:

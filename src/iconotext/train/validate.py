@@ -75,9 +75,9 @@ def pair_figures(model: JointModel, pairs: PairVectors, relations: Sequence[str]
         own = own_probabilities(pairs, Coherence(tuple(relations), model.coherence))
         labels = pairs.labels[:, [pairs.relations.index(name) for name in relations]]
         figures["average_precision"] = {
-            name: average_precision(own[known, column], labels[known, column] == 1)
+            name: average_precision(own[answered, column], labels[answered, column] == 1)
             for column, name in enumerate(relations)
-            if len(known := np.flatnonzero(~np.isnan(labels[:, column])))
+            if len(answered := np.flatnonzero(~np.isnan(labels[:, column])))
         }
     return figures
 

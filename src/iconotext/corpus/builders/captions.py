@@ -309,8 +309,8 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     if not settings.download:
         find_model(settings.backbone, IMAGE_BACKBONES)  # fail now rather than after everything was read
     format_ = None if settings.format == "auto" else settings.format
-    found = caption_photos(build, settings.source, format_, settings.images)
-    photos, read = usable_photos(build, found, verify=settings.verify)
+    captioned = caption_photos(build, settings.source, format_, settings.images)
+    photos, read = usable_photos(build, captioned, verify=settings.verify)
     _check_there(build, settings, photos, read)
     members = _divided(photos, settings, shares)
     for split, numbers in members.items():

@@ -39,13 +39,13 @@ class Check(NamedTuple):
 def known_checks(file: IO[bytes]) -> dict[int, Any]:
     """Return the results by key in a file that is open for reading and appending: a line ``[key, result]`` for each."""
     file.seek(0)
-    known: dict[int, Any] = {}
+    results: dict[int, Any] = {}
     for line in file:
         with suppress(ValueError):  # a line that a kill cut off
             key, result = parse_json(line.decode())
-            known[key] = result
+            results[key] = result
     file.write(b"\n")
-    return known
+    return results
 
 
 def check_of(file: Path | None, known: Mapping[int, Any]) -> Check:
@@ -150,9 +150,9 @@ class FoundImages:
         With ``by_name``, no other address ends with the same name, see ``distinct_names``.
         """
         for digest in DIGESTS:
-            found = self._by_stem.get(hashlib.new(digest, address.encode(), usedforsecurity=False).hexdigest())
-            if found is not None:
-                return found
+            file = self._by_stem.get(hashlib.new(digest, address.encode(), usedforsecurity=False).hexdigest())
+            if file is not None:
+                return file
         name = address_name(address)
         return self.named(name) if by_name and name else None
 
@@ -218,8 +218,8 @@ class NamedImages:
         total = len(self._files)
         if verify:
             looked = build.checked(self._files.values(), image_problem, total=total, label="Looking at images")
-            found = zip(self._files, looked, strict=True)
-            self.problems = {name: problem for name, problem in found if problem is not None}
+            pairs = zip(self._files, looked, strict=True)
+            self.problems = {name: problem for name, problem in pairs if problem is not None}
         else:
             self.problems = {name: MISSING for name, file in self._files.items() if file is None}
 

@@ -199,16 +199,16 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     total = _count(build, settings)
     images = images_folder(build.output)
     unfetched = _fetch(build, settings, images, total) if settings.fetch else {}
-    found = build.spool(_read_all(build, settings, images, total, unfetched))
+    records = build.spool(_read_all(build, settings, images, total, unfetched))
     if build.report.dropped[UNREAD] == total:
         raise DocumentError(f"{total} of {total} documents cannot be read: there is nothing for a corpus")
-    if not len(found):
+    if not len(records):
         which = "the document does not have" if total == 1 else f"none of {total:,} documents has"
         raise CorpusError(f"{which} both sentences and a picture that can be used")
-    splits = _splits(found, connected(document["keys"] for document in found), shares, settings.seed)
+    splits = _splits(records, connected(document["keys"] for document in records), shares, settings.seed)
     ids, inside, beside = UniqueIds(), set[str](), f"{build.relative_path(images)}/"
     used = linked = 0
-    for document, split in zip(found, splits, strict=True):
+    for document, split in zip(records, splits, strict=True):
         values = document["values"]
         inside.update(source for source in values["images"] if source.startswith(beside))
         used += len(values["images"])
@@ -267,8 +267,8 @@ def _text(name: str) -> str:
 def _fetch(build: Build, settings: Settings, folder: Path, total: int) -> dict[str, str]:
     """Fetch the images on the web that documents name; returns the problems by address."""
     look = partial(_addresses, settings=settings)
-    found = build.mapped(_items(settings), look, total=total, label="Looking for addresses", chunk=FILES)
-    addresses = list(dict.fromkeys(address for batch in found for address in batch))
+    batches = build.mapped(_items(settings), look, total=total, label="Looking for addresses", chunk=FILES)
+    addresses = list(dict.fromkeys(address for batch in batches for address in batch))
     problems = build.fetched(addresses, folder, settings.interval)
     build.report.count("pictures on the web", len(addresses))
     build.report.count("pictures on the web that are there", len(addresses) - len(problems))
@@ -277,10 +277,10 @@ def _fetch(build: Build, settings: Settings, folder: Path, total: int) -> dict[s
 
 def _addresses(item: Item, settings: Settings) -> list[str]:
     try:
-        found = _documents_of(item, settings)
+        documents = _documents_of(item, settings)
     except IconotextError:
         return []  # the problem is reported when the file is read
-    return [address for document in found for image in document.images if (address := _address(image))]
+    return [address for document in documents for image in document.images if (address := _address(image))]
 
 
 def _documents_of(item: Item, settings: Settings) -> list[Document]:
@@ -304,12 +304,12 @@ def _read_all(
 ) -> Iterator[dict[str, Any]]:
     """Yield every document in the form of a corpus, with the keys of its images; dropped items are reported."""
     read = partial(_read, settings=settings, folder=build.folder, images=images)
-    for found in build.mapped(_items(settings), read, total=total, label="Reading", chunk=FILES):
-        for rule, place, reason in found["dropped"]:
+    for batch in build.mapped(_items(settings), read, total=total, label="Reading", chunk=FILES):
+        for rule, place, reason in batch["dropped"]:
             if rule == f"picture: {UNFETCHED}":
                 reason = unfetched.get(_web(place.partition(": ")[2]), reason)
             build.report.drop(rule, place, reason)
-        yield from found["documents"]
+        yield from batch["documents"]
 
 
 def _read(item: Item, settings: Settings, folder: Path, images: Path) -> dict[str, list[Any]]:
@@ -317,11 +317,11 @@ def _read(item: Item, settings: Settings, folder: Path, images: Path) -> dict[st
     path = item[0]
     dropped: list[tuple[str, str, str]] = []
     try:
-        found = _documents_of(item, settings)
+        documents = _documents_of(item, settings)
     except IconotextError as error:
         return {"documents": [], "dropped": [(UNREAD, path, str(error).removeprefix(f"{path}: "))]}
     ready_ones = []
-    for document in found:
+    for document in documents:
         with_files = replace(document, images=_with_fetched(document.images, images, settings))
         ready = _ready(with_files, folder, images, dropped)
         if ready is None:
@@ -385,16 +385,16 @@ def _unwritable(image: Image, folder: Path) -> str | None:
     return None
 
 
-def _splits(found: Sequence[Any], groups: Sequence[int], shares: Shares, seed: int) -> list[Split]:
+def _splits(records: Sequence[Any], groups: Sequence[int], shares: Shares, seed: int) -> list[Split]:
     """Return the split of each document; ``CorpusError`` if so many share an image that a split is empty."""
-    images = sum(len(document["values"]["images"]) for document in found)
+    images = sum(len(document["values"]["images"]) for document in records)
     try:
         return grouped_splits(groups, at_least_two(shares, len(groups), images), seed=seed)
     except CorpusError as error:
         name: dict[str, str] = {}
         count = Counter(
             key
-            for document in found
+            for document in records
             for key, source in zip(document["keys"], document["values"]["images"], strict=True)
             if name.setdefault(key, source)
         )

@@ -46,15 +46,15 @@ class Settings(BuilderSettings):
 
 def documents(build: Build, settings: Settings) -> Iterator[Values]:
     """Yield the documents of ``build_pairs``; ``CorpusError`` if no image has a text."""
-    found = 0
+    pictures = 0
     pairs = build_pairs(settings.source, only=settings.only, drop=build.report.drop)
     for document in build.watch(pairs, label="Reading"):
-        found += 1
+        pictures += 1
         yield row_of(document, build.folder).model_dump(exclude_none=True)
-    if not found:
+    if not pictures:
         names = ", ".join(map(str, settings.source))
         raise CorpusError(f"{names}: no picture has a caption or alternative text of at least {MIN_WORDS} words")
-    build.report.count("pictures with a text", found)
+    build.report.count("pictures with a text", pictures)
 
 
 def build_pairs(

@@ -169,8 +169,8 @@ def usable_photos(build: Build, photos: Iterable[Photo], *, verify: bool) -> tup
                 taken.add(image)
                 yield replace(photo, image=image)
 
-    found = build.spool(different())
-    return build.spool(_readable(build, found)) if verify else found, read
+    different_photos = build.spool(different())
+    return build.spool(_readable(build, different_photos)) if verify else different_photos, read
 
 
 def captions_of(build: Build, photos: Sequence[Photo], members: Iterable[int]) -> Sequence[str]:
@@ -229,7 +229,7 @@ class Annotations:
 
     def count_images(self, *, source: int | None = None) -> int:
         """Return the number of images; with ``source``, of images that this file lists and no file before it."""
-        return sum(source in (None, found) for _, _, found in self._images.values())
+        return sum(source in (None, image_source) for _, _, image_source in self._images.values())
 
     def unlisted(self) -> Iterator[tuple[Key, int | None]]:
         """Yield image and number of the captions whose image is not listed."""
@@ -240,8 +240,8 @@ class Annotations:
     def captioned(self, *, source: int | None = None) -> Iterator[Captioned]:
         """Yield images with their captions, by ascending key, numbers before texts; ``source`` is as above."""
         for key in sorted(self._images, key=lambda key: (isinstance(key, str), key)):
-            name, split, found = self._images[key]
-            if source in (None, found):
+            name, split, image_source = self._images[key]
+            if source in (None, image_source):
                 yield Captioned(key, name, split, tuple(self._texts(key)))
 
     def _texts(self, key: Key) -> Iterator[str]:
@@ -400,26 +400,26 @@ def recognised(source: Path) -> CaptionFormat:
     """Return the format of a file or folder; ``CorpusError`` if it has no known format, or several."""
     if not source.exists():
         raise CorpusError(f"{source}: no such file or folder; expected: {EXPECTED}")
-    found = [
+    formats = [
         name
         for name, kind in KINDS.items()
         if (source.suffix.lower() in kind.suffixes if source.is_file() else _files(source, name))
     ]
-    if not found:
+    if not formats:
         raise CorpusError(f"{source}: no captions are recognised; expected: {EXPECTED}")
-    if len(found) > 1:
-        raise CorpusError(f"{source}: has captions as {' and as '.join(found)}: say which, as format={found[0]}")
-    return found[0]
+    if len(formats) > 1:
+        raise CorpusError(f"{source}: has captions as {' and as '.join(formats)}: say which, as format={formats[0]}")
+    return formats[0]
 
 
 def caption_files(source: Path, format_: CaptionFormat) -> list[Path]:
     """Return the caption files of a source: itself, or the files in the folder that match the first pattern."""
     if source.is_file():
         return [source]
-    found = _files(source, format_)
-    if not found:
+    files = _files(source, format_)
+    if not files:
         raise CorpusError(f"{source}: no {', '.join(KINDS[format_].patterns)} in it; name the file, or its folder")
-    return found
+    return files
 
 
 def _one(source: Path, format_: CaptionFormat) -> Path:
@@ -438,6 +438,6 @@ def _files(folder: Path, format_: CaptionFormat) -> list[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith(".")) if depth < DEPTH else []
         there += [Path(place, name) for name in sorted(files) if name.lower().endswith(SUFFIXES)]
     for pattern in KINDS[format_].patterns:
-        if found := [path for path in there if fnmatch(path.name.lower(), pattern)]:
-            return found
+        if matches := [path for path in there if fnmatch(path.name.lower(), pattern)]:
+            return matches
     return []

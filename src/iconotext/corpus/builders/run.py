@@ -263,8 +263,8 @@ class Build:
     ) -> Iterator[Result]:
         """Yield the result of ``look`` for each image file, on all cores: JSON values, stored until the end."""
         with (self.work / IMAGE_CHECKS).open("a+b") as memory:
-            known = known_checks(memory)
-            items = (check_of(file, known) for file in files)
+            earlier = known_checks(memory)
+            items = (check_of(file, earlier) for file in files)
             for check in self.mapped(items, partial(look_at, look), total=total, label=label):
                 if check.key is not None and not check.known:
                     memory.write(f"{dump_json([check.key, check.result])}\n".encode())
@@ -302,10 +302,10 @@ class Build:
 def _relative_folder(path: Path, start: Path) -> str:
     """Return the path from one absolute folder to another, with a ``/`` at its end; empty if they are the same."""
     try:
-        found = Path(os.path.relpath(path.resolve(), start.resolve()))
+        folder = Path(os.path.relpath(path.resolve(), start.resolve()))
     except ValueError:  # another drive of a Windows machine
-        found = path.resolve()
-    return "" if found == Path() else f"{found.as_posix().removesuffix('/')}/"
+        folder = path.resolve()
+    return "" if folder == Path() else f"{folder.as_posix().removesuffix('/')}/"
 
 
 def _all(work: Callable[[Item], Result], items: list[Item]) -> list[Result]:
@@ -342,8 +342,8 @@ def build_corpus(
         build = Build(output, work, workers or os.cpu_count() or 1, report, watcher, force)
         staged = work / f"finished{output.suffix}"
         try:
-            with build.opened, closing(_with_known_errors(documents(build, settings), work)) as found:  # ends workers
-                _write(found, staged, build)
+            with build.opened, closing(_with_known_errors(documents(build, settings), work)) as rows:  # ends workers
+                _write(rows, staged, build)
         except (CorpusError, DocumentError, SettingError) as error:
             raise type(error)(f"{error}{_most_dropped(report)}") from error
         for path_of in (dropped_path, report_path, Path):  # the corpus last: if it exists, all of them do
@@ -373,14 +373,14 @@ def _with_known_errors(documents: Iterator[Values], work: Path) -> Generator[Val
         raise OutputError(f"{place}: {error.strerror or error}; then give the same command again") from error
 
 
-def _write(found: Iterator[Values], path: Path, build: Build) -> None:
+def _write(rows: Iterator[Values], path: Path, build: Build) -> None:
     """Write corpus, table of dropped items, and report in parallel; ``CorpusError`` if no document remains."""
     counting, report = Counting(), build.report
     with _dropped_lines(dropped_path(path), report):
-        first = next(found, None)
+        first = next(rows, None)
         if first is None:
             raise CorpusError(f"{', '.join(report.sources)}: nothing is left of it")
-        write_rows(_counted(chain([first], found), counting), path, force=True)
+        write_rows(_counted(chain([first], rows), counting), path, force=True)
     report.stats = counting.stats()
     if build.published is not None:
         report.count_sizes(report.stats, build.published)

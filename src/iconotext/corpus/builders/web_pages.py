@@ -93,7 +93,7 @@ class Dropped(NamedTuple):
 
 def web_documents(build: Build, settings: WebSettings, data_set: ShardedSet) -> Iterator[Values]:
     """Yield the documents of all shards, in the order of their names."""
-    images, found, problems = settings.images, None, dict[str, str]()
+    images, pictures, problems = settings.images, None, dict[str, str]()
     if images is None and settings.fetch:
         raise SettingError("fetch=True needs images=..., the folder that pictures are fetched into")
     shards = [shard for shard in shard_files(settings.source, data_set) if shard.absolute() != build.output.absolute()]
@@ -102,15 +102,15 @@ def web_documents(build: Build, settings: WebSettings, data_set: ShardedSet) -> 
     if images is not None:
         if settings.fetch and not images.exists():
             images.mkdir(parents=True)
-        found = FoundImages(images)
+        pictures = FoundImages(images)
         if settings.fetch:
             rows = build.spool(rows)
             named = (picture for row in rows if isinstance(row, Usable) for picture in row.pictures)
-            missing = (picture.address for picture in named if picture.address and _find(found, picture) is None)
+            missing = (picture.address for picture in named if picture.address and _find(pictures, picture) is None)
             problems = build.fetched(missing, images, settings.interval)
-            found = FoundImages(images)
+            pictures = FoundImages(images)
     build.report.count("shards", len(shards))
-    yield from _documents(build, rows, settings, found, problems)
+    yield from _documents(build, rows, settings, pictures, problems)
 
 
 def shard_files(source: Path, data_set: ShardedSet) -> list[Path]:
@@ -119,13 +119,13 @@ def shard_files(source: Path, data_set: ShardedSet) -> list[Path]:
         return [source]
     if not source.is_dir():
         raise CorpusError(f"{source}: no such file or folder; it should be {data_set.about}")
-    found = sorted(path for path in source.iterdir() if path.is_file() and path.name.endswith(data_set.suffixes))
-    found = [path for path in found if not path.name.startswith(".") and path.name != LEDGER]
-    if not found:
+    files = sorted(path for path in source.iterdir() if path.is_file() and path.name.endswith(data_set.suffixes))
+    files = [path for path in files if not path.name.startswith(".") and path.name != LEDGER]
+    if not files:
         raise CorpusError(
             f"{source}: no file in it ends in {' or '.join(data_set.suffixes)}: it should have {data_set.about}"
         )
-    return found
+    return files
 
 
 Item = tuple[str, "Part | str"]
@@ -177,7 +177,7 @@ def _documents(
     build: Build,
     rows: Iterable[Usable | Dropped],
     settings: WebSettings,
-    found: FoundImages | None,
+    pictures: FoundImages | None,
     problems: Mapping[str, str],
 ) -> Iterator[Values]:
     ids = UniqueIds()
@@ -187,7 +187,7 @@ def _documents(
             read += row.rule != DAMAGED
             build.report.drop(*row)
             continue
-        files = [_find(found, picture) for picture in row.pictures]
+        files = [_find(pictures, picture) for picture in row.pictures]
         read, usable, images = read + 1, usable + 1, images + len(files)
         there += sum(file is not None for file in files)
         values = row.values | {
@@ -205,7 +205,7 @@ def _documents(
     build.report.count("documents in them", read)
     build.report.count("documents with sentences and images", usable)
     build.report.count("their images", images)
-    if found is not None or there:
+    if pictures is not None or there:
         build.report.count("their images with a file", there)
 
 
@@ -245,11 +245,11 @@ def _meta_of_images(meta: dict[str, Any], staying: list[int]) -> dict[str, Any]:
     return result
 
 
-def _find(found: FoundImages | None, picture: Picture) -> Path | None:
+def _find(pictures: FoundImages | None, picture: Picture) -> Path | None:
     """Return the file of a picture: beside its shard, else by its name there, else by a digest of its address."""
-    if picture.file is not None or found is None:
+    if picture.file is not None or pictures is None:
         return picture.file
-    return found.named(picture.name) or (found.at(picture.address) if picture.address else None)
+    return pictures.named(picture.name) or (pictures.at(picture.address) if picture.address else None)
 
 
 MMC4 = (
@@ -307,8 +307,8 @@ def _picture(folder: Path, image: str, info: dict[str, Any]) -> Picture:
 
 def _similarity(info: dict[str, Any]) -> float:
     """Return the similarity of an image with the sentence matched to it; -1 if unknown."""
-    found = info.get("matched_sim")
-    return float(found) if isinstance(found, int | float) else -1.0
+    similarity = info.get("matched_sim")
+    return float(similarity) if isinstance(similarity, int | float) else -1.0
 
 
 OBELICS = (

@@ -112,12 +112,12 @@ def source_file(folder: Path, names: Collection[str], about: str) -> Path:
     """Return a file in a folder or its subfolders: the nearest one, then the first of ``names``."""
     if not folder.is_dir():
         raise CorpusError(f"{folder}: not a folder; name the one that has {next(iter(names))}: {about}")
-    found = [
+    candidates = [
         (len(path.parts), rank, path)
         for rank, name in enumerate(names)
         for path in (folder.glob(name) if (folder / name).is_file() else folder.rglob(name))
         if path.is_file()
     ]
-    if not found:
+    if not candidates:
         raise CorpusError(f"{folder}: {next(iter(names))} is neither in it nor in a folder in it: {about}")
-    return min(found)[2]
+    return min(candidates)[2]

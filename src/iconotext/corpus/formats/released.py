@@ -55,11 +55,11 @@ def released_parts(path: Path) -> Iterator[Part]:
     stored as ``meta["metadata"]``.
     """
     file, error = documents_file(path), None
-    found = _elements(file)
+    elements = _elements(file)
     while error is None:
         batch: list[Record] = []
         try:
-            for key, index, value in islice(found, TOGETHER):
+            for key, index, value in islice(elements, TOGETHER):
                 if key not in SPLIT_OF_KEY:
                     raise CorpusError(f"{file}, field {key}: not a split; the released format has train, val and test")
                 batch.append(_record(value, f"{key}, document {index}", SPLIT_OF_KEY[key], index))
@@ -143,9 +143,9 @@ def _links(of_sentences: list[int | None], of_images: list[int | None]) -> list[
     """Return the links named by either end; None if no label is given. A label of -1 names none."""
     if all(label is None for label in (*of_sentences, *of_images)):
         return None
-    found = {(sentence, image) for image, sentence in enumerate(of_images) if sentence is not None and sentence >= 0}
-    found |= {(sentence, image) for sentence, image in enumerate(of_sentences) if image is not None and image >= 0}
-    return sorted(found)
+    links = {(sentence, image) for image, sentence in enumerate(of_images) if sentence is not None and sentence >= 0}
+    links |= {(sentence, image) for sentence, image in enumerate(of_sentences) if image is not None and image >= 0}
+    return sorted(links)
 
 
 def _named(problem: Problem) -> Problem:

@@ -114,8 +114,8 @@ def _records(path: Path, group: int, before: int, record: RecordOf, columns: Seq
             for values in rows:
                 number += 1
                 values, files = _without_files(values)
-                found = record(values, f"row {number}")
-                yield replace(found, files=files, number=number - 1) if files else found
+                line = record(values, f"row {number}")
+                yield replace(line, files=files, number=number - 1) if files else line
 
 
 def table_rows(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -280,13 +280,13 @@ def schema_of(image: Any, relations: Any = None) -> Any:
 
 
 def _check_columns(columns: list[str], path: Path) -> None:
-    known = ", ".join(Row.model_fields)
+    allowed = ", ".join(Row.model_fields)
     for name in REQUIRED:
         if name not in columns:
-            raise CorpusError(f"{path}, field {name}: no such column; a corpus has the columns {known}")
+            raise CorpusError(f"{path}, field {name}: no such column; a corpus has the columns {allowed}")
     for name in columns:
         if name not in Row.model_fields:
-            raise CorpusError(f"{path}, field {name}: not a column of a corpus, which are {known}; put it into meta")
+            raise CorpusError(f"{path}, field {name}: not a column of a corpus, which are {allowed}; put it into meta")
         if columns.count(name) > 1:
             raise CorpusError(f"{path}, field {name}: there are two columns of this name")
 

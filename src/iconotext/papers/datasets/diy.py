@@ -127,13 +127,13 @@ def read_album(path: Path) -> list[AlbumImage]:
         tree = parse_html(decode_text(path, html=True))
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror or error}") from error
-    found: dict[str, AlbumImage] = {}
+    images: dict[str, AlbumImage] = {}
     for element in tree.iter("div"):
         if CONTAINER in _classes(element):
             image = _image(element)
             if image is not None:
-                found.setdefault(image.id, image)
-    return list(found.values())
+                images.setdefault(image.id, image)
+    return list(images.values())
 
 
 def _image(element: Element) -> AlbumImage | None:
@@ -190,15 +190,15 @@ def _text(part: Element) -> str:
 
 def saved_albums(folder: Path) -> dict[str, str]:
     """Find pages in a folder and the folders in it, by the album's name: ``Ab3dE.html``, or ``albums/Ab3dE``."""
-    found: dict[str, str] = {}
+    albums: dict[str, str] = {}
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = PurePosixPath(name)
             page = path.suffix.lower() in (".html", ".htm") or (not path.suffix and os.path.basename(place) == "albums")
             if page and not name.startswith("."):
-                found.setdefault(path.stem, os.path.join(place, name))
-    return found
+                albums.setdefault(path.stem, os.path.join(place, name))
+    return albums
 
 
 def album_page(path: str | None) -> list[AlbumImage] | str | None:
@@ -440,14 +440,16 @@ def _look_at_images(build: Build, albums: Albums, folders: ImageFolders, problem
     paths = (None if moving else _file(folders, name) for _, name, moving in albums.pictures())
     total = sum(len(album.images) for album in albums)
     results = build.checked(paths, image_hash, total=total, label="Looking at pictures")
-    for (album, name, moving), found in zip(albums.pictures(), results, strict=True):
-        good = "hash" in found
-        albums.hashes.append(int(found["hash"], 16) if good else 0)
+    for (album, name, moving), result in zip(albums.pictures(), results, strict=True):
+        good = "hash" in result
+        albums.hashes.append(int(result["hash"], 16) if good else 0)
         albums.usable.append(good)
         if moving:
             build.report.drop(FILM, f"{album.id}/{name}")
         elif not good:
-            build.report.drop(found["rule"], f"{album.id}/{name}", found["reason"] or problems.get(_address(name), ""))
+            build.report.drop(
+                result["rule"], f"{album.id}/{name}", result["reason"] or problems.get(_address(name), "")
+            )
     valid = albums.usable.count(1)
     build.report.count("valid pictures", valid, 295_000, rounding=1000)
     if not valid:
@@ -504,13 +506,13 @@ def _twins(albums: Albums, alike: NDArray[np.int64]) -> dict[int, str]:
 
 def _values(build: Build, album: Album, images: list[int], folders: ImageFolders) -> Values:
     place = {number: place for place, number in enumerate(images)}
-    found = [_file(folders, album.name(number)) for number in images]
+    files = [_file(folders, album.name(number)) for number in images]
     title = clean_text(album.post["title"] or "")
     meta = {"post": album.post["id"], "score": album.post["score"], "source": f"https://imgur.com/a/{album.id}"}
     return {
         "id": album.id,
         "sentences": [caption for _, caption in album.captions],
-        "images": [build.relative_path(file) for file in found if file is not None],
+        "images": [build.relative_path(file) for file in files if file is not None],
         "links": [(i, place[number]) for i, (number, _) in enumerate(album.captions) if number in place],
         "meta": ({"title": title} if title else {}) | meta,
     }

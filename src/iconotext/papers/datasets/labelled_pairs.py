@@ -338,7 +338,7 @@ def labelled_documents(
         raise CorpusError(f"none of {seen.counts['rows']} rows can be used")
     files = _files(build, settings, data_set, list(seen.numbers), fetch_interval)
     there = [pair.image in files for pair in pairs]
-    keys = [key for key, found in zip(seen.keys, there, strict=True) if found or not settings.only_found]
+    keys = [key for key, has_picture in zip(seen.keys, there, strict=True) if has_picture or not settings.only_found]
     if not keys:
         raise CorpusError(f"none of {len(there)} pairs has a picture: leave out only_found=True")
     splits = split_pairs(keys, seed=settings.seed, group=settings.group)
@@ -456,8 +456,8 @@ def _files(
 def _found(data_set: DataSet, folder: Path, names: Collection[str]) -> dict[str, Path]:
     """Return the files in a folder, by the names of their images."""
     images, alone = FoundImages(folder), distinct_names(names)
-    found = {name: images.find(name.removeprefix(data_set.scheme), by_name=name in alone) for name in names}
-    return {name: file for name, file in found.items() if file is not None}
+    files = {name: images.find(name.removeprefix(data_set.scheme), by_name=name in alone) for name in names}
+    return {name: file for name, file in files.items() if file is not None}
 
 
 def _report_shared(build: Build, keys: Sequence[Keys], splits: Sequence[Any]) -> None:

@@ -80,8 +80,8 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     report.count("images in them", annotations.count_images())
     listed = annotations.count_images(source=only)
     report.count("images that are used if they are there", listed, IMAGES_2014)
-    found = coco_photos(build, annotations, folders, source=only)
-    photos, _ = usable_photos(build, found, verify=settings.verify)
+    captioned = coco_photos(build, annotations, folders, source=only)
+    photos, _ = usable_photos(build, captioned, verify=settings.verify)
     missing = report.dropped[NO_IMAGE]
     report.count("images that are not there", missing)
     report.count("images that are there and can be read", len(photos))
@@ -99,11 +99,11 @@ def annotation_files(source: Path) -> list[Path]:
             f"{source}: a file; name the folder that has annotations/ and the pictures, or one with annotations and "
             "images=..., the folder of the pictures"
         )
-    found = [
+    candidates = [
         next((path for path in (source / "annotations" / name, source / name) if path.is_file()), None)
         for name in FILES
     ]
-    files = [path for path in found if path is not None]
+    files = [path for path in candidates if path is not None]
     if not files:
         raise CorpusError(
             f"{source}: no annotations/{TRAIN_2014}, nor another of {', '.join(FILES[1:])}: unpack "

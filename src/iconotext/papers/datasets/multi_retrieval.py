@@ -65,7 +65,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
             check_copy(file.parent, build.folder, force=build.force)
         except OutputError as error:
             raise OutputError(f"{error}; features=false copies none") from error
-    found = FoundImages(settings.images) if settings.images is not None else None
+    pictures = FoundImages(settings.images) if settings.images is not None else None
     read = missing = 0
     renamed: dict[str, str] = {}
     for record in build.watch(read_records(file), label="Reading"):
@@ -74,7 +74,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
         if record.problems or row is None:
             build.report.drop("document cannot be read", record.place, str(record.problems[0]))
             continue
-        files = [found.named(name) if found is not None else None for name in row.images]
+        files = [pictures.named(name) if pictures is not None else None for name in row.images]
         missing += sum(path is None for path in files)
         sources = [
             name if path is None else build.relative_path(path) for name, path in zip(row.images, files, strict=True)
@@ -88,7 +88,7 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
                 continue
         yield values
     build.report.count("documents in the source", read)
-    if found is not None:
+    if pictures is not None:
         build.report.count("images without a file", missing)
     if settings.compare is not None:
         build.published = PUBLISHED[settings.compare]

@@ -50,7 +50,7 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
     Args:
         first: The first month, ``2013-01``; files of earlier months are skipped.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     others = 0
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -61,14 +61,14 @@ def submission_files(folder: Path, first: str, last: str) -> list[Path]:
             if month and not first <= month[1] <= last:
                 others += 1
             elif month or ONE_SUBREDDIT.search(name):
-                found.append(Path(place, name))
-    if not found:
+                paths.append(Path(place, name))
+    if not paths:
         also = f" ({others} files of other months are there)" if others else ""
         raise CorpusError(
             f"{folder}: no submissions of {first} to {last}{also}: RS_{first}.zst and so on, from pushshift.io "
             "(files.pushshift.io/reddit/submissions, today as torrents on academictorrents.com)"
         )
-    return sorted(found, key=lambda path: (path.name, str(path)))
+    return sorted(paths, key=lambda path: (path.name, str(path)))
 
 
 def subreddit_posts(path: str, *, subreddit: str) -> dict[str, Any]:
@@ -189,15 +189,15 @@ def _unpacked_zstd(file: IO[bytes]) -> Iterator[bytes]:
 
 def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield the same bytes in blocks of at least ``BLOCK``, except the last one."""
-    some: list[bytes] = []
+    waiting: list[bytes] = []
     size = 0
     for piece in pieces:
-        some.append(piece)
+        waiting.append(piece)
         size += len(piece)
         if size >= BLOCK:
-            yield b"".join(some)
-            some, size = [], 0
-    yield b"".join(some)
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    yield b"".join(waiting)
 
 
 @contextmanager

@@ -121,12 +121,12 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     about = f"{ABOUT} (its test part is not used)"
     files = {name: source_file(settings.source, names, about) for name, names in FILES.items()}
     watched = build.watch(files.items(), total=len(files), label="Recipes")
-    found = {name: build.spool(_recipes(build, name, path)) for name, path in watched}
-    if not any(map(len, found.values())):
+    recipes = {name: build.spool(_recipes(build, name, path)) for name, path in watched}
+    if not any(map(len, recipes.values())):
         raise CorpusError(f"{', '.join(map(str, files.values()))}: no recipe in them; they should have {ABOUT}")
-    images = None if settings.pictures == "names" else _images(build, chain(*found.values()), settings)
+    images = None if settings.pictures == "names" else _images(build, chain(*recipes.values()), settings)
     training, validation = (
-        build.spool(_large_enough(build, name, path.name, found[name], images)) for name, path in files.items()
+        build.spool(_large_enough(build, name, path.name, recipes[name], images)) for name, path in files.items()
     )
     build.published = PUBLISHED["RQA"]
     reserved = share_out([None] * len(training), Shares(settings.validation, 0), seed=settings.seed)
@@ -161,8 +161,8 @@ def _recipes(build: Build, part: str, path: Path) -> Iterator[Recipe]:
     if not best:
         build.report.note(f"{path.name} has no recipe")
     count(f"{path.name}: questions", questions, QUESTIONS[part], rounding=100)
-    known, rounding = RECIPES[part]
-    count(f"{path.name}: different recipes", len(best), known, rounding=rounding)
+    published, rounding = RECIPES[part]
+    count(f"{path.name}: different recipes", len(best), published, rounding=rounding)
     count(f"{path.name}: recipes whose contexts differ", len(differing))
     richest = {index for _, index in best.values()}
     for _, index, value in source_entries(path, ("data",), ABOUT):
@@ -192,7 +192,7 @@ def _large_enough(
 ) -> Iterator[Recipe]:
     """Yield the recipes that have two images and two steps."""
     drop, count = build.report.drop, build.report.count
-    empty = imageless = kept = 0
+    empty = imageless = written = 0
     for recipe in recipes:
         usable = [name for name in recipe.images if images is None or name not in images.problems]
         empty += recipe.empty
@@ -204,11 +204,11 @@ def _large_enough(
         elif len(recipe.steps) < LEAST:
             drop(f"fewer than {LEAST} steps", recipe.id, f"{part} part")
         else:
-            kept += 1
+            written += 1
             yield recipe
     count(f"{file}: steps without text", empty)
     count(f"{file}: recipes with pictures of steps with text", len(recipes) - imageless)
-    count(f"{file}: recipes with {LEAST} pictures and {LEAST} steps", kept)
+    count(f"{file}: recipes with {LEAST} pictures and {LEAST} steps", written)
 
 
 def _columns(recipe: Recipe, images: NamedImages | None) -> Values:
@@ -227,8 +227,8 @@ def _recipe(value: object) -> Recipe:
     if not isinstance(value, dict):
         raise ValueError("not an object")
     identifier = value.get("recipe_id")
-    known = isinstance(identifier, str | int) and not isinstance(identifier, bool)
-    name = clean_text(str(identifier)) if known else ""
+    has_id = isinstance(identifier, str | int) and not isinstance(identifier, bool)
+    name = clean_text(str(identifier)) if has_id else ""
     if not name:
         raise ValueError("recipe_id is not an id")
     context = value.get("context")

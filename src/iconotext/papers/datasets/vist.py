@@ -131,7 +131,7 @@ def read_stories(build: Build, settings: StorySettings, tier: Tier) -> Sequence[
         parts[split] = build.spool(_parts(build, settings, tier, path, titles))
         if not len(parts[split]):
             build.report.note(f"{path.name} has no annotation that can be read")
-    names = dict.fromkeys(part.photo for some in parts.values() for part in some)
+    names = dict.fromkeys(part.photo for split_parts in parts.values() for part in split_parts)
     if not names:
         raise CorpusError(
             f"{', '.join(map(str, files.values()))}: no annotation in them; each should be {tier.about()}"
@@ -266,9 +266,9 @@ def join_captions(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterator
     story with the place free, else it begins another story.
     """
     begun = Counter[str]()
-    for split, some in parts.items():
+    for split, split_parts in parts.items():
         waiting: dict[str, dict[int, dict[int, Part]]] = {}  # of an album, the one that got the last caption is last
-        for part in some:
+        for part in split_parts:
             if part.place >= PHOTOGRAPHS:
                 drop("caption without a place in a story", f"photograph {part.photo}", f"place {part.place}")
                 continue
@@ -314,27 +314,27 @@ def sis_documents(build: Build, settings: SisSettings) -> Iterator[Values]:
 def join_sentences(parts: Mapping[Split, Iterable[Part]], drop: Drop) -> Iterator[Joined]:
     """Assemble sentences with the same story id to stories, see ``Tier.joined``."""
     whole: set[str] = set()
-    for split, some in parts.items():
+    for split, split_parts in parts.items():
         waiting: dict[str, list[Part]] = {}
-        for part in some:
+        for part in split_parts:
             name = f"sis-{part.story}"
             if part.story in whole:
                 drop("sentence of a story that is whole", name, f"about photograph {part.photo}")
                 continue
-            found = waiting.setdefault(part.story, [])
-            found.append(part)
-            if len(found) < PHOTOGRAPHS:
+            story_parts = waiting.setdefault(part.story, [])
+            story_parts.append(part)
+            if len(story_parts) < PHOTOGRAPHS:
                 continue
             del waiting[part.story]
             whole.add(part.story)
-            if len({each.place for each in found}) < PHOTOGRAPHS:
-                drop("story with two sentences at one place", name, f"{sorted(each.place for each in found)}")
-            elif len({each.album for each in found}) > 1:
-                drop("story of several albums", name, ", ".join(dict.fromkeys(each.album for each in found)))
+            if len({each.place for each in story_parts}) < PHOTOGRAPHS:
+                drop("story with two sentences at one place", name, f"{sorted(each.place for each in story_parts)}")
+            elif len({each.album for each in story_parts}) > 1:
+                drop("story of several albums", name, ", ".join(dict.fromkeys(each.album for each in story_parts)))
             else:
-                yield split, name, tuple(sorted(found, key=lambda each: each.place)), {"story_id": part.story}
-        for story, found in waiting.items():
-            drop("story that is not whole", f"sis-{story}", f"{len(found)} of {PHOTOGRAPHS} sentences")
+                yield split, name, tuple(sorted(story_parts, key=lambda each: each.place)), {"story_id": part.story}
+        for story, story_parts in waiting.items():
+            drop("story that is not whole", f"sis-{story}", f"{len(story_parts)} of {PHOTOGRAPHS} sentences")
 
 
 SIS = Tier("story-in-sequence", "SIS-with-labels.tar.gz", "worker_arranged_photo_order", "story_id", join_sentences)

@@ -112,8 +112,8 @@ def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
     articles = []
     for text in image.iter("text"):
         if (text.get(LANGUAGE) or text.get("lang") or "").lower() == "en":
-            found = (_below((caption.get("article") or "").strip(), "en") for caption in text.iter("caption"))
-            articles += [article_key(article) for article in found if article]
+            headings = (_below((caption.get("article") or "").strip(), "en") for caption in text.iter("caption"))
+            articles += [article_key(article) for article in headings if article]
     name = image_name(image.findtext("name") or "")
     return {"file": file, "name": name, "articles": list(dict.fromkeys(articles))}
 
@@ -262,8 +262,8 @@ def documents(build: Build, settings: Settings) -> Iterator[Values]:
     if not articles:
         raise CorpusError(f"{folder}: no article has {settings.min_images} pictures that are there; {WHERE} has them")
     build.published = PUBLISHED["WIKI"]
-    found = _documents(build, texts, folder, pictures, articles, settings)
-    yield from build.with_random_splits(found, shares, seed=settings.seed)
+    rows = _documents(build, texts, folder, pictures, articles, settings)
+    yield from build.with_random_splits(rows, shares, seed=settings.seed)
 
 
 def _read_metadata(build: Build, folder: Path) -> Pictures:
@@ -291,19 +291,19 @@ def _articles_with_images(build: Build, folder: Path, pictures: Pictures, settin
         raise CorpusError(f"{folder}: no articles in it, which are 1/1.xml and so on; unpack all_text.zip ({WHERE})")
     work = partial(article_images, folder=str(folder))
     results = build.mapped(paths, work, total=len(paths), label="Reading articles")
-    found: dict[str, array[int]] = {}
+    articles: dict[str, array[int]] = {}
     for path, result in zip(paths, results, strict=True):
         if isinstance(result, str):
             build.report.drop("article that cannot be read", path, result)
             continue
         numbers = pictures.of(article_key(path), result)
         if len(numbers) >= settings.min_images:
-            found[path] = numbers
+            articles[path] = numbers
         else:
             build.report.drop(f"fewer than {settings.min_images} images", path, f"{len(numbers)} in the collection")
     build.report.count("English articles", len(paths))
-    build.report.count(f"articles with {settings.min_images} pictures in the collection", len(found))
-    return found
+    build.report.count(f"articles with {settings.min_images} pictures in the collection", len(articles))
+    return articles
 
 
 def _keep_good_images(
@@ -311,7 +311,7 @@ def _keep_good_images(
 ) -> None:
     """Check the pictures of the articles; drop those that cannot be used, then articles that have too few."""
     report = build.report
-    wanted = sorted({number for found in articles.values() for number in found})
+    wanted = sorted({number for numbers in articles.values() for number in numbers})
     places = (image_place(pictures.files[number], folder) for number in wanted)
     files = (folder / place if place is not None else None for place in places)
     problems = build.checked(files, image_problem, total=len(wanted), label="Looking at pictures")
@@ -322,8 +322,8 @@ def _keep_good_images(
         else:
             report.drop("picture that cannot be used", pictures.files[number], problem)
     report.count("different pictures in them that can be used", len(good))
-    for path, found in list(articles.items()):
-        articles[path] = array("i", (number for number in found if number in good))
+    for path, numbers in list(articles.items()):
+        articles[path] = array("i", (number for number in numbers if number in good))
         usable = len(articles[path])
         if usable < settings.min_images:
             del articles[path]
@@ -335,7 +335,7 @@ def _documents(
 ) -> Iterator[Values]:
     work = partial(article_sentences, folder=str(texts), most=settings.max_sentences)
     results = build.mapped(articles, work, total=len(articles), label="Splitting sentences")
-    kept = 0
+    written = 0
     for (path, numbers), result in zip(articles.items(), results, strict=True):
         number = len(result.get("sentences", ()))
         if "problem" in result:
@@ -343,7 +343,7 @@ def _documents(
         elif number < settings.min_sentences:
             build.report.drop(f"fewer than {settings.min_sentences} sentences", path, f"{number} sentences")
         else:
-            kept += 1
+            written += 1
             places = (image_place(pictures.files[number], folder) for number in numbers)
             title = {"title": result["title"]} if result["title"] else {}
             yield {
@@ -352,7 +352,7 @@ def _documents(
                 "images": [build.relative_path(folder / place) for place in places if place is not None],
                 "meta": title | {"language": "en"},
             }
-    build.report.count(f"documents with {settings.min_sentences} sentences", kept, 16_000, rounding=1000)
+    build.report.count(f"documents with {settings.min_sentences} sentences", written, 16_000, rounding=1000)
 
 
 def article_sentences(path: str, *, folder: str, most: int) -> dict[str, Any]:

@@ -79,15 +79,15 @@ def paragraphs(markup: str) -> list[str]:
         raise ValueError(f"its markup cannot be taken apart ({error})") from error
     text = TAG.sub(" ", "".join(_pieces(code)))
     text = QUOTES.sub("", ADDRESS.sub(" ", IMAGE.sub(" ", text)))
-    found = []
+    clean_paragraphs = []
     for block in re.split(r"\n\s*\n", text):
         lines = (line.strip() for line in block.replace(GONE, "").split("\n"))
         joined = " ".join(line for line in lines if line and not RESIDUE.match(line))
         clean = EMPTY.sub(" ", UNCLOSED.sub(" ", joined))
         clean = BEFORE_MARK.sub(r"\1", " ".join(clean.split()))
         if any(character.isalnum() for character in clean):
-            found.append(clean)
-    return found
+            clean_paragraphs.append(clean)
+    return clean_paragraphs
 
 
 def _check_closed(markup: str) -> None:

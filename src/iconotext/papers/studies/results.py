@@ -166,10 +166,10 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        found = asdict(self) | {"pairs": self.pairs, "shares": {outcome: self.share(outcome) for outcome in OUTCOMES}}
+        values = asdict(self) | {"pairs": self.pairs, "shares": {outcome: self.share(outcome) for outcome in OUTCOMES}}
         if self.preference is not None:
-            del found["preference"]["pairs"]  # they stand beside it
-        return found
+            del values["preference"]["pairs"]  # they stand beside it
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,31 +241,32 @@ def study_results(study: Path, *, power: float = POWER, significance: float = SI
     return StudyResults(about, tuple(rows), far, power, significance)
 
 
-def study_grids(found: StudyResults) -> list[Grid]:
+def study_grids(results: StudyResults) -> list[Grid]:
     """Make tables of the outcomes beside the published ones, of the tests, and of the agreement of raters."""
     columns: list[str] = ["Relation", "Pairs", *(outcome.capitalize() for outcome in OUTCOMES)]
-    several = len(found.about.models) > 1
-    names = [f"{row.model}: {row.relation}" if several else row.relation for row in found.rows]
+    several = len(results.about.models) > 1
+    names = [f"{row.model}: {row.relation}" if several else row.relation for row in results.rows]
     shares = [
         [name, f"{row.pairs:,}", *("–" if share is None else percent(share) for share in map(row.share, OUTCOMES))]
-        for name, row in zip(names, found.rows, strict=True)
+        for name, row in zip(names, results.rows, strict=True)
     ]
     published, beside = published_cells("alikhani2021/6"), list[str]()
-    if any(row.relation in published for row in found.rows):
+    if any(row.relation in published for row in results.rows):
         columns.append("Published")
-        theirs = [next(iter(published.get(row.relation, {}).values()), "–") for row in found.rows]
+        theirs = [next(iter(published.get(row.relation, {}).values()), "–") for row in results.rows]
         shares = [[*ours, " / ".join(map(str, each))] for ours, each in zip(shares, theirs, strict=True)]
         beside = [f"Published: {', '.join(OUTCOMES[:4])}, of CMCM_c against CMCA."]
-    tests = [[name, *_tests(row)] for name, row in zip(names, found.rows, strict=True)]
-    far = found.progress
+    tests = [[name, *_tests(row)] for name, row in zip(names, results.rows, strict=True)]
+    far = results.progress
     votes = (
         f"{far.votes:,} of {far.wanted:,} votes by {counted(sum(map(bool, far.of_rater.values())), 'rater')}; "
         f"{far.complete:,} of {far.pairs:,} pairs have all of theirs, and only those are counted."
     )
+    about = results.about
     note = (
-        f"{' and '.join(found.about.models)} against {found.about.second}, by majority of {found.about.raters}. d is "
-        f"the effect size; effects as large as 'd seen from' says are detected with a power of {100 * found.power:g} "
-        f"% at a significance level of {100 * found.significance:g} %. α (Krippendorff) says how far raters agree: 1 "
+        f"{' and '.join(about.models)} against {about.second}, by majority of {about.raters}. d is "
+        f"the effect size; effects as large as 'd seen from' says are detected with a power of {100 * results.power:g} "
+        f"% at a significance level of {100 * results.significance:g} %. α (Krippendorff) says how far raters agree: 1 "
         "where all do, 0 as by chance."
     )
     return [
@@ -295,8 +296,8 @@ def _row(
     power: float,
     significance: float,
 ) -> Row:
-    complete = [(said, identical) for said, identical in judged if len(said) >= raters]
-    outcomes = [majority(said) for said, _ in complete]
+    complete = [(answers, identical) for answers, identical in judged if len(answers) >= raters]
+    outcomes = [majority(answers) for answers, _ in complete]
     scores = [{BETTER: 1, WORSE: -1}.get(outcome, 0) for outcome in outcomes]
     return Row(
         model,
@@ -305,26 +306,26 @@ def _row(
         open=len(judged) - len(complete),
         identical=sum(identical for _, identical in complete),
         preference=preference(scores, power=power, significance=significance),
-        alpha=krippendorff_alpha(said for said, _ in complete),
+        alpha=krippendorff_alpha(answers for answers, _ in complete),
     )
 
 
 def _tests(row: Row) -> list[str]:
-    found = row.preference
-    if found is None:
+    preference = row.preference
+    if preference is None:
         return ["–"] * 6
-    figures = (found.t, found.p, found.p_sign, found.effect, found.smallest_effect, row.alpha)
+    figures = (preference.t, preference.p, preference.p_sign, preference.effect, preference.smallest_effect, row.alpha)
     forms = (".2f", ".2g", ".2g", ".2f", ".2f", ".2f")
     return ["–" if value is None else format(value, form) for value, form in zip(figures, forms, strict=True)]
 
 
 def _lines(connection: sqlite3.Connection) -> Iterator[tuple[object, ...]]:
-    found = connection.execute(
+    lines = connection.execute(
         "SELECT number, model, query, text, relations, first, second, swapped, identical, "
         "rater, answer, given, answered FROM votes JOIN pairs ON pair = number "
         "WHERE answer IS NOT NULL ORDER BY number, answered, rater"
     )
-    for number, model, query, text, relations, first, second, swapped, identical, *vote in found:
+    for number, model, query, text, relations, first, second, swapped, identical, *vote in lines:
         rater, answer, given, answered = vote
         yield (
             *(number, model, query, text, "; ".join(json.loads(relations)), first, second),

@@ -202,7 +202,7 @@ def about_study(connection: sqlite3.Connection) -> About:
 
 def find_studies(places: Sequence[Path]) -> dict[str, Path]:
     """Find the named studies, and those in named folders, each by a short name that does not reveal its contents."""
-    found: dict[str, Path] = {}
+    study_of: dict[str, Path] = {}
     for place in places:
         studies = [path for path in sorted(place.iterdir()) if _is_study(path)] if place.is_dir() else [place]
         if not studies:
@@ -217,8 +217,8 @@ def find_studies(places: Sequence[Path]) -> dict[str, Path]:
                     f"{image_of(missing[0], study)}: they must lie where they lay when the study was made, seen from it"
                 )
             # The name of the file may tell raters what is compared, and a number would change with what lies beside.
-            found[hashlib.sha256(os.fsencode(study.resolve())).hexdigest()[:8]] = study
-    return found
+            study_of[hashlib.sha256(os.fsencode(study.resolve())).hexdigest()[:8]] = study
+    return study_of
 
 
 def _is_study(path: Path) -> bool:
@@ -376,9 +376,9 @@ def vote(study: Path, number: int, rater: str, answer: str, *, now: float | None
     with transaction(study, writing=True) as connection:
         _shown(connection, number, rater)  # is it with this rater?
         own = (number, rater)
-        found = connection.execute("SELECT answer FROM votes WHERE pair = ? AND rater = ?", own).fetchone()
-        if found[0] is not None:
-            if found[0] != answer:
+        stored = connection.execute("SELECT answer FROM votes WHERE pair = ? AND rater = ?", own).fetchone()
+        if stored[0] is not None:
+            if stored[0] != answer:
                 raise StudyError(f"{rater} has judged pair {number} before: take that back first")
             return
         connection.execute(
@@ -394,13 +394,13 @@ def undo(study: Path, rater: str, *, now: float | None = None) -> bool:
         if progress_of(connection).finished:
             raise StudyError("all votes of this study are in, and none is taken back any more")
         last = "SELECT pair FROM votes WHERE rater = ? AND answer IS NOT NULL ORDER BY answered DESC"
-        found = connection.execute(last, (rater,)).fetchone()
-        if found is not None:
+        last_vote = connection.execute(last, (rater,)).fetchone()
+        if last_vote is not None:
             connection.execute(
                 "UPDATE votes SET answer = NULL, answered = NULL, given = ? WHERE pair = ? AND rater = ?",
-                (time.time() if now is None else now, found[0], rater),
+                (time.time() if now is None else now, last_vote[0], rater),
             )
-    return found is not None
+    return last_vote is not None
 
 
 def progress(study: Path) -> Progress:

@@ -252,8 +252,8 @@ def to_html(
 def _program(format_: str) -> Path:
     purpose = f"reading {all_formats()[format_].title}"
     require("formats", purpose=purpose)
-    found = find_spec("pypandoc")
-    folders = (found and found.submodule_search_locations) or ()
+    package = find_spec("pypandoc")
+    folders = (package and package.submodule_search_locations) or ()
     programs = [Path(folder) / "files" / name for folder in folders for name in ("pandoc", "pandoc.exe")]
     # Not a pandoc of the system: its version decides what is read, and older ones know no sandbox for every format.
     program = next((path for path in programs if path.is_file()), None)
@@ -297,13 +297,13 @@ def _reason(message: str) -> str:
 
 def _left_out(messages: Sequence[str]) -> tuple[str, ...]:
     """Return the messages of pandoc that matter to a user, each once, the first ones of many."""
-    found: dict[str, None] = {}
+    parts: dict[str, None] = {}
     for message in messages:
         line = " ".join(message.split())
         if (include := INCLUDE.search(line)) and not PACKAGE.search(include[1]):
             where = f" ({include[2]})" if include[2] else ""
-            found[f"{include[1]} is not read{where}: not a text file in or below the document's folder"] = None
+            parts[f"{include[1]} is not read{where}: not a text file in or below the document's folder"] = None
         elif skipped := SKIPPED.search(line):
-            found[f"{skipped[1]} is not read{line[line.rfind(' at line ') :] if ' at line ' in line else ''}"] = None
-    listed = tuple(found)[:MAX_LISTED]
-    return listed + ((f"{len(found) - MAX_LISTED} more parts are not read",) if len(found) > MAX_LISTED else ())
+            parts[f"{skipped[1]} is not read{line[line.rfind(' at line ') :] if ' at line ' in line else ''}"] = None
+    listed = tuple(parts)[:MAX_LISTED]
+    return listed + ((f"{len(parts) - MAX_LISTED} more parts are not read",) if len(parts) > MAX_LISTED else ())

@@ -85,10 +85,10 @@ def prepared(text: str, format_: str) -> str:
 def check_bounds(text: str, format_: str) -> None:
     """Refuse a text that takes pandoc minutes."""
     depth = 0
-    for found in NESTED[format_].finditer(text) if format_ in NESTED else ():
-        depth = depth + 1 if found[1] else max(depth - 1, 0) if found[2] else depth
+    for match in NESTED[format_].finditer(text) if format_ in NESTED else ():
+        depth = depth + 1 if match[1] else max(depth - 1, 0) if match[2] else depth
         if depth > MAX_DEPTH:
-            line = text.count("\n", 0, found.start()) + 1
+            line = text.count("\n", 0, match.start()) + 1
             raise HostileDocumentError(f"line {line}: nested more than {MAX_DEPTH} deep: close what opens before it")
     if format_ == "org" and sum(1 for _ in ORG_HEADING.finditer(text)) > MAX_HEADINGS:
         raise HostileDocumentError(f"it has more than {MAX_HEADINGS:,} headings: split it")
@@ -96,7 +96,7 @@ def check_bounds(text: str, format_: str) -> None:
 
 def _org(text: str) -> str:
     """Turn references of LaTeX and of org-ref, which pandoc drops or leaves as text, into links of Org."""
-    return ORG_REFERENCE.sub(lambda found: f"[[{found[1] or found[2]}]]", text)
+    return ORG_REFERENCE.sub(lambda match: f"[[{match[1] or match[2]}]]", text)
 
 
 def _mediawiki(text: str) -> str:
@@ -141,8 +141,8 @@ CHANGES: dict[str, Callable[[str], str]] = {
 
 def graphics_folders(text: str) -> tuple[str, ...]:
     r"""Return the folders in which ``\includegraphics`` looks, each ending in ``/``, but not the document's folder."""
-    found = GRAPHICS_PATH.search(text)
-    folders = re.findall(r"\{([^{}]*)\}", found[1]) if found else []
+    match = GRAPHICS_PATH.search(text)
+    folders = re.findall(r"\{([^{}]*)\}", match[1]) if match else []
     return tuple(folder.strip().rstrip("/") + "/" for folder in folders if folder.strip().strip("./"))
 
 
@@ -153,7 +153,7 @@ def included_files(text: str, format_: str, document: Path, settings: ReadSettin
     """
     names = INCLUDES.get(format_)
     includes = Includes(document, settings.model_copy(update={"root": document.parent, "allow_outside": False}))
-    found: list[str] = []
+    included: list[str] = []
     waiting = [(document, text)]
     while names is not None and waiting:
         including, text = waiting.pop()
@@ -161,9 +161,9 @@ def included_files(text: str, format_: str, document: Path, settings: ReadSettin
             name = match[1].strip()
             taken = includes.text(name, including)
             if taken is not None and ".." not in name and not name.startswith("/"):
-                found.append(taken[0].relative_to(document.parent).as_posix())
+                included.append(taken[0].relative_to(document.parent).as_posix())
                 waiting.append(taken)
-    return found
+    return included
 
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".svg", ".webp", ".gif", ".tif", ".tiff", ".pdf", ".eps")
@@ -243,11 +243,11 @@ def _latex_html(source: Source, folder: Path) -> tuple[str, list[str]]:
     return plain_html(text), [*_first(changes), simply]
 
 
-def _place(source: Source, found: re.Match[str]) -> str:
+def _place(source: Source, match: re.Match[str]) -> str:
     """Return a message of pandoc with the place in its file instead of the place in the joined text."""
-    file, number = source.places[min(max(int(found["line"]) - 1, 1), len(source.places)) - 1]
-    there = f"{file} line {number}" if file else f"line {number} column {found['column']}"
-    return found[0].replace(f"line {found['line']} column {found['column']}", there)
+    file, number = source.places[min(max(int(match["line"]) - 1, 1), len(source.places)) - 1]
+    place = f"{file} line {number}" if file else f"line {number} column {match['column']}"
+    return match[0].replace(f"line {match['line']} column {match['column']}", place)
 
 
 def _first(changes: list[str]) -> list[str]:

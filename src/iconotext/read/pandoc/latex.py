@@ -86,7 +86,7 @@ class _Structure:
     def __init__(self, text: str) -> None:
         self.text = text
         self.open: list[_Open] = []
-        self.found: list[Repair] = []
+        self.repairs_so_far: list[Repair] = []
         self.defining_until = -1  # a brace that begins here belongs to a definition
         self.hidden: set[str] = set()  # environments that definitions begin or end
         self.endless: set[str] = set()  # kinds of verbatim text of which no end follows
@@ -121,10 +121,10 @@ class _Structure:
                 self.end(token)
         while self.open:
             self.never_closed(self.open.pop(), len(self.text))
-        return self.found
+        return self.repairs_so_far
 
     def add(self, start: int, end: int, text: str, at: int, words: str) -> None:
-        self.found.append(Repair(start, end, text, at, words))
+        self.repairs_so_far.append(Repair(start, end, text, at, words))
 
     def brace(self, token: re.Match[str]) -> None:
         if token[0] == "{":
@@ -143,15 +143,15 @@ class _Structure:
 
     def definition(self, token: re.Match[str]) -> int:
         pattern = TEX_DEFINED if token["name"].endswith("def") else WELL_DEFINED
-        found = pattern.match(self.text, token.end())
-        if found is None and token["name"] not in ("let", "newtheorem"):
+        match = pattern.match(self.text, token.end())
+        if match is None and token["name"] not in ("let", "newtheorem"):
             end = _line_end(self.text, token.end())
             self.add(token.start(), end, "", token.start(), "a definition that lacks a part, which is left out")
             return end
-        if found is None:
+        if match is None:
             return token.end()
-        self.defining_until = found.end() - 1
-        return found.end() - 1
+        self.defining_until = match.end() - 1
+        return match.end() - 1
 
     def verb(self, token: re.Match[str]) -> int:
         end = self.text.find(token["verb"], token.end(), _line_end(self.text, token.end()))
@@ -183,7 +183,7 @@ class _Structure:
                 self.endless.add(name)
                 opened = _Open(name, token.start(), token.end(), defining=False)
                 self.never_closed(opened, len(self.text))
-                return self.found[-1].start
+                return self.repairs_so_far[-1].start
             return end.end()
         self.open.append(_Open(name, token.start(), token.end(), defining=False))
         return token.end()
@@ -201,8 +201,8 @@ class _Structure:
 
     def never_closed(self, opened: _Open, limit: int) -> None:
         if opened.mark == "{":
-            found = PARAGRAPH.search(self.text, opened.end, limit)
-            at = found.start() if found else limit
+            paragraph_end = PARAGRAPH.search(self.text, opened.end, limit)
+            at = paragraph_end.start() if paragraph_end else limit
             if opened.defining:
                 at = min(at, _line_end(self.text, opened.end))
             self.add(at, at, "}", opened.start, "a brace that is never closed: closed at the end of its paragraph")
@@ -213,8 +213,8 @@ class _Structure:
             at = section.start() if section else limit
             if opened.mark in FLOATS:
                 caption = self.text.find("\\caption", opened.end, at)
-                found = PARAGRAPH.search(self.text, opened.end if caption < 0 else caption, at)
-                at = found.start() if found else at
+                paragraph_end = PARAGRAPH.search(self.text, opened.end if caption < 0 else caption, at)
+                at = paragraph_end.start() if paragraph_end else at
             if opened.mark != "document":
                 words = "never ended: ended before what follows"
                 self.add(at, at, f"\\end{{{opened.mark}}}", opened.start, words)
@@ -231,15 +231,15 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
         return None
     begin, end = starts[line - 1], starts[line] - 1
     at = min(begin + max(column - 1, 0), end)
-    for found in reversed(list(COMMAND.finditer(text, max(at - REACH, 0), end))):
-        if found.start() > at or found[0].startswith(("\\begin{document", "\\end", "\\item")):
+    for command in reversed(list(COMMAND.finditer(text, max(at - REACH, 0), end))):
+        if command.start() > at or command[0].startswith(("\\begin{document", "\\end", "\\item")):
             continue
-        stop = _arguments_end(text, found.end())
+        stop = _arguments_end(text, command.end())
         if stop + 1 >= at:
-            if found[0].startswith("\\begin") and found[0].endswith("}"):
-                ending = text.find(found[0].replace("\\begin", "\\end", 1), stop)
-                stop = stop if ending < 0 else ending + len(found[0]) - 2
-            return _taken_out(text, found.start(), stop)
+            if command[0].startswith("\\begin") and command[0].endswith("}"):
+                ending = text.find(command[0].replace("\\begin", "\\end", 1), stop)
+                stop = stop if ending < 0 else ending + len(command[0]) - 2
+            return _taken_out(text, command.start(), stop)
     if SECTION.match(text, begin) or not text[begin:end].strip() or not text[end:].strip():
         return None
     return _taken_out(text, begin, end)
@@ -248,13 +248,13 @@ def refused_command(text: str, line: int, column: int) -> Repair | None:
 def _arguments_end(text: str, at: int) -> int:
     while opening := re.compile(r"(?:\s|%[^\n]{0,400}\n){0,20}([\[{])").match(text, at):
         depth, place = 0, opening.end() - 1
-        for found in re.compile(r"\\.|%[^\n]*|[\[\]{}]", re.DOTALL).finditer(text, place, place + REACH):
-            if found[0] in GROUPS:
+        for bracket in re.compile(r"\\.|%[^\n]*|[\[\]{}]", re.DOTALL).finditer(text, place, place + REACH):
+            if bracket[0] in GROUPS:
                 depth += 1
-            elif found[0] in GROUPS.values():
+            elif bracket[0] in GROUPS.values():
                 depth -= 1
             if depth == 0:
-                at = found.end()
+                at = bracket.end()
                 break
         else:
             return at
@@ -322,9 +322,9 @@ def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bo
             return None
         for each in (name,) if name.endswith(".tex") else (f"{name}.tex", name):
             before = len(includes.unread)
-            found = includes.text(each, document)
-            if found is not None:
-                return found
+            file_text = includes.text(each, document)
+            if file_text is not None:
+                return file_text
             if len(includes.unread) == before:
                 return Path(), ""  # taken in before
         return None
@@ -335,19 +335,19 @@ def join_files(text: str, document: Path, settings: ReadSettings, *, take_in: bo
                 continue  # pandoc fails on some comments among options
             comment = COMMENT.search(line)
             end, pieces = 0, len(lines)
-            for found in INCLUDE.finditer(line, 0, comment.end() if comment else len(line)):
-                taken = included(found[2].strip())
+            for command in INCLUDE.finditer(line, 0, comment.end() if comment else len(line)):
+                taken = included(command[2].strip())
                 if taken is None:
                     continue  # pandoc says so
-                if before := line[end : found.start()].strip():
+                if before := line[end : command.start()].strip():
                     lines.append((before, file, number))
-                end = found.end()
+                end = command.end()
                 path, part = taken
                 if path == Path():
-                    unread.append(f"{found[2].strip()} is taken in once: not again at {_words(file, number)}")
+                    unread.append(f"{command[2].strip()} is taken in once: not again at {_words(file, number)}")
                     continue
                 body = BODY.search(part)  # of a file that is a document of its own, too
-                apart = [("", file, number)] if found[1] != "input" else []
+                apart = [("", file, number)] if command[1] != "input" else []
                 lines.extend(apart)
                 name = path.relative_to(document.parent).as_posix()
                 add(body[1] if body else part, name, 1 + (part.count("\n", 0, body.start(1)) if body else 0))

@@ -100,10 +100,10 @@ def _group(text: str, at: int) -> tuple[str, int]:
     if not text.startswith("{", at):
         return "", at
     depth = 0
-    for found in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, at, at + MAX_GROUP):
-        depth += {"{": 1, "}": -1}.get(found[0], 0)
+    for brace in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, at, at + MAX_GROUP):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
         if depth == 0:
-            return text[at + 1 : found.start()], found.end()
+            return text[at + 1 : brace.start()], brace.end()
     blank = re.compile(r"\n[ \t]*\n|\\(?:end|begin|label)\b").search(text, at)
     end = blank.start() if blank else len(text)
     return text[at + 1 : end], end
@@ -111,8 +111,8 @@ def _group(text: str, at: int) -> tuple[str, int]:
 
 def _options(text: str, at: int) -> int:
     """Return the end of the options in brackets at a position; the position itself without any."""
-    found = re.compile(r"\s{0,9}\[(?:[^\]{}]|\{[^{}]{0,1000}\}){0,1000}\]").match(text, at)
-    return found.end() if found else at
+    match = re.compile(r"\s{0,9}\[(?:[^\]{}]|\{[^{}]{0,1000}\}){0,1000}\]").match(text, at)
+    return match.end() if match else at
 
 
 def _inline(text: str, depth: int = 0) -> str:
@@ -183,10 +183,10 @@ class _Writer:
             self.add(escape(text[at:end]) if end >= 0 else "")
             return max(at, end + 1)
         elif kind == "accent":
-            found = ACCENTED.match(text, at)
-            if found:
-                self.add(unicodedata.normalize("NFC", found[1] + ACCENTS[token["accent"]]))
-                return found.end()
+            letter = ACCENTED.match(text, at)
+            if letter:
+                self.add(unicodedata.normalize("NFC", letter[1] + ACCENTS[token["accent"]]))
+                return letter.end()
         elif kind == "formula":
             end = text.find({"[": "\\]", "(": "\\)"}[token["formula"]], at, at + MAX_GROUP)
             if token["formula"] == "[" and end >= 0:
@@ -217,8 +217,8 @@ class _Writer:
             section = SECTION.search(text, at, end if end >= 0 else len(text))
             if end >= 0 and section is None:
                 return end + len(name) + 6
-            found = re.compile(r"\n[ \t]*\n").search(text, at)
-            return found.start() if found else len(text)
+            blank_line = re.compile(r"\n[ \t]*\n").search(text, at)
+            return blank_line.start() if blank_line else len(text)
         if name in FIGURES:
             self.end_figure()
             self.close()

@@ -35,22 +35,22 @@ def columns(items: list[Line | PageImage], depth: int = 0) -> list[Column]:
         return _rows(items)
     left: list[Line | PageImage] = []
     right: list[Line | PageImage] = []
-    found: list[Column] = []
+    result: list[Column] = []
 
     def finish() -> None:
         for side in (left, right):
             if side:
-                found.extend(columns(list(side), depth + 1))
+                result.extend(columns(list(side), depth + 1))
                 side.clear()
 
     for item in sorted(items, key=lambda item: item.box[1]):
         if (item.box[0] < gutter - 3 and item.box[2] > gutter + 3) or _is_between(item, items, gutter):
             finish()  # an item that spans both columns ends them
-            found += _rows([item])
+            result += _rows([item])
         else:
             (left if item.box[2] <= gutter + 3 else right).append(item)
     finish()
-    return _merged(found)
+    return _merged(result)
 
 
 def _is_between(item: Line | PageImage, items: list[Line | PageImage], gutter: float) -> bool:
@@ -64,10 +64,10 @@ def _is_between(item: Line | PageImage, items: list[Line | PageImage], gutter: f
     return above and below and not any(box[1] < free_to and box[3] > free_from for box in right)
 
 
-def _merged(found: list[Column]) -> list[Column]:
+def _merged(parts: list[Column]) -> list[Column]:
     """Join consecutive lines that span both columns, so that they can form a paragraph."""
     merged: list[Column] = []
-    for column in found:
+    for column in parts:
         if merged and len(column.items) == 1 and not column.table and not merged[-1].table:
             last, item = merged[-1].items[-1], column.items[0]
             if (
@@ -147,23 +147,23 @@ def _rows(items: list[Line | PageImage]) -> list[Column]:
             rows[-1].append(item)
         else:
             rows.append([item])
-    found: list[Column] = []
+    result: list[Column] = []
     number = 0
     while number < len(rows):
         end = _table_end(rows, number)
         if end > number + 1 or (end == number + 1 and len(rows[number]) > 2):
             cells = [item for row in rows[number:end] for item in row]
             cells.sort(key=lambda item: item.order if isinstance(item, Line) else -1)
-            found.append(Column(cells, table=True))
+            result.append(Column(cells, table=True))
             number = end
             continue
         row = sorted(rows[number], key=lambda item: item.box[0])
-        if found and not found[-1].table:
-            found[-1].items += _with_bullet(row)
+        if result and not result[-1].table:
+            result[-1].items += _with_bullet(row)
         else:
-            found.append(Column(_with_bullet(row)))
+            result.append(Column(_with_bullet(row)))
         number += 1
-    return found
+    return result
 
 
 def _table_end(rows: list[list[Line | PageImage]], start: int) -> int:

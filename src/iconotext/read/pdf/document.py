@@ -146,15 +146,15 @@ def read_page(document: Handle, index: int, decoder: ImageDecoder) -> Page:
     try:
         transform = page_transform(page)
         width, height = page.get_size()
-        found = Page(index + 1, width, height)
+        result = Page(index + 1, width, height)
         text = page.get_textpage()
         try:
-            found.lines, found.lost = read_lines(text, transform, width, height)
+            result.lines, result.lost = read_lines(text, transform, width, height)
         finally:
             text.close()
-        found.images = PageImages(page, found.number, transform, decoder).read()
-        found.links = list(_links(document, page, transform))
-        return found
+        result.images = PageImages(page, result.number, transform, decoder).read()
+        result.links = list(_links(document, page, transform))
+        return result
     finally:
         page.close()
 
@@ -181,5 +181,5 @@ def _destination_height(destination: Handle) -> float | None:
     """Return the height of the place in the space of its page, from below; None for a whole page."""
     has = [ctypes.c_int() for _ in range(3)]
     values = [ctypes.c_float() for _ in range(3)]
-    found = raw.FPDFDest_GetLocationInPage(destination, *has, *values)
-    return values[1].value if found and has[1].value else None
+    success = raw.FPDFDest_GetLocationInPage(destination, *has, *values)
+    return values[1].value if success and has[1].value else None

@@ -188,11 +188,11 @@ def classify(text: Text, body: float, page: Page, *, table: bool, followed: bool
 
 def vocabulary(pages: Iterable[Page]) -> frozenset[str]:
     """Return the words that the document has unbroken."""
-    found: set[str] = set()
+    words: set[str] = set()
     for page in pages:
         for line in page.lines:
-            found.update(word.text.strip(".,;:!?()[]\"'“”‘’").casefold() for word in line.words[:-1])
-    return frozenset(found)
+            words.update(word.text.strip(".,;:!?()[]\"'“”‘’").casefold() for word in line.words[:-1])
+    return frozenset(words)
 
 
 def hyphenates(pages: Iterable[Page]) -> bool:

@@ -54,26 +54,26 @@ def fetch_page(address: str, folder: Path) -> tuple[Path, Origin]:
     from iconotext.read.web.polite import PoliteFetcher, Politeness
 
     try:
-        found, answer = PoliteFetcher(Politeness(interval=0.2)).follow(address.partition("#")[0], accept=ACCEPT)
+        final_address, answer = PoliteFetcher(Politeness(interval=0.2)).follow(address.partition("#")[0], accept=ACCEPT)
     except ImageError as error:  # the fetcher's error, whatever it fetches
         raise DocumentError(f"{address}: {error}") from error
     kind, _, more = (answer.headers.get("Content-Type") or "").partition(";")
     kind = kind.strip().lower()
-    name = Path(unquote(urlsplit(found).path)).name
+    name = Path(unquote(urlsplit(final_address).path)).name
     suffix = SUFFIXES.get(kind, Path(name).suffix.lower() if kind in UNTYPED else None)
     if suffix is None:
         raise DocumentError(f"{address}: {kind[:60]}, which is no document that iconotext reads")
-    body, base = answer.body, found
+    body, base = answer.body, final_address
     if suffix == ".html":
-        body, base = _html(body, more, found)
-    stem = name.removesuffix(Path(name).suffix) or urlsplit(found).hostname or "page"
+        body, base = _html(body, more, final_address)
+    stem = name.removesuffix(Path(name).suffix) or urlsplit(final_address).hostname or "page"
     file = folder / (NAME.sub("-", stem)[:80].strip(".-") + suffix)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file.write_bytes(body)
     except OSError as error:
         raise DocumentError(f"{address}: cannot be kept in {folder}: {error.strerror or error}") from error
-    return file, Origin(found, base)
+    return file, Origin(final_address, base)
 
 
 def from_the_web(flow: Flow, origin: Origin) -> Flow:

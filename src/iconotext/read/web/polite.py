@@ -185,10 +185,10 @@ class PoliteFetcher:
                     self._robots[site] = UnreachableError(f"{error}, which was asked for its robots.txt")
                 except ImageError as error:
                     self._robots[site] = ImageError(f"{error} (its robots.txt)")
-        known = self._robots[site]
-        if isinstance(known, ImageError):
-            raise type(known)(str(known))
-        return known
+        rules = self._robots[site]
+        if isinstance(rules, ImageError):
+            raise type(rules)(str(rules))
+        return rules
 
     def _read_rules(self, address: str) -> Protego:
         for _ in range(MAX_REDIRECTS + 1):

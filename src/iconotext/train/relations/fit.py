@@ -31,7 +31,7 @@ STEPS = 300
 
 
 def fit_logistic(
-    rows: FloatMatrix | csr_array, answers: FloatMatrix, strength: float, *, known: FloatMatrix | None = None
+    rows: FloatMatrix | csr_array, answers: FloatMatrix, strength: float, *, offsets: FloatMatrix | None = None
 ) -> tuple[FloatMatrix, NDArray[np.float32]]:
     """Fit logistic regressions.
 
@@ -42,7 +42,7 @@ def fit_logistic(
         answers: (n, R), a column for each regression: 1 yes, 0 no, NaN not answered (the row is not used); shares in
             between are allowed.
         strength: C of the usual libraries, above 0: the larger, the less regularisation.
-        known: (n, R) log-odds to start from; None for 0.
+        offsets: (n, R) log-odds to start from; None for 0.
 
     Returns:
         (d, R) weights and (R,) biases; zeros for a column without answers.
@@ -54,17 +54,17 @@ def fit_logistic(
     for number, answered in enumerate(patterns.T):
         if answered.any():
             cells = np.ix_(answered, pattern_of.ravel() == number)
-            base = np.float32(0) if known is None else known[cells]
+            base = np.float32(0) if offsets is None else offsets[cells]
             weights[:, cells[1][0]], biases[cells[1][0]] = _fitted(rows[answered], answers[cells], strength, base)
     return weights, biases
 
 
 def fit_standardised(
-    rows: FloatMatrix, answers: FloatMatrix, strength: float, *, known: FloatMatrix | None = None
+    rows: FloatMatrix, answers: FloatMatrix, strength: float, *, offsets: FloatMatrix | None = None
 ) -> tuple[FloatMatrix, NDArray[np.float32]]:
     """Fit ``fit_logistic`` on standardised columns; returns weights and biases for the original rows."""
     mean, scale = standard(rows)
-    weights, biases = fit_logistic((rows - mean) / scale, answers, strength, known=known)
+    weights, biases = fit_logistic((rows - mean) / scale, answers, strength, offsets=offsets)
     weights /= scale[:, None]
     return weights, biases - mean @ weights
 
@@ -251,11 +251,11 @@ def from_labels(
     both = text.copy()
     for own in (parts == part for part in np.unique(parts)):
         if not own.all():
-            weight, bias = fit_standardised(pooled[~own], answers[~own], strength, known=text[~own])
+            weight, bias = fit_standardised(pooled[~own], answers[~own], strength, offsets=text[~own])
             both[own] += np.clip(pooled[own] @ weight + bias, -LIMIT, LIMIT)
     held_out = [_held_out(answers[:, r], text[:, r], both[:, r]) for r in range(answers.shape[1])]
     better = [None not in each.values() and each["text_and_image"] >= each["text"] for each in held_out]
-    weight, bias = fit_standardised(pooled, answers, strength, known=text)
+    weight, bias = fit_standardised(pooled, answers, strength, offsets=text)
     used = np.array(better, np.float32)
     return ImageOffsets(weight * used, bias * used, {"kept": better, "held_out": held_out})
 

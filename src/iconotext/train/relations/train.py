@@ -106,11 +106,11 @@ def train_relations(
 
 def _check_silent(settings: RelationSettings, data: RelationData) -> None:
     """Raise ``SettingError`` unless ``picture_silent`` names relations of the papers or of the corpora."""
-    known = list(dict.fromkeys((*(relation.name for relation in RELATIONS), *data.relations)))
-    unknown = [name for name in settings.picture_silent if name not in known]
+    names = list(dict.fromkeys((*(relation.name for relation in RELATIONS), *data.relations)))
+    unknown = [name for name in settings.picture_silent if name not in names]
     if unknown:
         raise SettingError(
-            f"relations.picture_silent: {', '.join(unknown)}: no such relation; there are {', '.join(known)}"
+            f"relations.picture_silent: {', '.join(unknown)}: no such relation; there are {', '.join(names)}"
         )
 
 
