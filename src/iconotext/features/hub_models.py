@@ -216,9 +216,11 @@ def _classifier(model: Foreign) -> Network:
         )
 
     def logits_of(pixels: torch.Tensor) -> torch.Tensor:
-        if timm is not None:
+        if timm is None:
+            logits: torch.Tensor = model(pixel_values=pixels).logits
+        else:
             outputs["map"] = timm.forward_features(pixels)
-        logits: torch.Tensor = model(pixel_values=pixels).logits if timm is None else timm.forward_head(outputs["map"])
+            logits = timm.forward_head(outputs["map"])
         return logits
 
     def forward(pixels: torch.Tensor, regions: bool) -> dict[str, torch.Tensor]:
