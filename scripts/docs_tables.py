@@ -6,8 +6,9 @@ A guide marks a table with the module and name of the program's table, and the f
     <!-- end of table -->
 
 A field may be an attribute or a property; a tuple becomes a list of literals. Likewise, ``<!-- names iconotext -->``
-and ``<!-- end of names -->`` enclose the list of a package's public names. ``--check`` writes nothing, and fails where
-a guide says something else than the program.
+and ``<!-- end of names -->`` enclose the list of a package's public names, and ``<!-- record NAME -->`` and
+``<!-- end of record -->`` a table of results (see ``records.py``). ``--check`` writes nothing, and fails where a guide
+says something else than the program and the records.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
+import records
+
 GUIDES = Path(__file__).parents[1] / "docs"
 MARKED = re.compile(
     r"<!-- table (?P<module>[\w.]+):(?P<name>\w+) (?P<fields>[\w ]+?) -->\n(?P<table>.*?)<!-- end of table -->",
     re.DOTALL,
 )
 NAMES = re.compile(r"<!-- names (?P<package>[\w.]+) -->\n.*?<!-- end of names -->", re.DOTALL)
+RECORD = re.compile(r"<!-- record (?P<name>[\w.-]+)(?P<columns>[^>]*?) -->\n.*?<!-- end of record -->", re.DOTALL)
 
 
 def table(module: str, name: str, fields: Iterable[str]) -> str:
@@ -70,7 +74,12 @@ def filled(text: str) -> str:
     def new_names(match: re.Match[str]) -> str:
         return f"<!-- names {match['package']} -->\n{names(match['package'])}<!-- end of names -->"
 
-    return NAMES.sub(new_names, MARKED.sub(new_table, text))
+    def new_record(match: re.Match[str]) -> str:
+        columns = [column.strip() for column in match["columns"].split("|") if column.strip()]
+        shown = records.shown(match["name"], columns)
+        return f"<!-- record {match['name']}{match['columns']} -->\n{shown}<!-- end of record -->"
+
+    return RECORD.sub(new_record, NAMES.sub(new_names, MARKED.sub(new_table, text)))
 
 
 def main(arguments: list[str]) -> int:
