@@ -10,7 +10,8 @@ A record holds the recipe of every trained row, and digests of the shipped encod
 recipe of the row, or an encoder, is another one, the row says that it was not run again since.
 
 Figures of an older program whose runs are gone stand in a record that was written by hand: ``recipe`` is null, and a
-cell may be a number, a text, or an object with ``value`` and optionally ``sd`` and ``interval``.
+cell may be a number, a text, or an object with ``value`` and optionally ``sd`` and ``interval``; ``head`` is the head of
+the first column.
 """
 
 from __future__ import annotations
@@ -317,17 +318,20 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
     missing = [column for column in columns if column not in (*there, "seeds", "published")]
     if missing:
         raise SystemExit(f"record {name}: has no column {missing[0]}; it has {', '.join(there)}")
-    chosen = list(columns) or [*([each for each in there if each in MAIN] or there), "published", "seeds", "minutes"]
+    main = there if found["recipe"] is None else [each for each in there if each in MAIN]
+    chosen = list(columns) or list(dict.fromkeys([*main, "published", "seeds", "minutes"]))
     rows = [row for row in found["rows"] if not columns or any(column in row["figures"] for column in columns)]
     states = [state(found, row) for row in rows]
     published = {row["row"]: _published(found, row) for row in rows}
     empty = {
-        "published": not any(published.values()),
-        "seeds": len({row["seeds"] for row in rows if "seeds" in row}) < 2 and "seeds" not in columns,
+        "published": "published" not in there and not any(published.values()),
+        "seeds": "seeds" not in there
+        and len({row["seeds"] for row in rows if "seeds" in row}) < 2
+        and "seeds" not in columns,
         "minutes": not any("seconds" in row for row in rows),
     }
     chosen = [column for column in chosen if not empty.get(column)]
-    lines = [["row", *chosen, "program"], ["---"] * (len(chosen) + 2)]
+    lines = [[found.get("head", "row"), *chosen, "program"], ["---"] * (len(chosen) + 2)]
     notes = []
     for row, of in zip(rows, states, strict=True):
         mark = ""
@@ -340,7 +344,7 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
             "minutes": f"{row['seconds'] / 60:.1f}" if "seconds" in row else None,
             "seeds": row.get("seeds"),
         }
-        cells = [_cell(column, extra[column] if column in extra else row["figures"].get(column)) for column in chosen]
+        cells = [_cell(column, row["figures"].get(column, extra.get(column))) for column in chosen]
         called = row["row"] + (f" (K = {row['figures']['K']})" if "K" in row["figures"] else "")
         lines.append([called.replace("|", "\\|") + mark, *cells, of])
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -352,7 +356,7 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
 def state(found: Mapping[str, Any], row: Mapping[str, Any]) -> str:
     """Tell of which program a row is, and whether that has another recipe or encoder today."""
     if found["recipe"] is None:
-        return "of an earlier program, not run again since"
+        return "of an earlier program"
     return f"of {found['version']}, not run again since" if changes(found, row) else str(found["version"])
 
 
