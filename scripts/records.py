@@ -10,8 +10,8 @@ A record holds the recipe of every trained row, and digests of the shipped encod
 recipe of the row, or an encoder, is another one, the row says that it was not run again since.
 
 Figures of an older program whose runs are gone stand in a record that was written by hand: ``recipe`` is null, and a
-cell may be a number, a text, or an object with ``value`` and optionally ``sd`` and ``interval``; ``head`` is the head of
-the first column.
+cell may be a number, a text, or an object with ``value`` and optionally ``sd`` and ``interval``; ``head`` is the head
+of the first column.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ def shown(name: str, columns: Sequence[str] = ()) -> str:
     missing = [column for column in columns if column not in (*there, "seeds", "published")]
     if missing:
         raise SystemExit(f"record {name}: has no column {missing[0]}; it has {', '.join(there)}")
-    main = there if found["recipe"] is None else [each for each in there if each in MAIN]
+    main = [each for each in there if each in MAIN or found["table"] is None]
     chosen = list(columns) or list(dict.fromkeys([*main, "published", "seeds", "minutes"]))
     rows = [row for row in found["rows"] if not columns or any(column in row["figures"] for column in columns)]
     states = [state(found, row) for row in rows]
