@@ -52,6 +52,24 @@ def test_difficulty(folder):
     assert found["image_spread"]["features"] == 1
 
 
+def test_spread(folder):
+    """The features beside the corpus say how far pictures lie apart; there is nothing to detect objects in."""
+    page, corpus = folder / "spread.html", folder / "data/corpus.jsonl"
+    said = program.run("analyze", "spread", folder / "model", corpus, "-o", page, "--force", env={"COLUMNS": "300"})
+    assert "without object detection: " in said.stderr
+    assert f"{folder / 'data/features.npy'} stands for the pictures, of which corpus.jsonl has no files" in said.stderr
+    shown = re.findall(r"(High|Middle|Low) spread \(images ([\d.]+), text ([\d.]+)\)", page.read_text())
+    assert list(dict.fromkeys(level for level, *_ in shown)) == ["High", "Middle", "Low"]
+    table, rows = np.load(folder / "data/features.npy"), json.loads((folder / "data/id2row.json").read_text())
+    expected = set()
+    for document in map(json.loads, corpus.read_text().splitlines()):
+        # The mean squared distance of the unit vectors to their centroid (Hessel 2019, section 4.1).
+        own = np.stack([table[rows[each]] for each in document["images"]]).astype(np.float64)
+        own /= np.linalg.norm(own, axis=1, keepdims=True)
+        expected.add(f"{((own - own.mean(axis=0)) ** 2).sum(axis=1).mean():.2f}")
+    assert {image for _, image, _ in shown} <= expected
+
+
 def test_bias(folder):
     corpus = folder / "data/corpus.jsonl"
     asked = run("analyze", "bias", corpus, "--json", "--image", folder / "data/features.npy")

@@ -466,7 +466,7 @@ def spread(
         check_names(linking, model)
         chosen = corpus_part(corpus, split and split.value)
         encoder = load_bridge(
-            **seen.model_dump(exclude={"dimensions"}),
+            **_with_features(seen, corpus).model_dump(exclude={"dimensions"}),
             texts=(sentence.text for document in read_corpus(corpus) for sentence in document.sentences),
         )
         levels = by_level(list(spreads(chosen.documents(), encoder)), count)

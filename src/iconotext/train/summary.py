@@ -162,6 +162,11 @@ def describe_shares(shares: Mapping[str, float]) -> str:
     return "; ".join(parts)
 
 
+AS_TRAINED = (
+    "Measured on the features as training stores them, in 16 bits. `iconotext evaluate` measures the model as it "
+    "links, which computes projections in integers, and can differ in the first decimal."
+)
+
 CARD_METRICS = {"AUC": "auc", "p@1": "p@1", "p@5": "p@5"}
 
 
@@ -191,13 +196,15 @@ def model_card(recipe: Recipe, prepared: Mapping[str, Any], metrics: Mapping[str
         lines[-1:] = [f"- Concepts: {describe_shares(metrics['concepts'])}", ""]
     paired = {split: metrics[split] for split in ("validation", "test") if "median_rank" in metrics.get(split, {})}
     if paired:
-        lines += [*_pair_table(paired), "", "    iconotext library add LIBRARY photos/ --model THIS_FOLDER", ""]
+        command = "    iconotext library add LIBRARY photos/ --model THIS_FOLDER"
+        lines += [*_pair_table(paired), "", AS_TRAINED, "", command, ""]
         return "\n".join(lines)
     rows = [f"| {split} | {_figures(metrics[split])} |" for split in ("validation", "test") if split in metrics]
     if rows:
         head = " | ".join(CARD_METRICS)
         lines += [f"| split | documents | {head} |", "|---" * (2 + len(CARD_METRICS)) + "|", *rows, ""]
-        lines += ["Per cent, with 95 % bootstrap intervals over documents. Validation documents chose the epoch.", ""]
+        lines += ["Per cent, with 95 % bootstrap intervals over documents. Validation documents chose the epoch."]
+        lines += [AS_TRAINED, ""]
     else:
         lines += ["No gold links were known, so nothing says how good the links are but the validation loss.", ""]
     lines += ["    iconotext link docs/ --model THIS_FOLDER", ""]

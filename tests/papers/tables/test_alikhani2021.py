@@ -14,6 +14,7 @@ from iconotext.papers.tables.retrieval import data_set, differences_to, resample
 from iconotext.papers.tables.rows import chosen_rows, differing, find_table, table_rows
 from iconotext.papers.tables.runner import reproduce
 from iconotext.relations import CITE, CLUE
+from tests.support.program import printed as run
 from tests.support.tables import Seen, contents
 from tests.support.training import write_pairs
 
@@ -167,6 +168,13 @@ def test_a_table_is_filled_and_nothing_is_done_twice(tmp_path, in_process):
     assert '<img src="refinement.svg"' in page
     assert (folder / "refinement.svg").stat().st_size > 1000
     assert (folder / "models" / "cmcm" / "refinement.json").is_file()
+    own = results["rows"]["CMCM"]["0"]
+    arguments = ("evaluate", folder / "models/cmcm", corpus, "--split", "test", "--pool", "32", "--refine", "0.12,0.1")
+    same = json.loads(run(*arguments, "--json"))
+    for metric in ("median_rank", "r@1", "r@5", "r@10"):
+        assert same[metric] == pytest.approx(own["retrieval"][metric], abs=1e-6)
+        assert same["refined"][metric] == pytest.approx(own["refined"]["Clue"][metric], abs=1e-6)
+    assert same["average_precision"] == own["precision"]
 
     in_process.clear()
     before = {path: time for path, time in contents(folder / "models").items() if "cmcm-story/" not in path}

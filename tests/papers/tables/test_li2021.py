@@ -400,8 +400,6 @@ def test_transfer_from_another_corpus(tmp_path, in_process):
     words = (folder / "vocabulary.txt").read_text()
     assert "yonder" in words
     assert "here" not in words.split()
-    assert not (folder / "applied").exists()
-    assert not (folder / ".applied.lock").exists()
     assert f"is trained on the gold links of {source} and" in (tmp_path / "out/table.md").read_text().replace(
         "\\_", "_"
     )
@@ -415,7 +413,7 @@ def test_transfer_from_another_corpus(tmp_path, in_process):
     linker = Linker.load(str(folder), settings)
     documents = [document for document in read_corpus(target) if document.split == "test"]
     found = evaluate(Scored(each.id, linker.link(each).similarity, each.links) for each in documents)
-    assert found.means["auc"] == pytest.approx(transfer["auc"], abs=1e-3)
+    assert found.means["auc"] == pytest.approx(transfer["auc"], abs=1e-6)
 
 
 def test_what_transfer_needs(tmp_path, corpus, in_process):

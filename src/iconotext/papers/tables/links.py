@@ -39,6 +39,7 @@ from iconotext.train.prepared import Prepared
 from iconotext.train.summary import describe_shares
 
 if TYPE_CHECKING:
+    from iconotext.encoders.stored_model import StoredModel
     from iconotext.papers.published import PublishedTable
     from iconotext.recipe import Recipe
     from iconotext.train.prepared import Prepared
@@ -132,18 +133,35 @@ def check_corpus(corpus: Path, prepared: Prepared, *, links: bool = True) -> Non
         )
 
 
-def score_links(model: Path, prepared: Prepared, path: Path, about: Mapping[str, Any], *, losses: bool = False) -> None:
-    """Score the test documents with a trained model, as Parquet; with ``losses`` also the mean loss, ``test_loss``."""
+def score_links(
+    model: Path, corpus: Path, path: Path, about: Mapping[str, Any], *, prepared: Prepared | None = None
+) -> None:
+    """Score the test documents with gold links with a trained model, as ``iconotext evaluate`` does, as Parquet.
+
+    Args:
+        prepared: The corpus as the model was trained on it, to measure the mean loss on its test documents, too
+            (``test_loss``).
+    """
+    from iconotext.corpus.convert import own_features
+    from iconotext.corpus.store import read_corpus
+    from iconotext.decide.settings import LinkSettings
+    from iconotext.evaluate.score_documents import score_documents
+
+    documents = (each for each in read_corpus(corpus) if each.split == "test" and each.links is not None)
+    linking = LinkSettings(evidence=("picture",), image=own_features(str(model), corpus))
+    evaluation = evaluate(score_documents(str(model), documents, linking))
+    if prepared is not None:
+        about = {**about, "test_loss": _test_loss(load_model(model), prepared)}
+    write_results(Results(evaluation, about), path, force=True)
+
+
+def _test_loss(stored: StoredModel, prepared: Prepared) -> float:
     import torch
 
-    from iconotext.train.validate import evaluate_split, validate
+    from iconotext.train.validate import validate
 
-    stored = load_model(model)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    evaluation = evaluate_split(stored.model.to(device), prepared, stored.recipe, "test", device)
-    if losses:
-        about = {**about, "test_loss": validate(stored.model, prepared, stored.recipe, device, "test").loss}
-    write_results(Results(evaluation or Evaluation(()), about), path, force=True)
+    return validate(stored.model.to(device), prepared, stored.recipe, device, "test").loss
 
 
 def report(comparison: Comparison) -> TableReport:

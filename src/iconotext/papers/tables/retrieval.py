@@ -429,8 +429,8 @@ def check_corpus(corpus: Path, prepared: Prepared) -> None:
             raise CorpusError(f"{corpus}: {split} documents need one sentence and one image each for these tables")
 
 
-def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
-    """Measure a model on the test pairs of a corpus.
+def score_retrieval(model: Path, corpus: Path, path: Path) -> None:
+    """Measure a model on the test pairs of a corpus, as ``iconotext evaluate --pool`` does.
 
     Similarities are refined with the λ and T that are best on the validation pairs, which are written into the model's
     folder with the plot of Fig. 3, and with those that the paper chose for each of its data sets.
@@ -439,10 +439,9 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
         path: JSON file for ``retrieval``, ``validation``, ``relations`` (Table 7), ``ranks`` (of every query in every
             pool), and for a model that predicts relations ``refined`` and ``precision`` (Table 8).
     """
-    import torch
-
-    from iconotext.encoders.coherence_relations import Coherence, Refinement
-    from iconotext.encoders.stored_model import load_model
+    from iconotext.corpus.store import read_corpus
+    from iconotext.encoders.coherence_relations import Refinement
+    from iconotext.evaluate.pair_vectors import pair_vectors
     from iconotext.evaluate.retrieval import (
         POOL,
         coherence_precisions,
@@ -450,14 +449,16 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
         pair_probabilities,
         rank_pools,
         refined,
+        retrieval_encoder,
         similarities,
     )
     from iconotext.papers.analyses.refinement import tune_refinement, write_tuning
-    from iconotext.train.validate import found_images, split_pairs
+    from iconotext.train.validate import found_images
 
-    stored, cpu = load_model(model), torch.device("cpu")
+    encoder = retrieval_encoder(str(model), corpus)
     test, validation = (
-        split_pairs(stored.model, prepared, stored.recipe, split, cpu) for split in ("test", "validation")
+        pair_vectors(encoder, (each for each in read_corpus(corpus) if each.split == split))
+        for split in ("test", "validation")
     )
     pool = min(POOL, len(test.images))
     plain = rank_pools(similarities(test), test.image_of, pool=pool)
@@ -475,8 +476,8 @@ def score_retrieval(model: Path, prepared: Prepared, path: Path) -> None:
         },
         "ranks": {PLAIN: ranks_for_json(plain)},
     }
-    if stored.model.coherence is not None:
-        coherence = Coherence(tuple(stored.relations), stored.model.coherence)
+    coherence = encoder.coherence
+    if coherence is not None:
         found["precision"] = {each.relation: each.as_dict() for each in coherence_precisions(coherence, test)}
         tuning = tune_refinement(
             similarities(validation),

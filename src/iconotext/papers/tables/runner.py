@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -60,9 +59,6 @@ if TYPE_CHECKING:
 OFTEN = 0.2
 """Seconds between two steps that are reported."""
 
-APPLIED = "applied"
-"""Folder in a model's folder for another corpus, while the model is applied to it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -70,8 +66,8 @@ class Job:
 
     Attributes:
         results: File for the results on the test documents.
+        tested: Corpus of the test documents.
         losses: Whether the loss on the test documents is measured, too.
-        applied: Corpus file of the test documents; None if it is the corpus of training.
     """
 
     recipe: Recipe
@@ -81,8 +77,8 @@ class Job:
     kind: Literal["links", "retrieval"]
     results: Path
     about: Mapping[str, Any]
+    tested: Path
     losses: bool = False
-    applied: Path | None = None
 
 
 def work(job: Job, send: Send) -> None:
@@ -93,25 +89,11 @@ def work(job: Job, send: Send) -> None:
 
     with contextlib.suppress(CollapseError):  # the table measures it, and marks it
         train(job.recipe, [job.corpus], job.folder, prepared=job.prepared, watcher=Forwarded(send, OFTEN))
-    scored = open_prepared(job.prepared) if job.applied is None else _applied(job.recipe, job.applied, job.folder)
     if job.kind == "links":
-        from iconotext.papers.tables.links import score_links
-
-        score_links(job.folder, scored, job.results, job.about, losses=job.losses)
+        prepared = open_prepared(job.prepared) if job.losses else None
+        links.score_links(job.folder, job.tested, job.results, job.about, prepared=prepared)
     else:
-        from iconotext.papers.tables.retrieval import score_retrieval
-
-        score_retrieval(job.folder, scored, job.results)
-    shutil.rmtree(job.folder / APPLIED, ignore_errors=True)
-
-
-def _applied(recipe: Recipe, corpus: Path, folder: Path) -> Prepared:
-    """Encode another corpus with the vocabulary of a trained model."""
-    from iconotext.train.prepare import lock_of, prepare
-
-    prepared = prepare(recipe.model_copy(update={"init": str(folder)}), [corpus], folder / APPLIED)
-    lock_of(folder / APPLIED).unlink(missing_ok=True)
-    return prepared
+        retrieval.score_retrieval(job.folder, job.tested, job.results)
 
 
 Message = tuple[str, tuple[Any, ...]]
@@ -426,8 +408,8 @@ def _job(run: Run, asked: Comparison, prepared: Prepared) -> Job:
         kind=asked.table.kind,
         results=results_path(asked.folder, run.key, asked.table.kind),
         about=about_results(asked.corpus, run.key) | ({"trained_on": trained_on.name} if run.row.transferred else {}),
+        tested=asked.corpus,
         losses=asked.table.has_losses,
-        applied=asked.corpus if run.row.transferred else None,
     )
 
 
