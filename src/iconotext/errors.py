@@ -24,6 +24,11 @@ A message says what is wrong, where, and what to do about it, in one line.
 """
 
 
+def one_line(error: Exception) -> str:
+    """Return the message of an error in one line; the kind of the error if it has no message."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
 class IconotextError(Exception):
     """Base of all errors that iconotext raises on purpose."""
 

@@ -11,7 +11,10 @@ import pytest
 from iconotext.report.reading_page import reading_page
 from iconotext.types import LinkedDocument
 from tests.support.browser import Visit
-from tests.support.server import Running, article_files
+from tests.support.server import Running
+from tests.support.server import article as article
+from tests.support.server import desk as desk
+from tests.support.server import writer as writer
 
 
 class Pages:
@@ -84,22 +87,3 @@ def visit(browser: Any) -> Iterator[Callable[..., Visit]]:
     for each in visits:
         each.context.close()
     assert [problem for each in visits for problem in each.wrong] == []
-
-
-@pytest.fixture(scope="session")
-def article(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """A document with two pictures, as files of a folder."""
-    return article_files(tmp_path_factory.mktemp("article"))
-
-
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder where the tests of a module write documents."""
-    return tmp_path_factory.mktemp("desk")
-
-
-@pytest.fixture(scope="module")
-def writer(tmp_path_factory: pytest.TempPathFactory, desk: Path) -> Iterator[Running]:
-    """A server that may write there."""
-    with Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(desk), "--write") as running:
-        yield running

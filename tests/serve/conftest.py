@@ -7,13 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.server import Running, article_files
-
-
-@pytest.fixture(scope="session")
-def article(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """A document with two pictures, as files of a folder."""
-    return article_files(tmp_path_factory.mktemp("article"))
+from tests.support.server import Running
+from tests.support.server import article as article
+from tests.support.server import desk as desk
+from tests.support.server import writer as writer
 
 
 @pytest.fixture(scope="session")
@@ -34,17 +31,4 @@ def server(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Iterator[Run
     """A server that all tests share."""
     options = ("--root", str(root), "--max-upload", "4000000", "--max-files", "50")
     with Running(tmp_path_factory.mktemp("serve") / "data", *options) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder where the tests of a module write documents."""
-    return tmp_path_factory.mktemp("desk")
-
-
-@pytest.fixture(scope="module")
-def writer(tmp_path_factory: pytest.TempPathFactory, desk: Path) -> Iterator[Running]:
-    """A server that may write there."""
-    with Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(desk), "--write") as running:
         yield running

@@ -38,7 +38,7 @@ def test_all_that_is_in_a_folder_is_shown_or_counted(home):
         "out": (OUTSIDE, False),
         "round": (f"4 documents, 2 pictures; a link to the root, {left_out}", True),
         "twice": (f"1 document, 0 pictures; a link to guide/deep, {left_out}", True),
-        "e.md": ("1 kB", True),
+        "e.md": ("21 bytes", True),
         "gone.md": ("a link to nothing", False),
         "out.md": (OUTSIDE, False),
     }

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 from anyio.from_thread import start_blocking_portal
 from PIL import Image, ImageDraw
 
@@ -235,3 +236,22 @@ def verdict(document: int, picture: int, *sentences: int, reviewer: str = "Ada")
 def learned(server: Running, home: str) -> Any:
     """The review of a collection once all verdicts were learned."""
     return wait_for(lambda: (found := server.ask("GET", f"{home}/review").json)["current"] and found)
+
+
+@pytest.fixture(scope="session")
+def article(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """A document with two pictures, as files of a folder."""
+    return article_files(tmp_path_factory.mktemp("article"))
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder where the tests of a module write documents."""
+    return tmp_path_factory.mktemp("desk")
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory, desk: Path) -> Iterator[Running]:
+    """A server that may write there."""
+    with Running(tmp_path_factory.mktemp("serve") / "data", "--root", str(desk), "--write") as running:
+        yield running

@@ -77,7 +77,7 @@ def _context_table(contexts: list[Context]) -> Table:
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
     table.add_column("Picture", overflow="fold")
-    table.add_column("What is said of it")
+    table.add_column("Context")
     table.add_column("Confidence", no_wrap=True)
     for context in contexts:
         cell = Text(" › ".join(map(readable, context.headings)), style="dim")

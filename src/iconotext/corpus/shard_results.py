@@ -24,7 +24,7 @@ from iconotext.corpus.formats.json_lines import json_lines
 from iconotext.corpus.formats.table import table_rows
 from iconotext.corpus.image_files import content_key
 from iconotext.corpus.shards import MANIFESTS, Counts, Shard, ShardSettings, shard_documents
-from iconotext.errors import CorpusError, OutputError
+from iconotext.errors import CorpusError, OutputError, one_line
 from iconotext.system.object_store import (
     Entry,
     address_of,
@@ -294,7 +294,7 @@ def find_result(file: Path) -> Result | None:
         settings = ShardSettings.model_validate(setup["shards"])
         return Result(file, manifest, settings, str(setup["model"]["name"]))
     except (OSError, ValueError, ValidationError, KeyError, TypeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())[:200]
+        reason = error.strerror if isinstance(error, OSError) else one_line(error)[:200]
         raise CorpusError(f"{address_of(file)}: not a shard of results that can be read: {reason}") from error
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from iconotext.encoders.backbone_encoder import Inputs
 from iconotext.errors import FeatureError, SettingError
 from iconotext.extras import require
-from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model
+from iconotext.features.model_folder import MODELS, SHIPPED, no_such_model, shipped_folder
 from iconotext.networks.int8 import projection_shapes
 from iconotext.recipe import Recipe, dump_recipe, load_recipe
 from iconotext.recipe.encoders import IdentitySettings, ProjectionSettings, TowerSettings
@@ -91,11 +91,6 @@ class StoredModel:
     def _of(self, side: str) -> dict[str, NDArray[Any]]:
         start = f"{side}."
         return {name.removeprefix(start): each for name, each in self.arrays.items() if name.startswith(start)}
-
-
-def shipped_folder(name: str = "default") -> Path:
-    """Return the folder of a model in the package, one of ``SHIPPED``."""
-    return Path(__file__).parents[1] / "models" / name
 
 
 def init_folder(name: str) -> Path:

@@ -15,7 +15,8 @@ from PIL.Image import Resampling
 
 from iconotext.features.backbone import ImageBackbone
 from iconotext.features.decoding import network_backbone
-from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph
+from iconotext.features.model_folder import shipped_folder
+from iconotext.features.runtime import WEIGHTS, chosen_runtime, open_graph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +32,7 @@ def imagenet_classes() -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-FOLDER = encoder_folder("efficientnet-lite0")
+FOLDER = shipped_folder("efficientnet-lite0")
 NAME = "efficientnet-lite0-6c206460"
 """Name of the backbone with a digest of the weights: equal names mean equal features, whatever computes them."""
 

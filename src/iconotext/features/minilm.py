@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from iconotext.features.runtime import WEIGHTS, chosen_runtime, encoder_folder, open_graph
+from iconotext.features.model_folder import shipped_folder
+from iconotext.features.runtime import WEIGHTS, chosen_runtime, open_graph
 from iconotext.system.threads import on_cores
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     Network = Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float32]]
 
-FOLDER = encoder_folder("minilm")
+FOLDER = shipped_folder("minilm")
 NAME = "minilm-6dbf529c"
 """Name of the backbone with a digest of the weights: equal names mean equal features, whatever computes them."""
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, one_line
 from iconotext.system.strict_json import parse_json
 
 WEIGHTS_AND_SETTINGS = (
@@ -29,6 +29,11 @@ WEIGHTS_AND_SETTINGS = (
     "*/*.safetensors",
     "*/*.bin",
 )
+
+
+def shipped_folder(name: str = "default") -> Path:
+    """Return the folder of a model or an encoder in the package."""
+    return Path(__file__).parents[1] / "models" / name
 
 
 def digest_of(*files: Path) -> bytes:
@@ -200,7 +205,7 @@ def _fetched(name: str, ours: Sequence[str]) -> Path:
     except Exception as error:  # the libraries have no common base class for network errors
         if cached := _cached(name):
             return cached
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        reason = one_line(error)[:200]
         raise FeatureError(
             f"{name}: cannot be fetched from the Hugging Face hub ({reason}); with a network the same command goes on"
         ) from error

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from iconotext.errors import FeatureError
+from iconotext.errors import FeatureError, one_line
 
 if TYPE_CHECKING:
     import torch
@@ -73,11 +73,6 @@ def _has_gpu() -> bool:
     return torch.cuda.is_available()
 
 
-def encoder_folder(name: str) -> Path:
-    """Return the folder of an encoder in the package."""
-    return Path(__file__).parents[1] / "models" / name
-
-
 def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
     """Open an ONNX graph; it may be called from any number of threads, each of which computes alone.
 
@@ -95,7 +90,7 @@ def open_graph(path: Path) -> Callable[..., NDArray[Any]]:
     try:
         session = onnxruntime.InferenceSession(os.fspath(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no common base class
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise FeatureError(f"{path}: cannot be opened ({reason}): install iconotext again") from error
 
     def run(**given: NDArray[Any]) -> NDArray[Any]:

@@ -22,7 +22,7 @@ from PIL import UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 from PIL.JpegImagePlugin import JpegImageFile
 
-from iconotext.errors import ImageError
+from iconotext.errors import ImageError, one_line
 from iconotext.images.raster import check_scans, decode_heif, heif_size, upright_rgb
 from iconotext.plain_text import listed
 
@@ -64,6 +64,11 @@ class ImageFormat:
     heads: tuple[bytes, ...] = ()
     brands: tuple[bytes, ...] = ()
     readers: tuple[str, ...] = ()
+
+    @property
+    def media_type(self) -> str:
+        """The type in messages of the web and in notebooks: ``image/png``."""
+        return "image/svg+xml" if self.name == "SVG" else f"image/{self.name.lower()}"
 
 
 SVG = ImageFormat(
@@ -316,7 +321,7 @@ def _stream(file: Path | bytes) -> Iterator[_Stream]:
         stream.left = MAX_READS + stream.seek(0, io.SEEK_END) / 64
         stream.seek(0)
     except ValueError as error:  # a NUL in the path
-        raise ImageError(f"cannot be read: {_one_line(error)}") from error
+        raise ImageError(f"cannot be read: {one_line(error)}") from error
     with stream:
         yield stream
 
@@ -342,7 +347,7 @@ def _image_errors() -> Iterator[None]:
         raise ImageError("too many pixels to decode: scale it down") from error
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise ImageError(f"cannot be read: {error.strerror or _one_line(error)}") from error
+            raise ImageError(f"cannot be read: {error.strerror or one_line(error)}") from error
         raise ImageError("cut off or damaged: save or download it again") from error
 
 
@@ -356,10 +361,6 @@ def _check_size(size: tuple[int, int], max_pixels: int) -> None:
 
 def _raw(kind: str) -> str:
     return f"a camera's raw file ({kind}), which iconotext does not develop: export it as JPEG"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
 
 
 _silence = threading.Lock()

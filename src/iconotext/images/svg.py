@@ -15,7 +15,7 @@ from typing import Any
 from lxml import etree
 from PIL import Image as Pillow
 
-from iconotext.errors import ImageError
+from iconotext.errors import ImageError, one_line
 
 LONGER_SIDE = 1024  # longer side of the result in pixels, whatever size the drawing declares
 MAX_BYTES = 20 * 2**20  # maximum size of the file
@@ -97,7 +97,7 @@ def _parsed(data: bytes) -> Element:
     try:
         root = etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise ImageError(f"a damaged SVG ({reason}): save or download it again") from error
     if root.tag != "{http://www.w3.org/2000/svg}svg":
         raise ImageError("no SVG drawing: its outermost element is another one, or not in SVG's namespace")

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from iconotext.errors import DocumentError, HostileDocumentError
+from iconotext.errors import DocumentError, HostileDocumentError, one_line
 from iconotext.plain_text import data_size
 
 Element = Any  # lxml has no types of its own that mypy could check
@@ -132,7 +132,7 @@ def parse_xml(data: bytes, name: str) -> Element:
     except (etree.XMLSyntaxError, ValueError) as error:
         if b"<!ENTITY" in data:
             raise HostileDocumentError(_entities(name)) from error
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise DocumentError(f"broken: {name} in it is not well-formed XML ({reason}); save it again") from error
     internal: Element = root.getroottree().docinfo.internalDTD  # the stubs know no DTD.iterentities
     if internal is not None and any(True for _ in internal.iterentities()):

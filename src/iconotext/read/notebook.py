@@ -13,6 +13,7 @@ from typing import Any
 from lxml import etree
 
 from iconotext.errors import DocumentError
+from iconotext.images.file import IMAGE_FORMATS, SVG
 from iconotext.read.address import MADE_BY_CODE
 from iconotext.read.blocks import Block, Flow, FlowImage
 from iconotext.read.cross_references import fill_references
@@ -23,14 +24,8 @@ from iconotext.read.settings import ReadSettings
 from iconotext.read.text_file import decode_text
 from iconotext.system.strict_json import parse_json
 
-PICTURES = {
-    "image/png": ".png",
-    "image/jpeg": ".jpg",
-    "image/webp": ".webp",
-    "image/gif": ".gif",
-    "image/svg+xml": ".svg",
-}
-"""Kinds of pictures that an output may hold, the preferred one first."""
+PICTURES = {row.media_type: row.suffixes[0] for row in sorted(IMAGE_FORMATS, key=lambda row: row.name != "PNG")}
+"""Kinds of pictures that an output may hold, the preferred one first: PNG, which loses nothing."""
 
 ATTACHMENT = "attachment"
 REMOVED = frozenset(("remove-cell", "remove_cell", "hide-cell", "remove-output", "remove_output"))
@@ -168,7 +163,7 @@ def _picture(image: FlowImage, data: dict[str, Any]) -> FlowImage:
     if kind is None:
         return replace(image, problem="the notebook names it and does not hold it")
     text = _text(data[kind])
-    if kind == "image/svg+xml" and text.lstrip().startswith("<"):
+    if kind == SVG.media_type and text.lstrip().startswith("<"):
         return replace(image, file=text.encode("utf-8", errors="replace"))
     try:
         return replace(image, file=base64.b64decode(text, validate=False))

@@ -12,7 +12,7 @@ from fastapi import HTTPException
 from pathspec import GitIgnoreSpec
 
 from iconotext.library.files import file_kind
-from iconotext.plain_text import counted, readable
+from iconotext.plain_text import counted, data_size, readable
 from iconotext.read.find import BUILT, LEFT_OUT, find_documents
 from iconotext.read.format import lacks_extra
 from iconotext.serve.listing import Pagination
@@ -118,7 +118,7 @@ def _inside(place: Path, home: Path, beside: set[str]) -> Inside:
         return Inside(name, path, folder=False, about="not a document that is read", opens=False)
     if lacks_extra(place.suffix.lower()):
         return Inside(name, path, folder=False, about="is read with iconotext[formats] alone", opens=False)
-    return Inside(name, path, folder=False, about=_size(real), opens=True)
+    return Inside(name, path, folder=False, about=data_size(real.stat().st_size), opens=True)
 
 
 def _contents(folder: Path, home: Path) -> tuple[int, str]:
@@ -131,11 +131,6 @@ def _contents(folder: Path, home: Path) -> tuple[int, str]:
             found[file_kind(file) or "other"] += 1
     words = f"{counted(found['document'], 'document')}, {counted(found['picture'], 'picture')}"
     return found["document"], f"{words} among its first {COUNTED:,} files" if number > COUNTED else words
-
-
-def _size(file: Path) -> str:
-    size = file.stat().st_size
-    return f"{size / 2**20:,.1f} MB" if size >= 2**20 else f"{max(1, round(size / 1024)):,} kB"
 
 
 class _Every:

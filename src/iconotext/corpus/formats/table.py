@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from iconotext.corpus.row import Part, Problem, Record, Row, json_of, parse_row
-from iconotext.errors import CorpusError
+from iconotext.errors import CorpusError, one_line
 from iconotext.extras import require
 from iconotext.system.files import open_atomic
 from iconotext.system.strict_json import parse_json
@@ -98,7 +98,7 @@ def _columns(rows: list[tuple[str, dict[str, Any]]], schema: Any) -> Any:
         return pa.Table.from_pylist([values for _, values in rows], schema=schema)
     except (pa.ArrowException, UnicodeEncodeError, OverflowError) as error:
         names = f"documents {rows[0][0]!r} to {rows[-1][0]!r}"
-        raise CorpusError(f"{names}: cannot be written as Parquet: {_one_line(error)}") from error
+        raise CorpusError(f"{names}: cannot be written as Parquet: {one_line(error)}") from error
 
 
 def _records(path: Path, group: int, before: int, record: RecordOf, columns: Sequence[str] | None) -> Iterator[Record]:
@@ -110,7 +110,7 @@ def _records(path: Path, group: int, before: int, record: RecordOf, columns: Seq
                 rows = batch.to_pylist()
             except (ValueError, OverflowError) as error:  # texts that are not UTF-8, dates out of range
                 where = f"rows {number + 1} to {number + batch.num_rows}"
-                raise CorpusError(f"{path}, {where}: cannot be read: {_one_line(error)}") from error
+                raise CorpusError(f"{path}, {where}: cannot be read: {one_line(error)}") from error
             for values in rows:
                 number += 1
                 values, files = _without_files(values)
@@ -229,13 +229,9 @@ def _opened(path: Any) -> Iterator[Any]:
     except FileNotFoundError as error:
         raise CorpusError(f"{path}: no such file") from error
     except OSError as error:
-        raise CorpusError(f"{path}: cannot be read: {error.strerror or _one_line(error)}") from error
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or one_line(error)}") from error
     except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise CorpusError(f"{path}: not a Parquet file that can be read ({_one_line(error)})") from error
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+        raise CorpusError(f"{path}: not a Parquet file that can be read ({one_line(error)})") from error
 
 
 REQUIRED = ("id", "sentences", "images")

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from iconotext.corpus.row import Part, Problem, Record, Row, parse_row
-from iconotext.errors import CorpusError
+from iconotext.errors import CorpusError, one_line
 from iconotext.read.sentences import split_sentences
 from iconotext.system.strict_json import parse_json
 from iconotext.types import Member
@@ -80,7 +80,7 @@ class Tar:
         except FileNotFoundError as error:
             raise CorpusError(f"{self.path}: no such file") from error
         except (tarfile.TarError, CorpusError, OSError, ValueError, OverflowError, RecursionError) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
+            reason = one_line(error)
             if not self._members:
                 raise CorpusError(
                     f"{self.path}: no tar that can be read ({reason}); a packed one must be unpacked"
@@ -215,7 +215,7 @@ def sample_records(tar: Tar) -> Iterator[Record]:
         try:
             yield parse_row(_values(tar, key, parts), place)
         except (ValueError, CorpusError) as error:
-            yield Record(place, None, (Problem(place, None, " ".join(str(error).split())),))
+            yield Record(place, None, (Problem(place, None, one_line(error)),))
 
 
 def _values(tar: Tar, key: str, parts: dict[str, str]) -> dict[str, Any]:

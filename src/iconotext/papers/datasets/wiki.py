@@ -24,7 +24,7 @@ from iconotext.corpus.builders.find_images import image_problem
 from iconotext.corpus.builders.run import DataSetSettings
 from iconotext.corpus.split import Shares
 from iconotext.corpus.stats import PUBLISHED
-from iconotext.errors import CorpusError, DocumentError
+from iconotext.errors import CorpusError, DocumentError, one_line
 from iconotext.papers.datasets.wikitext import image_name, named_images, paragraphs
 from iconotext.read.archive import parse_xml
 from iconotext.read.sentences import split_sentences
@@ -104,7 +104,7 @@ def read_image(path: str, *, folder: str) -> dict[str, Any] | str:
     try:
         root = parse_xml(Path(folder, path).read_bytes(), path)
     except (DocumentError, OSError) as error:
-        return _one_line(error)
+        return _reason(error)
     image = root if root.tag == "image" else next(root.iter("image"), None)
     if image is None:
         return "there is no element <image> in it"
@@ -145,14 +145,14 @@ def article_markup(path: Path) -> tuple[str | None, str]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DocumentError(_one_line(error)) from error
+        raise DocumentError(_reason(error)) from error
     data = data.removeprefix(b"\xef\xbb\xbf")
     if not XML.match(data):
         return None, decode_bytes(data, path.name)
     try:
         root = parse_xml(data, path.name)
     except DocumentError as error:
-        raise DocumentError(_one_line(error)) from error
+        raise DocumentError(_reason(error)) from error
     title = next((part for tag in ("title", "name") for part in root.iter(f"{{*}}{tag}")), None)
     texts = ["".join(part.itertext()) for part in root.iter("{*}text")]
     if not any(text.strip() for text in texts):
@@ -176,10 +176,8 @@ def _below(path: str, folder: str) -> str | None:
     return "/".join(rest) or None
 
 
-def _one_line(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
-    return " ".join(str(error).split())
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or one_line(error)
 
 
 COLLECTION = 237_434
