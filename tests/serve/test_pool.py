@@ -70,7 +70,7 @@ def test_too_much_is_refused_and_what_waits_is_cancelled_at_the_end(monkeypatch)
     assert [call.cancelled() for call in calls] == [False, True, True]
     with pytest.raises(GoneError):
         calls[0].result(300)
-    with pytest.raises(GoneError, match="the server ends"):  # rather than wait for ever
+    with pytest.raises(GoneError, match="the program ends"):  # rather than wait for ever
         pool.submit(work, 3000, "good")
 
 

@@ -132,3 +132,14 @@ def test_errors_of_workers_come_out():
         list(in_order(some(9), failing, 2))
     with pytest.raises(IconotextError, match="a worker process died"):
         list(in_order(some(9), dying, 2))
+
+
+def broken(number):
+    raise ZeroDivisionError("by nothing")
+
+
+@pytest.mark.slow
+def test_a_bug_of_a_worker_comes_out_with_its_place():
+    with pytest.raises(ZeroDivisionError, match="by nothing") as raised:
+        list(in_order(some(9), broken, 2))
+    assert "in broken" in "".join(raised.value.__notes__)

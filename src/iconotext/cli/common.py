@@ -21,6 +21,7 @@ from iconotext.errors import IconotextError, SettingError
 from iconotext.extras import missing_package
 from iconotext.plain_text import readable
 from iconotext.system.files import reporting_full_disk, written
+from iconotext.system.threads import in_background
 
 EVERY = 15.0
 """Seconds between two lines of progress."""
@@ -109,7 +110,7 @@ def end_soon_when_interrupted() -> None:
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-    threading.Thread(target=_end_soon, args=(read_end,), daemon=True).start()
+    in_background(_end_soon, read_end)
 
 
 def _end_soon(heard: int) -> None:

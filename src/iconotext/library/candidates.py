@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from iconotext.library.items import Compared, Near
 from iconotext.library.settings import Background
 from iconotext.library.store import Library, quoted
 from iconotext.system.object_store import lasting
+from iconotext.system.threads import thread_pool
 
 if TYPE_CHECKING:
     from iconotext.encoders.encoder import Encoder
@@ -287,7 +287,7 @@ def find_candidates(
     """
     n = max(n, WITH_WORDS) if sentence is not None else n
     words = query_stems(sentence or "")
-    with ThreadPoolExecutor(1) as beside:
+    with thread_pool(1) as beside:
         by_words = beside.submit(library.matching, words, n, where=where)  # in parallel; takes about as long
         near = library.nearest(vector, n, where=where, few=ABOVE)
         asked = set(words.split())

@@ -13,7 +13,7 @@ import stat
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -35,6 +35,7 @@ from iconotext.report.problems import Problem, is_problem_table, problem_table
 from iconotext.report.reading_page import embed_shown, reading_page
 from iconotext.report.terminal import Counts, count
 from iconotext.system.files import check_overwrite, write_bytes, write_error, write_text
+from iconotext.system.threads import thread_pool
 from iconotext.types import Document, LinkedDocument
 
 GONE = "gone"
@@ -288,7 +289,6 @@ class PageFolder:
                 about one document, and end the run.
         """
         queue: deque[Updated | Failure | WithoutPictures | _ToLink] = deque()  # in order; results of linking come later
-        beside = ThreadPoolExecutor(1)
 
         def documents() -> Iterator[Document]:
             for each in chain.from_iterable(self._examine(each, beside) for each in files):
@@ -296,7 +296,7 @@ class PageFolder:
                 if isinstance(each, _ToLink):
                     yield each.document
 
-        try:
+        with thread_pool(1) as beside:
             to_link = documents()
             for first in to_link:
                 for linked in link(chain([first], to_link)):
@@ -309,8 +309,6 @@ class PageFolder:
                     html = reading_page(linked, index=INDEX, embedded=item.pictures.result())
                     yield item.file, self._write(linked, html, item.page, item.origin, card.result()), linked
             yield from (each for each in queue if not isinstance(each, _ToLink))
-        finally:
-            beside.shutdown(cancel_futures=True)
 
     def _examine(self, source: Source, beside: Executor) -> Iterator[Updated | Failure | WithoutPictures | _ToLink]:
         """Yield results for a file that need no linking, and the documents in it that must be linked."""

@@ -11,8 +11,8 @@ import tempfile
 import traceback
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from tempfile import TemporaryDirectory, gettempdir
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -20,8 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from iconotext.errors import IconotextError
 from iconotext.system.files import reporting_full_disk
-from iconotext.system.processes import Child, GoneError, with_messages
-from iconotext.system.threads import environment, thread_shares
+from iconotext.system.processes import GoneError, ProcessPool, UnreadyError
+from iconotext.system.threads import thread_shares
 from iconotext.system.worker import limit_memory
 
 
@@ -173,18 +173,16 @@ def answer(work: Work[Item, Any], item: Item, memory: int) -> tuple[Outcome, Any
 class Processes(Generic[Item]):
     """An engine of local processes, started as needed. See ``Engine``.
 
-    A process that dies costs its item alone; ``ProcessPoolExecutor`` would give up the whole pool.
-
     Each may take ``memory`` bytes of address space in addition to the needs of the prepared work.
     """
 
     def __init__(self, work: Work[Item, Any], *, workers: int, memory: int) -> None:
-        self._work, self._workers, self._memory = work, workers, memory
-        self._running: dict[Child, Item | None] = {}
-        self._ready: set[Child] = set()
+        self._workers, self._given = workers, dict[Future[tuple[Outcome, Any]], Item]()
         self._scratch = TemporaryDirectory(
             prefix="iconotext-", ignore_cleanup_errors=True
         )  # temporary files, also of killed processes
+        settings = work, memory, self._scratch.name
+        self._pool = ProcessPool(workers, _prepare, settings, variables=thread_shares(workers))
 
     def room(self) -> int:
         """See ``Engine``."""
@@ -192,41 +190,38 @@ class Processes(Generic[Item]):
 
     def give(self, item: Item, /) -> None:
         """See ``Engine``."""
-        child = next((each for each, at_work in self._running.items() if at_work is None), None)
-        if child is None:
-            with environment(thread_shares(self._workers)):
-                child = Child(_serve, self._work, self._memory, self._scratch.name)
-        self._running[child] = item
-        child.send(item)
+        self._given[self._pool.submit(_answer, None, item)] = item
 
     def answers(self) -> Iterator[tuple[Item, Outcome, Any]]:
         """See ``Engine``."""
-        for child in with_messages(self._running):
-            item = self._running.pop(child)
+        for future in wait(self._given, return_when=FIRST_COMPLETED).done:
+            item = self._given.pop(future)
             try:
-                outcome, value = child.receive()
+                outcome, value = future.result()
             except GoneError as error:
-                outcome, value = "failed" if child in self._ready else "unready", str(error)
-            else:
-                self._running[child] = item if outcome == "ready" else None
-                self._ready.add(child)
-            if outcome != "ready" and item is not None:
-                yield item, outcome, value
+                outcome, value = "unready" if isinstance(error, UnreadyError) else "failed", str(error)
+            except IconotextError as error:
+                outcome, value = "error", error
+            yield item, outcome, value
 
     def close(self) -> None:
         """See ``Engine``."""
-        for child in self._running:
-            child.close()
+        self._pool.close()
         self._scratch.cleanup()
 
 
-def _serve(pipe: Connection, work: Work[Any, Any], memory: int, scratch: str) -> None:
-    tempfile.tempdir = scratch
-    try:
-        prepared(work, memory)
-    except IconotextError as error:
-        pipe.send(("error", error))
-        return
-    pipe.send(("ready", None))
-    while True:
-        pipe.send(answer(work, pipe.recv(), memory))
+_work: tuple[Work[Any, Any], int] | None = None
+"""In a process of ``Processes``: its prepared work, and the memory that it may take."""
+
+
+def _prepare(settings: tuple[Work[Any, Any], int, str]) -> None:
+    global _work
+    work, memory, tempfile.tempdir = settings
+    prepared(work, memory)
+    _work = work, memory
+
+
+def _answer(item: Any) -> tuple[Outcome, Any]:
+    assert _work is not None  # prepared before the first item
+    work, memory = _work
+    return answer(work, item, memory)

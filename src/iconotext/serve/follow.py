@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from iconotext.errors import DocumentError, FullDiskError
 from iconotext.serve.sources import File, documents_in, files_now
 from iconotext.serve.store import LINK_AGAIN, Collection, Store
+from iconotext.system.threads import in_background
 
 if TYPE_CHECKING:
     from iconotext.serve.jobs import Jobs
@@ -130,11 +131,9 @@ class Follower:
         self._reported: set[str] = set()  # collections that were reported as too large
         self._closed = threading.Event()
         self._threads = [
-            threading.Thread(target=self._run, args=each, daemon=True)
-            for each in ((self._poll_files, PAUSE), (self._poll_folder, FOLDER_PAUSE))
+            in_background(self._run, self._poll_files, PAUSE),
+            in_background(self._run, self._poll_folder, FOLDER_PAUSE),
         ]
-        for thread in self._threads:
-            thread.start()
 
     def close(self) -> None:
         """Stop polling."""

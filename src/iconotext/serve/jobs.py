@@ -35,6 +35,7 @@ from iconotext.serve.sources import Place, without_hint
 from iconotext.serve.store import Collection, Entry, Picture, Store
 from iconotext.serve.verdicts import Answer, agreed
 from iconotext.serve.work import FoundDocuments, LinkResult, Task
+from iconotext.system.threads import in_background
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +67,7 @@ class Jobs:
         self._closed = False
         self._full_until = 0.0
         """When to try again, after the disk was full; 0 if it was not."""
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._thread = in_background(self._run)
 
     def wake(self) -> None:
         """Check now whether there is work to do."""

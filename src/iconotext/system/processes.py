@@ -1,6 +1,6 @@
-"""Worker processes: one with a pipe to it (``Child``), or several that work on a list of items in order (``in_order``).
+"""Worker processes: a pool that answers calls (``ProcessPool``), and work on a list of items in order (``in_order``).
 
-``Child`` starts a process, sends it messages, receives its answers, ends it, and says how it died.
+``Child`` is one process with a pipe to it: it starts, gets messages, answers, is ended, and reports how it died.
 """
 
 from __future__ import annotations
@@ -11,15 +11,25 @@ import signal
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from itertools import chain, islice
 from multiprocessing.connection import Connection, wait
-from typing import Any, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from iconotext.errors import IconotextError
+from iconotext.system.threads import environment, in_background
+
+P = ParamSpec("P")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+START_SECONDS = 120.0
+"""Time limit in seconds for the preparation of a process, for example for loading a model."""
+
+CLOSED = "the program ends"
 
 
 class GoneError(IconotextError):
@@ -28,6 +38,10 @@ class GoneError(IconotextError):
 
 class LateError(GoneError):
     """The work took too long."""
+
+
+class UnreadyError(GoneError):
+    """A process of a pool died before it was prepared."""
 
 
 class Child:
@@ -107,7 +121,161 @@ def _live(pipe: Connection, work: Callable[..., None], arguments: tuple[Any, ...
         os._exit(status)  # whatever threads its libraries have left
 
 
-Item = TypeVar("Item")
+@dataclass(slots=True)
+class _Call:
+    """A call, and the process in which it runs; ``dropped`` if its result is no longer wanted."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    seconds: float | None
+    child: Child | None = None
+    dropped: bool = False
+
+
+class ProcessPool:
+    """A pool of processes that answer calls, each started when it is needed, and again after it died.
+
+    Each thread of the pool has a process. ``ProcessPoolExecutor`` would break as a whole when one process dies, and
+    cannot end a call that takes too long: here this costs one call, and the next one gets a new process.
+
+    Args:
+        prepare: Called in each process before anything else, with ``settings``.
+        settings: For ``prepare``; must pickle.
+        variables: Environment variables of the processes.
+    """
+
+    def __init__(
+        self,
+        processes: int,
+        prepare: Callable[[Any], None] | None = None,
+        settings: Any = None,
+        *,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        self._prepare, self._settings, self._variables = prepare, settings, variables or {}
+        self._lock = threading.Lock()
+        self._closed = False
+        self._calls: dict[Future[Any], _Call] = {}  # those that wait, and those that run
+        self._children: dict[int, Child] = {}  # by thread
+        self._threads = ThreadPoolExecutor(processes)
+
+    def start(self, processes: int) -> None:
+        """Start processes before the first call; an error comes again with the first call."""
+        for _ in range(processes):
+            self._threads.submit(self._start)
+
+    @property
+    def waiting(self) -> int:
+        """Number of calls that wait for a process."""
+        with self._lock:
+            return sum(not future.running() for future in self._calls)
+
+    @property
+    def busy(self) -> int:
+        """Number of processes that are working."""
+        with self._lock:
+            return sum(future.running() for future in self._calls)
+
+    def submit(
+        self, function: Callable[P, Result], seconds: float | None, /, *arguments: P.args, **_: P.kwargs
+    ) -> Future[Result]:
+        """Call a function of a module in a process; arguments, result and errors must be picklable.
+
+        The future raises what the function or ``prepare`` raises, or ``GoneError``.
+
+        Args:
+            seconds: Time limit, after which the process is ended; None for no limit.
+
+        Raises:
+            GoneError: The pool was closed.
+        """
+        call = _Call(function, arguments, seconds)
+        with self._lock:
+            if self._closed:
+                raise GoneError(CLOSED)
+            future: Future[Result] = self._threads.submit(self._run, call)
+            self._calls[future] = call
+        future.add_done_callback(self._forget)
+        return future
+
+    def _forget(self, future: Future[Any]) -> None:
+        with self._lock:
+            del self._calls[future]
+
+    def drop(self, future: Future[Any]) -> None:
+        """Drop a result that is no longer wanted: cancel the call if it waits, end its process if it is running."""
+        if future.cancel():
+            return
+        with self._lock:
+            call = self._calls.get(future)
+            if call is not None:
+                call.dropped = True
+                if call.child is not None:
+                    call.child.kill()
+
+    def close(self) -> None:
+        """End all processes at once, and cancel all calls."""
+        with self._lock:
+            self._closed = True
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for child in list(self._children.values()):
+            child.kill()  # its thread then gets an error, and ends
+        self._threads.shutdown()
+        for child in self._children.values():
+            child.close()
+
+    def _run(self, call: _Call) -> Any:
+        """In a thread of the pool: the result of a call in the process of the thread."""
+        child = self._children.get(threading.get_ident())
+        if child is None or not child.process.is_alive():
+            child = self._start(call)
+        with self._lock:
+            call.child = child
+        child.send((call.function, call.arguments))
+        try:
+            succeeded, value = child.receive(call.seconds)
+        finally:
+            with self._lock:
+                call.child = None
+            if call.dropped:  # it may have been killed after its answer: the next call must not get it
+                child.close()
+        if not succeeded:
+            raise value
+        return value
+
+    def _start(self, call: _Call | None = None) -> Child:
+        """In a thread of the pool: start its process, for the first call or none yet."""
+        with self._lock:  # so that none starts after the pool was closed
+            if self._closed:
+                raise GoneError(CLOSED)
+            with environment(self._variables):
+                self._children[threading.get_ident()] = child = Child(_answer_calls)
+            if call is not None:
+                call.child = child
+        if self._prepare is None:
+            return child
+        child.send((self._prepare, (self._settings,)))
+        try:
+            succeeded, value = child.receive(START_SECONDS)
+        except GoneError as error:
+            raise UnreadyError(str(error)) from None
+        if not succeeded:
+            child.close()
+            raise value
+        return child
+
+
+def _answer_calls(pipe: Connection) -> None:
+    """Main loop of a process of a pool."""
+    while True:
+        function, arguments = pipe.recv()
+        try:
+            answer = True, function(*arguments)
+        except Exception as error:
+            if not isinstance(error, IconotextError):
+                error.add_note(traceback.format_exc())  # the place is lost on the way
+            answer = False, error
+        pipe.send(answer)
 
 
 class Watch(Protocol):
@@ -121,8 +289,6 @@ def unwatched(items: Iterable[Item], *, total: int, label: str) -> Iterator[Item
     """Pass items on, and show nothing."""
     yield from items
 
-
-Result = TypeVar("Result")
 
 AHEAD = 3
 """Items per worker that are in memory, with their results: waiting, being worked on, or finished."""
@@ -164,23 +330,20 @@ def in_order(
 
 
 def _in_processes(items: Iterator[Item], work: Callable[[Item], Result], workers: int) -> Iterator[tuple[Item, Result]]:
-    context = multiprocessing.get_context("spawn")  # a fork would copy locks held by our threads
     waiting: deque[tuple[Item, Future[Result]]] = deque()
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent) as pool:
+    with closing(ProcessPool(workers)) as pool:
         try:
             for item in items:
-                waiting.append((item, pool.submit(work, item)))
+                waiting.append((item, pool.submit(work, None, item)))
                 if len(waiting) == AHEAD * workers:
                     item, future = waiting.popleft()
                     yield item, future.result()
             for item, future in waiting:
                 yield item, future.result()
-        except BrokenProcessPool as broken:
+        except GoneError as gone:
             raise IconotextError(
                 "a worker process died, perhaps for want of memory: try again with fewer workers"
-            ) from broken
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            ) from gone
 
 
 def end_with_parent() -> None:
@@ -192,4 +355,4 @@ def end_with_parent() -> None:
             parent.join()
         os._exit(1)
 
-    threading.Thread(target=wait, daemon=True).start()
+    in_background(wait)

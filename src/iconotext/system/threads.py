@@ -1,4 +1,4 @@
-"""Work on threads (``in_threads``, and ``on_cores`` for PyTorch), and the number of cores (``usable_cores``).
+"""Threads: ``in_threads``, ``on_cores`` for PyTorch, ``thread_pool``, ``in_background``; the number of cores.
 
 By default PyTorch divides each operation among the cores, which wait for each other after every operation. On a machine
 that is also doing other work, a network then runs several times slower than with a batch on each core.
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from iconotext.errors import SettingError
 
@@ -120,14 +120,21 @@ def in_threads(
     ahead = ahead or threads * (1 + AHEAD)
     to_do = iter(items)
     waiting: deque[Future[R]] = deque()
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="iconotext")
-    try:
+    with thread_pool(threads) as pool:
         while True:
             for item in islice(to_do, ahead - len(waiting)):
                 waiting.append(pool.submit(work, item))
             if not waiting:
                 return
             yield waiting.popleft().result()
+
+
+@contextmanager
+def thread_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Make a pool of threads for calls in the block; at its end, calls that have not begun are cancelled."""
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="iconotext")
+    try:
+        yield pool
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -136,6 +143,13 @@ def on_cores(work: Callable[[T], R], items: Iterable[T], *, cores: int | None = 
     """Yield ``work(item)`` for each item, in order, computed by a thread per core, where PyTorch uses one thread."""
     with _one_core_a_thread():
         yield from in_threads(work, items, threads=cores)
+
+
+def in_background(work: Callable[..., object], *arguments: Any) -> threading.Thread:
+    """Start a thread that does not keep the program from ending."""
+    thread = threading.Thread(target=work, args=arguments, name=f"iconotext {work.__name__}", daemon=True)
+    thread.start()
+    return thread
 
 
 _lock = threading.Lock()

@@ -2,6 +2,9 @@
 
 ``run_isolated`` calls a function there, and ``start_worker`` starts the process before it is needed.
 
+It is not a process of ``system.processes``: those import our modules before their work, and this one must start fast
+and get bytes of pictures through pipes of its own size.
+
 A few hundred bytes can make a reader fill all memory (a PDF whose forms draw each other twice, aliases in YAML, an
 image that says it is small), which nothing inside the process can stop, and native code can crash it. So one worker
 process, started with the first file and kept for later ones, reads one file at a time. It ends when its input ends, and

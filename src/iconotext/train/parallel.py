@@ -7,7 +7,6 @@ shows the progress of a run.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from iconotext import errors
 from iconotext.errors import IconotextError, SettingError, TrainingError
 from iconotext.extras import require
 from iconotext.system.processes import end_with_parent
-from iconotext.system.threads import environment
+from iconotext.system.threads import environment, in_background
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -86,6 +85,8 @@ Processes: TypeAlias = "OneProcess | Fabric"
 
 def launch(work: Callable[..., None], settings: TrainingSettings, watcher: Watcher | None, *arguments: Any) -> None:
     """Run ``work(processes, watcher, *arguments)`` in each of the recipe's processes.
+
+    PyTorch starts them, not ``system.processes``: they are peers that average gradients, each with a GPU.
 
     Args:
         work: A function of a module, since other processes import it by name.
@@ -190,8 +191,7 @@ def _relay(watcher: Watcher | None) -> Iterator[Any]:
         while (message := queue.get()) is not None:
             getattr(watcher, message[0])(*message[1])
 
-    listener = threading.Thread(target=listen, name="iconotext-watcher", daemon=True)
-    listener.start()
+    listener = in_background(listen)
     patience: float | None = 10  # a process that was killed while writing leaves a queue without an end
     try:
         yield queue

@@ -28,6 +28,7 @@ from iconotext.images.file import HEAD, IMAGE_FORMATS, image_format
 from iconotext.read.web.polite import PoliteFetcher, Politeness
 from iconotext.system.files import write_bytes, write_error
 from iconotext.system.strict_json import dump_json
+from iconotext.system.threads import in_background
 from iconotext.types import Image
 
 OTHER = ".img"  # suffix of a picture in an unknown format
@@ -127,12 +128,8 @@ def fetch_images(
         hosts.put(members)
     results: Results = queue.SimpleQueue()
     with _ledger(folder) as ledger:
-        threads = [
-            threading.Thread(target=_work, args=(hosts, results, fetch, folder, stop), daemon=True)
-            for _ in range(min(workers, len(of_host)))
-        ]
-        for thread in threads:
-            thread.start()
+        # Not in_threads: a host has many results, they come out of order, and no silent host may hold up the end.
+        threads = [in_background(_work, hosts, results, fetch, folder, stop) for _ in range(min(workers, len(of_host)))]
         left = len(threads)
         try:
             while left:

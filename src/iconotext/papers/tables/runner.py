@@ -126,7 +126,10 @@ def default_jobs() -> int:
 def run_jobs(
     jobs: Sequence[tuple[str, Any]], work: Callable[[Any, Send], None], *, at_once: int, logs: Path, watch: Watch
 ) -> dict[str, str]:
-    """Run all jobs, and return the reasons of those that failed. If it is interrupted, all jobs have stopped."""
+    """Run all jobs, and return the reasons of those that failed. If it is interrupted, all jobs have stopped.
+
+    Each job has a process of its own, not one of a pool: it sends messages on the way, and may start processes itself.
+    """
     waiting = list(reversed(jobs))
     running: dict[Child, tuple[str, Path]] = {}
     failed: dict[str, str] = {}
