@@ -154,7 +154,7 @@ def test_save(linker, photos, tmp_path, suffix):
 
 
 def test_the_default_model_is_trained_small_and_has_a_card(linker):
-    from iconotext.encoders.stored_model import shipped_folder
+    from iconotext.features.model_folder import shipped_folder
 
     assert linker.encoder.folder == shipped_folder()
     files = {path.name: path.stat().st_size for path in shipped_folder().iterdir()}
@@ -163,7 +163,8 @@ def test_the_default_model_is_trained_small_and_has_a_card(linker):
 
 
 def test_the_shipped_recipe_made_the_default_model():
-    from iconotext.encoders.stored_model import load_model, shipped_folder
+    from iconotext.encoders.stored_model import load_model
+    from iconotext.features.model_folder import shipped_folder
     from iconotext.recipe import load_recipe
 
     recipe = load_model(shipped_folder()).recipe

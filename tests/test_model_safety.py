@@ -16,11 +16,12 @@ import pytest
 
 import iconotext
 from iconotext.encoders.relation_model import load_relation_model, relations_folder
-from iconotext.encoders.stored_model import WEIGHTS, load_model, shipped_folder
+from iconotext.encoders.stored_model import WEIGHTS, load_model
 from iconotext.errors import CorpusError, FeatureError, TrainingError
 from iconotext.features import load_dual_encoder, load_image_backbone, load_regions, load_text_backbone
 from iconotext.features.feature_table import load_feature_table
 from iconotext.features.hub_checks import may_try_every_way
+from iconotext.features.model_folder import shipped_folder
 from iconotext.features.runtime import open_graph
 from iconotext.train.checkpoint import CHECKPOINT, load_checkpoint
 from tests.support.hub_models import write_tokenizer

@@ -7,9 +7,10 @@ from iconotext.encoders.backbone_encoder import untrained_encoder
 from iconotext.encoders.bridge import CONCEPTS, concept_vectors
 from iconotext.encoders.encoder import load_encoder
 from iconotext.encoders.space import JointSpace
-from iconotext.encoders.stored_model import load_model, shipped_folder
+from iconotext.encoders.stored_model import load_model
 from iconotext.errors import FeatureError
 from iconotext.features import FeatureCache, load_dual_encoder, load_image_backbone, load_text_backbone
+from iconotext.features.model_folder import shipped_folder
 from iconotext.library.models import library_encoder
 from iconotext.types import Document, Image
 from tests.support.hub_models import noise
