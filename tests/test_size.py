@@ -10,10 +10,14 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import iconotext
 from iconotext.evidence.gather import DocumentEvidence, EncodedText
+from iconotext.library import Match, Query, Result, Searcher, add_paths
+from iconotext.library.candidates import Candidates
+from iconotext.library.items import Item, Near
 from iconotext.types import Document
 
 SOURCE = Path(iconotext.__file__).parent
@@ -23,6 +27,7 @@ LIMITS = {
     "modules of src": 346,
     "lines of tests": 57_500,
     "modules that a document enters while it is linked": 14,
+    "modules that a query enters while a library is searched": 8,
 }
 
 
@@ -39,14 +44,14 @@ def test_lines_and_modules():
     assert {name: number for name, number in counted.items() if number > LIMITS[name]} == {}
 
 
-def entered(work, kinds):
-    """The modules of ours whose functions get an object of these kinds, alone or in a list, while ``work`` runs."""
+def entered(work, is_part):
+    """The modules of ours whose functions get an object that ``is_part``, alone or in a list, while ``work`` runs."""
     modules = set()
 
     def carries(value):
         if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-            return any(isinstance(item, kinds) for item in value)
-        return isinstance(value, kinds)
+            return any(map(is_part, value))
+        return is_part(value)
 
     def profile(frame, event, _):
         code = frame.f_code
@@ -73,7 +78,8 @@ def test_the_modules_that_a_document_enters(tmp_path, picture):
     )
     document, linker = iconotext.read(tmp_path / "a.md"), iconotext.Linker.load()
     linker.link(document)  # loads models
-    modules = entered(lambda: linker.link(document), (Document, EncodedText, DocumentEvidence))
+    kinds = (Document, EncodedText, DocumentEvidence)
+    modules = entered(lambda: linker.link(document), lambda value: isinstance(value, kinds))
     run = modules - {
         "linker.py",
         "read/given.py",
@@ -81,3 +87,25 @@ def test_the_modules_that_a_document_enters(tmp_path, picture):
     }  # before the run, and what is asked of the document itself
     assert "run.py" in run
     assert len(run) <= LIMITS["modules that a document enters while it is linked"], sorted(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("relation", [None, "story"])
+def test_the_modules_that_a_query_enters(tmp_path, picture, relation):
+    picture("pictures/tram.png")
+    picture("pictures/boat.png", seed=1)
+    add_paths(tmp_path / "library", [tmp_path / "pictures"])
+    query, searcher = Query("A red tram waits", relation=relation, anyway=True), Searcher(tmp_path / "library")
+    assert len(searcher.find(query).results) == 2  # loads models
+    kinds, dim = (Query, Candidates, Near, Match, Item, Result), searcher.library.settings.dim
+
+    def is_part(value):  # the query, its sentence, its vector, and the results on their way
+        return (
+            isinstance(value, kinds)
+            or (isinstance(value, str) and value == query.text)
+            or (isinstance(value, np.ndarray) and value.shape == (dim,))
+        )
+
+    modules = entered(lambda: searcher.find(query), is_part)
+    assert "library/search.py" in modules
+    assert len(modules) <= LIMITS["modules that a query enters while a library is searched"], sorted(modules)

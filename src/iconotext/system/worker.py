@@ -262,6 +262,7 @@ def work() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Not in_background, whose imports would delay the first file.
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # output of libraries must not mix with answers
