@@ -4,6 +4,7 @@ import torch
 from scipy.special import expit
 
 from iconotext.encoders.coherence_relations import Coherence
+from iconotext.encoders.joint_model import coherence_module
 from iconotext.errors import ShapeError
 
 
@@ -37,3 +38,25 @@ def test_a_picture_that_cannot_be_read_and_extreme_weights_give_probabilities():
 def test_vectors_of_another_model_are_refused():
     with pytest.raises(ShapeError, match="2 dimensions"):
         model([[0.0] * 4], [0.0]).probabilities(np.zeros((1, 1)), np.zeros((1, 2)))
+
+
+def test_more_layers_read_the_pair_with_a_relu_between_them():
+    torch.manual_seed(0)
+    layers = coherence_module(dim=3, relations=2, layers=3).double().requires_grad_(False)
+    stored = Coherence(("a", "b"), layers)
+    rng = np.random.default_rng(0)
+    texts, images = (
+        rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        for rows in (rng.normal(size=(4, 3)), rng.normal(size=(5, 3)))
+    )
+    weights = {name: value.numpy() for name, value in layers.state_dict().items()}
+    assert [weights[f"{n}.weight"].shape for n in (0, 2, 4)] == [(3, 6), (3, 3), (2, 3)]
+    for text, found in zip(texts, stored.probabilities(texts, images), strict=True):
+        for image, own in zip(images, found, strict=True):
+            x = np.concatenate([text, image])
+            for number in (0, 2, 4):
+                x = (
+                    weights[f"{number}.weight"] @ (x if number == 0 else np.where(x > 0, x, 0))
+                    + weights[f"{number}.bias"]
+                )
+            assert own == pytest.approx(1 / (1 + np.exp(-x)), abs=1e-6)

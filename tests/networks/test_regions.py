@@ -1,14 +1,15 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
-from torch import Tensor
-from torch.nn import functional
 
 from iconotext.encoders.backbone_encoder import Inputs
 from iconotext.encoders.joint_model import JointModel
+from iconotext.errors import SettingError
 from iconotext.networks.transformer import RegionBatch, RegionEncoder
 from iconotext.recipe import make_recipe
+from tests.support.equations import affine, norm, pooled, weights_of
 
 COUNTS = torch.tensor([2, 3, 1])
 CONCEPTS = torch.tensor([0, 3, 2, 2, -1, 1])
@@ -25,35 +26,65 @@ def encoder(*, layers: int = 2, concepts: bool = True, dropout: float = 0.0) -> 
     return RegionEncoder(5, 6 if concepts else 0, dim=8, layers=layers, heads=2, dropout=dropout)
 
 
-def tokens_of(model: RegionEncoder, features: Tensor, concepts: list[int]) -> Tensor:
-    """Equations 8 and 9, one region and one concept after the other."""
-    segments = functional.layer_norm(model.segment.weight, (8,))
-    seen = [(functional.layer_norm(model.region(each), (8,)) + segments[0]) / 2 for each in features]
-    if isinstance(model.concept, torch.nn.Identity):
-        return torch.stack(seen)
-    named = [
-        (functional.layer_norm(model.concept(NAMES[c]), (8,)) if c >= 0 else torch.zeros(8)) + segments[1]
-        for c in concepts
-    ]
-    return torch.stack(seen + [each / 2 for each in named])
+def by_hand(weights, features, concepts, names, layers):
+    """Equations 8 to 10, one region and one concept after the other; ``names`` are projected (W_T and b_T of Eq. 9)."""
+    segments = [norm(each, weights, "segment_norm") for each in weights["segment.weight"]]
+    seen = [(norm(affine(each, weights, "region"), weights, "region_norm") + segments[0]) / 2 for each in features]
+    if names is not None:
+        for concept in concepts:
+            named = norm(names[concept], weights, "concept_norm") if concept >= 0 else np.zeros(len(segments[1]))
+            seen.append((named + segments[1]) / 2)
+    return pooled(seen, weights, layers, heads=2)
+
+
+def shaken(model):
+    """Norms and biases begin as 1 and 0, which would hide where one is left out."""
+    torch.manual_seed(5)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, 0.1, 0.5)
+    return model.eval()
+
+
+def images_by_hand(weights, names, layers):
+    images = batch()
+    parts = zip(images.features.double().numpy(), images.concepts.tolist(), strict=True)
+    rows, at, found = list(parts), 0, []
+    for count in COUNTS.tolist():
+        features, concepts = zip(*rows[at : at + count], strict=True)
+        found.append(by_hand(weights, features, concepts, names, layers))
+        at += count
+    return np.array(found)
 
 
 @pytest.mark.parametrize("concepts", [True, False])
 @pytest.mark.parametrize("layers", [2, 0])
 def test_images_are_encoded_as_the_equations_say(layers: int, concepts: bool) -> None:
-    model = encoder(layers=layers, concepts=concepts).eval()
-    images = batch()
-    found = model(images, NAMES if concepts else None)
-    parts = zip(images.features.split([2, 3, 1]), images.concepts.split([2, 3, 1]), found, strict=True)
-    for features, own, vector in parts:
-        tokens = tokens_of(model, features, own.tolist())
-        if layers:
-            assert model.transformer is not None
-            expected = model.transformer(tokens, torch.tensor([len(tokens)])).mean(0)
-        else:
-            assert model.weight is not None
-            expected = (model.weight(tokens).softmax(0) * tokens).sum(0)
-        torch.testing.assert_close(vector, expected / expected.norm(), atol=1e-5, rtol=1e-4)
+    model = shaken(encoder(layers=layers, concepts=concepts))
+    weights = weights_of(model)
+    names = [affine(name, weights, "concept") for name in NAMES.double().numpy()] if concepts else None
+    found = model(batch(), NAMES if concepts else None).detach().numpy()
+    assert found == pytest.approx(images_by_hand(weights, names, layers), abs=1e-5)
+
+
+def test_a_shared_projection_of_concepts_is_that_of_the_words_of_sentences() -> None:
+    """W_T and b_T of Equations 7 and 9 are one matrix and one vector."""
+    model = shaken(made("transformer", shared_projection=True))
+    model.set_concepts([[1], [2, 3], [4], [5, 6]])
+    text, image = weights_of(model.text), weights_of(model.image)
+    assert not [name for name in image if name.startswith("concept.")]
+    words = text["embedding.weight"]
+    means = [words[1], (words[2] + words[3]) / 2, words[4], (words[5] + words[6]) / 2]
+    names = [affine(mean, text, "inward") for mean in means]
+    found = model.encode_images(batch()).detach().numpy()
+    assert found == pytest.approx(images_by_hand(image, names, layers=1), abs=1e-5)
+    model.requires_grad_(True).encode_images(batch())[:, 0].sum().backward()
+    assert model.text.inward.weight.grad.abs().sum() > 0  # what images teach reaches the sentences
+
+
+@pytest.mark.parametrize("more", [{"concepts": False}, {"text": "gru"}])
+def test_a_projection_is_shared_only_where_both_sides_have_one(more) -> None:
+    with pytest.raises(SettingError, match=r"image\.shared_projection projects concepts as the sentence encoder"):
+        made(**{"text": "transformer", "shared_projection": True, **more})
 
 
 def test_the_order_of_regions_does_not_count() -> None:
@@ -76,14 +107,14 @@ WORDS = {
 }
 
 
-def made(text: str, *, concepts: bool = True) -> JointModel:
+def made(text: str, *, concepts: bool = True, shared_projection: bool = False) -> JointModel:
     recipe = make_recipe(
         {
             "name": "small",
             "dim": 8,
             "features": {"text": "minilm" if text == "projection" else "words"},
             "text": {"kind": text, **WORDS[text]},
-            "image": {"kind": "regions", "concepts": concepts, **LAYERS},
+            "image": {"kind": "regions", "concepts": concepts, "shared_projection": shared_projection, **LAYERS},
         },
         source="test",
     )

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.nn import functional
 
 from iconotext.networks.transformer import Transformer, WordTransformer, by_length, mean_of_sequences
+from tests.support.equations import affine, norm, pooled, weights_of
 
 LENGTHS = torch.tensor([3, 1, 7, 3, 2])
 
@@ -73,18 +73,27 @@ def test_means_of_sequences_by_hand() -> None:
     torch.testing.assert_close(means, torch.tensor([[2.0, 3.0], [0.0, 0.0], [5.0, 6.0]]))
 
 
-def word_transformer(dropout: float = 0.0) -> WordTransformer:
+def word_transformer(dropout: float = 0.0, layers: int = 2) -> WordTransformer:
     torch.manual_seed(1)
-    return WordTransformer(20, word_dim=6, max_tokens=7, dim=8, layers=2, heads=2, dropout=dropout)
+    return WordTransformer(20, word_dim=6, max_tokens=7, dim=8, layers=layers, heads=2, dropout=dropout)
 
 
-def test_a_sentence_is_encoded_as_equations_6_and_7_say() -> None:
-    model = word_transformer()
-    ids = torch.tensor([4, 9, 4])
-    words = model.embedding.weight[ids] + model.position.weight[:3]
-    tokens = model.inward(functional.layer_norm(words, (6,)))
-    expected = model.transformer(tokens, torch.tensor([3])).mean(0)
-    torch.testing.assert_close(model(ids, torch.tensor([3]))[0], expected / expected.norm())
+@pytest.mark.parametrize("layers", [2, 0])
+def test_a_sentence_is_encoded_as_equations_6_and_7_say(layers: int) -> None:
+    model = word_transformer(layers=layers)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, 0.1, 0.5)
+    weights, ids = weights_of(model), [4, 9, 4]
+    tokens = [
+        affine(
+            norm(weights["embedding.weight"][word] + weights["position.weight"][place], weights, "norm"),
+            weights,
+            "inward",
+        )
+        for place, word in enumerate(ids)
+    ]
+    found = model(torch.tensor(ids), torch.tensor([3]))[0].detach().numpy()
+    assert found == pytest.approx(pooled(tokens, weights, layers, heads=2), abs=1e-5)
 
 
 def test_a_sentence_does_not_depend_on_its_neighbours() -> None:

@@ -78,7 +78,7 @@ CONTRADICTIONS = {
     "features.text=minilm": 'text.kind = "gru" does not go with features.text = "minilm"',
     "features.image=pixels": 'image.kind = "projection" does not go with features.image = "pixels"',
     "image.kind=network": 'image.kind = "network" does not go with',
-    "features.image=pixels image.kind=network image.dropout_at=input": r"image.dropout_at: no such key for kind network; did you mean image.dropout\? There are kind, network, dropout$",
+    "features.image=pixels image.kind=network image.dropout_at=input": r"image.dropout_at: no such key for kind network; did you mean image.dropout\? There are kind, network, dropout, batch_norm, pictures$",
     "features.image=pixels image.kind=network image.hidden=3": "image.hidden: no such key for kind network",
     "linking.bridge=0.5": "linking.bridge needs a text backbone",
     "features.text=minilm text.kind=projection text.word_vectors=v.txt": "text.word_vectors: no such key for kind projection",
@@ -122,7 +122,7 @@ def test_contradictions_are_named(tmp_path, overrides):
 
 
 def test_another_kind_of_encoder_takes_the_files_settings_of_the_old_kind_away_and_no_others(tmp_path):
-    path = written(tmp_path, '[text]\nkind = "lstm"\nattention = false\nmax_tokens = 7')
+    path = written(tmp_path, '[text]\nkind = "lstm"\nattention = "none"\nmax_tokens = 7')
     text = load_recipe(path, ["text.layers=2", "text.kind=transformer"]).text
     assert (text.kind, text.max_tokens, text.layers) == ("transformer", 7, 2)
     with pytest.raises(SettingError, match=r"text.attention=true: text.attention: no such key for kind gru"):
@@ -232,3 +232,9 @@ def test_kinds_and_weights_are_the_rows_of_their_tables():
 
 def test_recipes_of_older_models_are_read(tmp_path):
     assert load_recipe(written(tmp_path, "[features]\nviews = 2")).features.augmentations == 2
+
+
+def test_recipes_of_older_models_say_only_whether_there_is_attention(tmp_path):
+    for said, kind in (("true", "additive"), ("false", "none"), ('"dot-product"', "dot-product")):
+        path = written(tmp_path, f'[text]\nkind = "lstm"\nattention = {said}')
+        assert load_recipe(path).text.attention == kind

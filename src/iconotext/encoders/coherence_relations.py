@@ -19,6 +19,7 @@ Three consequences of the equations stay as they are:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -44,11 +45,12 @@ class Coherence:
 
     Attributes:
         relations: Names of the R relations.
-        layer: (2 dim) to R: a text's vector of the joint space followed by an image's, to log-odds.
+        layer: (2 dim) to R: a text's vector of the joint space followed by an image's, to log-odds; several layers
+            with ReLU between them, or one.
     """
 
     relations: tuple[str, ...]
-    layer: nn.Linear
+    layer: nn.Linear | nn.Sequential
 
     def probabilities(self, texts: FloatMatrix, images: FloatMatrix) -> FloatMatrix:
         """The probability of each relation for every text with every image (x of Eq. 2).
@@ -60,13 +62,30 @@ class Coherence:
         Returns:
             (Q, N, R) float32.
         """
-        dim = self.layer.in_features // 2
-        weight = self.layer.weight.detach().cpu().numpy()  # (R, 2 dim)
-        # One linear layer on both vectors: the log-odds of a pair are a term of the text plus a term of the image.
-        of_texts = _joint(texts, dim) @ weight[:, :dim].T + self.layer.bias.detach().cpu().numpy()
+        (weight, bias), *others = self.arrays()  # (H, 2 dim) and (H,)
+        dim = weight.shape[1] // 2
+        # The first layer reads both vectors: its output for a pair is a term of the text plus a term of the image.
+        of_texts = _joint(texts, dim) @ weight[:, :dim].T + bias
         of_images = _joint(images, dim) @ weight[:, dim:].T
-        odds = of_texts[:, None] + of_images[None]
+        if not others:
+            odds = of_texts[:, None] + of_images[None]
+        else:  # text by text: outputs of a hidden layer for all pairs would fill the memory
+            odds = np.stack([_through(others, own + of_images) for own in of_texts])
         return np.asarray((1 + np.tanh(odds / 2)) / 2, np.float32)  # a sigmoid without overflow
+
+    def arrays(self) -> list[tuple[FloatMatrix, FloatMatrix]]:
+        """Return weights and bias of each layer."""
+        from torch.nn import Linear
+
+        linear = [each for each in self.layer.modules() if isinstance(each, Linear)]
+        return [(each.weight.detach().cpu().numpy(), each.bias.detach().cpu().numpy()) for each in linear]
+
+
+def _through(layers: Sequence[tuple[FloatMatrix, FloatMatrix]], rows: FloatMatrix) -> FloatMatrix:
+    """Apply layers to (N, H) outputs of the layer before, with a ReLU in front of each."""
+    for weight, bias in layers:
+        rows = np.maximum(rows, 0) @ weight.T + bias
+    return rows
 
 
 def _joint(vectors: FloatMatrix, dim: int) -> FloatMatrix:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from iconotext.encoders.backbone_encoder import BackboneEncoder, untrained_encoder
 from iconotext.encoders.bridge import ConceptBridge
@@ -332,9 +332,10 @@ def _dual(
 def _image_source(folder: Path, stored: StoredModel, wanted: str, cache: FeatureCache | None) -> ImageSource:
     features = stored.recipe.features
     if features.image == "pixels":
-        from iconotext.networks.image_network import trained_network
+        from iconotext.networks.image_network import ImageNetwork, trained_network
 
-        network = trained_network(stored.model.image, folder_name(folder), stored.recipe.dim)
+        own = cast("ImageNetwork", stored.model.image)  # the recipe says so
+        network = trained_network(own, folder_name(folder), stored.recipe.dim)
         return picture_source(network, cache)
     if stored.recipe.regions:
         return _regions(folder, stored, wanted, cache)

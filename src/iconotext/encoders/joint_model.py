@@ -62,7 +62,12 @@ class JointModel(nn.Module):
         self.log_scale = nn.Parameter(torch.tensor(math.log(recipe.objective.scale)), requires_grad=learned)
         with_bias = learned and recipe.objective.kind == "logistic"
         self.bias = nn.Parameter(torch.tensor(float(recipe.objective.bias)), requires_grad=with_bias)
-        self.coherence = nn.Linear(2 * recipe.dim, inputs.relations) if inputs.relations else None
+        self.coherence = (
+            coherence_module(recipe.dim, inputs.relations, recipe.objective.relation_layers)
+            if inputs.relations
+            else None
+        )
+        self._shared_projection = recipe.regions is not None and recipe.regions.shared_projection
 
     def forward(
         self,
@@ -98,8 +103,13 @@ class JointModel(nn.Module):
 
     def encode_images(self, images: Tensor | RegionBatch) -> Tensor:
         """Turn images, given as for ``forward``, into (M, dim) unit vectors."""
-        regions = isinstance(images, RegionBatch)
-        encoded: Tensor = self.image(images, self.concept_names()) if regions else self.image(images)
+        if not isinstance(images, RegionBatch):
+            encoded: Tensor = self.image(images)
+            return encoded
+        names = self.concept_names()
+        if names is not None and self._shared_projection:
+            names = self.text.inward(names)  # type: ignore[operator]  # a WordTransformer; W_T and b_T of Eq. 7 and 9
+        encoded = self.image(images, names)
         return encoded
 
     def concept_names(self) -> Tensor | None:
@@ -151,6 +161,18 @@ class JointModel(nn.Module):
         self.register_buffer("concept_vectors", vectors)
 
 
+def coherence_module(dim: int, relations: int, layers: int) -> nn.Linear | nn.Sequential:
+    """Make the Coherence Aware Module (Alikhani 2021): from two vectors of the joint space to log-odds of relations.
+
+    Layers before the last one have ``dim`` outputs and a ReLU; the paper has one layer, and says nothing of others.
+    """
+    last = nn.Linear(2 * dim if layers == 1 else dim, relations)
+    if layers == 1:
+        return last
+    hidden = [nn.Linear(2 * dim if number == 0 else dim, dim) for number in range(layers - 1)]
+    return nn.Sequential(*(part for layer in hidden for part in (layer, nn.ReLU())), last)
+
+
 def make_encoder(side: Literal["text", "image"], recipe: Recipe, inputs: Inputs) -> nn.Module:
     """Make the encoder of a side that a recipe names, with random weights."""
     dim = recipe.dim
@@ -173,6 +195,7 @@ def make_encoder(side: Literal["text", "image"], recipe: Recipe, inputs: Inputs)
         case RegionSettings():
             # A concept has the length of the vector of its name.
             name = recipe.words.word_dim if recipe.words else inputs.text_features
+            name = dim if settings.shared_projection else name
             return network(features, name if settings.concepts else 0, dim=dim, **own)
         case _:
             return network(dim=dim, **own)

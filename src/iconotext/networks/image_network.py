@@ -1,12 +1,12 @@
 """An image network that is trained as a whole, from pixels to the joint space (Hessel 2019, supplement §2).
 
 ``ImageNetwork`` is the network in training, ``trained_network`` the same network as an image backbone. ``augmented``
-prepares the pixels for training, ``middle`` those for validation and linking.
+prepares the pixels for training, ``middle`` those for validation and linking; or ``resized`` prepares both.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -45,10 +45,26 @@ class ImageNetwork(nn.Module):
 
     The batch norms of EfficientNet-Lite0 are folded into the convolutions, so they keep the statistics of ImageNet: the
     images of one document are too similar to estimate statistics from them. The batch norms of a ResNet are trained.
+
+    Args:
+        dim: Dimensions of the joint space.
+        dropout: Share of the numbers of the joint vector that are dropped in training.
+        network: Name of the network; see ``recipe.encoders.NetworkSettings``.
+        batch_norm: Whether there is a batch norm between network and projection (Alikhani 2021, "Network Details").
+        pictures: How pictures become pixels; see ``recipe.encoders.NetworkSettings``.
     """
 
-    def __init__(self, *, dim: int, dropout: float, network: str = EMBEDDED) -> None:
+    def __init__(
+        self,
+        *,
+        dim: int,
+        dropout: float,
+        network: str = EMBEDDED,
+        batch_norm: bool = False,
+        pictures: Literal["cropped", "resized"] = "cropped",
+    ) -> None:
         super().__init__()
+        self.prepared = middle if pictures == "cropped" else resized
         self.network: nn.Module
         if network == EMBEDDED:
             lite = network_of(load_weights(FOLDER / WEIGHTS), rounding=False).train().requires_grad_(True)
@@ -57,7 +73,9 @@ class ImageNetwork(nn.Module):
         else:
             resnet, width = load_resnet(network, folder_of_model(network, (EMBEDDED,)))
             self.network = _FromPixels(resnet)
-        self.projection = Projection(width, dim=dim, hidden=0, dropout=dropout, dropout_at="output")
+        self.projection = Projection(
+            width, dim=dim, hidden=0, dropout=dropout, dropout_at="output", batch_norm=batch_norm
+        )
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Turn (N, 224, 224, 3) pixels with values 0 to 255 into (N, dim) unit vectors."""
@@ -85,14 +103,14 @@ class _FromPixels(nn.Module):
         return states
 
 
-def trained_network(network: nn.Module, name: str, dim: int) -> ImageBackbone:
+def trained_network(network: ImageNetwork, name: str, dim: int) -> ImageBackbone:
     """Make a trained network usable as an image backbone, whose vectors lie in the joint space."""
 
     def forward(pixels: list[NDArray[np.uint8]], regions: bool) -> dict[str, NDArray[np.float32]]:
         with torch.inference_mode():
             return {"pooled": network(torch.from_numpy(np.stack(pixels))).numpy()}
 
-    return network_backbone(name, dim, middle, forward, at_least=WHOLE, cores=True, on_cpu=lambda: True)
+    return network_backbone(name, dim, network.prepared, forward, at_least=WHOLE, cores=True, on_cpu=lambda: True)
 
 
 def middle(image: Pillow.Image) -> NDArray[np.uint8]:
@@ -108,6 +126,11 @@ def augmented(image: Pillow.Image, rng: np.random.Generator) -> NDArray[np.uint8
     if mirror:
         whole = whole.transpose(Transpose.FLIP_LEFT_RIGHT)
     return _cut(whole.rotate(angle, Resampling.BILINEAR), left, top)
+
+
+def resized(image: Pillow.Image) -> NDArray[np.uint8]:
+    """Resize an RGB picture to (224, 224, 3), whatever its proportions: all of it is seen (Alikhani 2021)."""
+    return np.asarray(image.resize((SIDE, SIDE), Resampling.BICUBIC, reducing_gap=2.0))
 
 
 def _squash(image: Pillow.Image) -> Pillow.Image:

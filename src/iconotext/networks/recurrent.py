@@ -273,17 +273,34 @@ class WordEncoder(nn.Module):
 class WordLSTM(nn.Module):
     """Turns the word ids of sentences into unit vectors with a two-way LSTM (Alikhani 2021, "Network Details").
 
-    The paper leaves two points open. Here each direction of the LSTM has the size of a word vector, and the weight of a
-    word is the softmax, over the words of the sentence, of vᵀ tanh(W h + b).
+    The paper leaves two points open. Here each direction of the LSTM has the size of a word vector, and the query of
+    the attention is made of the LSTM's last states.
+
+    Args:
+        attention: ``dot-product``: a word's weight is the softmax, over the words of the sentence, of qᵀk / √d (Vaswani
+            2017, which the paper cites), with the query q = W_q e + b_q of the d last states e, and the key k = W_k h +
+            b_k of the word's states h. ``additive``: of vᵀ tanh(W h + b). ``none``: only the last states are read.
     """
 
-    def __init__(self, words: int, *, word_dim: int, dim: int, attention: bool, dropout: float) -> None:
+    def __init__(
+        self,
+        words: int,
+        *,
+        word_dim: int,
+        dim: int,
+        attention: Literal["none", "dot-product", "additive"],
+        dropout: float,
+    ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(words, word_dim)
         nn.init.uniform_(self.embedding.weight, -0.05, 0.05)
         self.lstm = nn.LSTM(word_dim, word_dim, bidirectional=True, batch_first=True)
         wide = 2 * word_dim
-        self.attention = nn.Sequential(nn.Linear(wide, wide), nn.Tanh(), nn.Linear(wide, 1)) if attention else None
+        self.attention: nn.Module | None = None
+        if attention == "dot-product":
+            self.attention = nn.ModuleDict({"query": nn.Linear(wide, wide), "key": nn.Linear(wide, wide)})
+        elif attention == "additive":
+            self.attention = nn.Sequential(nn.Linear(wide, wide), nn.Tanh(), nn.Linear(wide, 1))
         self.norm = nn.BatchNorm1d(wide)
         self.out = nn.Linear(wide, dim)
         self.dropout = dropout
@@ -301,7 +318,7 @@ class WordLSTM(nn.Module):
         states, ends, there = self._states(ids, lengths)
         read = ends
         if self.attention is not None:
-            read = (_weights(self.attention, states, there)[:, :, None] * states).sum(1)
+            read = (_weights(self.attention, states, ends, there)[:, :, None] * states).sum(1)
         x = functional.dropout(self.norm(read), self.dropout, self.training)
         return functional.normalize(self.out(x).float(), dim=-1)
 
@@ -309,8 +326,8 @@ class WordLSTM(nn.Module):
         """Return the (T,) weight of each word (Fig. 7); the weights of a sentence have the sum 1."""
         if self.attention is None:
             raise ValueError("the encoder has no attention")
-        states, _, there = self._states(ids, lengths)
-        return _weights(self.attention, states, there)[there]
+        states, ends, there = self._states(ids, lengths)
+        return _weights(self.attention, states, ends, there)[there]
 
     def _states(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the LSTM's states at every word, its last state in each direction, and a mask of words.
@@ -325,7 +342,11 @@ class WordLSTM(nn.Module):
         return states.float(), torch.cat([ends[0], ends[1]], 1).float(), there
 
 
-def _weights(attention: nn.Module, states: Tensor, there: Tensor) -> Tensor:
+def _weights(attention: nn.Module, states: Tensor, ends: Tensor, there: Tensor) -> Tensor:
     """Return (N, L) attention weights, 0 for padding."""
-    scores: Tensor = attention(states)[:, :, 0].float()
+    if isinstance(attention, nn.ModuleDict):
+        queries, keys = attention["query"](ends), attention["key"](states)  # (N, d) and (N, L, d)
+        scores: Tensor = (keys @ queries[:, :, None])[:, :, 0].float() * queries.shape[1] ** -0.5
+    else:
+        scores = attention(states)[:, :, 0].float()
     return scores.masked_fill(~there, -torch.inf).softmax(1)

@@ -106,7 +106,10 @@ def mean_of_sequences(tokens: Tensor, lengths: Tensor) -> Tensor:
 
 
 class WordTransformer(nn.Module):
-    """Turns the word ids of sentences into unit vectors with a Transformer (Li 2021, Eq. 6-7)."""
+    """Turns the word ids of sentences into unit vectors with a Transformer (Li 2021, Eq. 6-7).
+
+    Without layers it has no Transformer, but a softmax pooling with learned weights, as ``RegionEncoder``.
+    """
 
     def __init__(
         self, words: int, *, word_dim: int, max_tokens: int, dim: int, layers: int, heads: int, dropout: float
@@ -118,7 +121,9 @@ class WordTransformer(nn.Module):
         nn.init.uniform_(self.position.weight, -0.02, 0.02)
         self.norm = nn.LayerNorm(word_dim)
         self.inward = nn.Linear(word_dim, dim)
-        self.transformer = Transformer(dim, layers=layers, heads=heads, dropout=dropout)
+        self.transformer = Transformer(dim, layers=layers, heads=heads, dropout=dropout) if layers else None
+        self.weight = nn.Identity() if layers else nn.Linear(dim, 1)
+        self.dropout = dropout
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Encode N sentences.
@@ -137,8 +142,7 @@ class WordTransformer(nn.Module):
             ends - lengths, lengths, output_size=len(ids)
         )
         words = functional.embedding(ids[places], self.embedding.weight) + self.position(place)
-        tokens = self.transformer(self.inward(self.norm(words)), lengths)
-        pooled = mean_of_sequences(tokens, lengths)
+        pooled = _pooled(self, self.inward(self.norm(words)), lengths)
         return functional.normalize(torch.empty_like(pooled).index_copy(0, order, pooled), dim=-1)
 
 
@@ -174,13 +178,13 @@ class RegionEncoder(nn.Module):
     """Turns the regions of images, with their concepts, into unit vectors (Li 2021, Eq. 8-10).
 
     A concept is represented by its name: by the mean vector of its words in the sentence encoder or, if that encoder
-    takes frozen sentence vectors, by the vector of the name. The projection that follows belongs to the image encoder.
-    In the paper's formulas it is that of the sentence encoder, but its text says that only the word embedding is
-    shared.
+    takes frozen sentence vectors, by the vector of the name. The projection that follows (W_T and b_T of Eq. 9) is that
+    of the sentence encoder (Eq. 7), whose letters it has, or belongs to the image encoder.
 
     Args:
         features: Length of a region's features.
         names: Length of a concept's vector; 0 for an encoder without concepts.
+        shared_projection: Whether the vectors of concepts are given projected, by the sentence encoder.
         dim: Dimensions of the joint space.
         layers: Number of layers, N_C in the paper; 0 for softmax pooling with learned weights instead of a Transformer
             and the mean.
@@ -188,11 +192,21 @@ class RegionEncoder(nn.Module):
         dropout: Share that is dropped in training.
     """
 
-    def __init__(self, features: int, names: int, *, dim: int, layers: int, heads: int, dropout: float) -> None:
+    def __init__(
+        self,
+        features: int,
+        names: int,
+        *,
+        dim: int,
+        layers: int,
+        heads: int,
+        dropout: float,
+        shared_projection: bool = False,
+    ) -> None:
         super().__init__()
         self.region = nn.Linear(features, dim)
         self.region_norm = nn.LayerNorm(dim)
-        self.concept = nn.Linear(names, dim) if names else nn.Identity()
+        self.concept = nn.Linear(names, dim) if names and not shared_projection else nn.Identity()
         self.concept_norm = nn.LayerNorm(dim) if names else nn.Identity()
         self.segment = nn.Embedding(2, dim)
         self.segment_norm = nn.LayerNorm(dim)
@@ -206,7 +220,7 @@ class RegionEncoder(nn.Module):
 
         Args:
             images: The regions of the images.
-            names: (C, names) vectors of the concepts; None without concepts.
+            names: (C, names) vectors of the concepts, (C, dim) if they are projected; None without concepts.
 
         Returns:
             (M, dim) unit vectors.
@@ -217,11 +231,7 @@ class RegionEncoder(nn.Module):
         counts = images.counts
         if names is not None:
             tokens, counts = _interleaved(tokens, self._concept_tokens(images.concepts, names, segments[1]), images)
-        if self.transformer is not None:
-            pooled = mean_of_sequences(self.transformer(tokens, counts), counts)
-        else:
-            tokens = functional.dropout(tokens, self.dropout, self.training)
-            pooled = _softmax_pooled(tokens, self.weight(tokens)[:, 0], counts)
+        pooled = _pooled(self, tokens, counts)
         return functional.normalize(torch.empty_like(pooled).index_copy(0, order, pooled), dim=-1)
 
     def _concept_tokens(self, concepts: Tensor, names: Tensor, segment: Tensor) -> Tensor:
@@ -245,6 +255,14 @@ def _interleaved(regions: Tensor, concepts: Tensor, images: RegionBatch) -> tupl
     places = torch.cat([own + before, own + before + after])
     both = torch.cat([regions, concepts])
     return torch.empty_like(both).index_copy(0, places, both), 2 * counts
+
+
+def _pooled(encoder: WordTransformer | RegionEncoder, tokens: Tensor, counts: Tensor) -> Tensor:
+    """Pool (T, dim) tokens to (N, dim): the mean behind a Transformer, or without one softmax pooling."""
+    if encoder.transformer is not None:
+        return mean_of_sequences(encoder.transformer(tokens, counts), counts)
+    tokens = functional.dropout(tokens, encoder.dropout, encoder.training)
+    return _softmax_pooled(tokens, encoder.weight(tokens)[:, 0], counts)
 
 
 def _softmax_pooled(tokens: Tensor, scores: Tensor, counts: Tensor) -> Tensor:

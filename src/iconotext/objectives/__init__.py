@@ -89,7 +89,7 @@ OBJECTIVES = {
             "The relations of a text and its image can be predicted from their vectors.",
             "Alikhani 2021, Eq. 2-3",
             f"{_HERE}.coherence:coherence",
-            ("relations", "relation_loss"),
+            ("relations", "relation_loss", "relation_layers"),
         ),
     )
 }

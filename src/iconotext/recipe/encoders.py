@@ -121,11 +121,16 @@ class TransformerSettings(WordSettings):
 
     not_of_network = frozenset({"kind", "word_vectors", "max_words"})
 
-    layers: int = Field(3, ge=1)
-    """Number of layers (N_T)."""
+    layers: int = Field(3, ge=0)
+    """Number of layers (N_T); 0: none, but a softmax pooling of the words."""
 
     heads: int = Field(8, ge=1)
     """Heads of attention in each layer."""
+
+
+def _attention_of_old(value: Any) -> Any:
+    """Read recipes of older models, which say only whether there is attention; it was additive."""
+    return {True: "additive", False: "none"}[value] if isinstance(value, bool) else value
 
 
 class LSTMSettings(WordSettings):
@@ -133,8 +138,9 @@ class LSTMSettings(WordSettings):
 
     kind: Literal["lstm"] = "lstm"
 
-    attention: bool = True
-    """Whether it is read at every word, each as much as attention gives it, or only where it ends."""
+    attention: Annotated[Literal["none", "dot-product", "additive"], BeforeValidator(_attention_of_old)] = "dot-product"
+    """How much each word counts: by scaled dot products with a query that is made of its last states (Vaswani 2017,
+    which the paper cites), or by vᵀ tanh(W h + b). ``none``: it is read only where it ends."""
 
     @property
     def keeps_statistics(self) -> bool:
@@ -154,10 +160,17 @@ class NetworkSettings(EncoderSettings):
     dropout: Dropout = 0.4
     """Share of numbers of the joint vector that is dropped in training."""
 
+    batch_norm: bool = False
+    """Whether a batch norm stands between the network and the affine layer behind it (Alikhani 2021)."""
+
+    pictures: Literal["cropped", "resized"] = "cropped"
+    """How pictures become 224 × 224 pixels. ``cropped``: a part of 256 × 256 pixels, in training a random one, turned
+    and sometimes mirrored (Hessel 2019). ``resized``: all of a picture, in training too (Alikhani 2021)."""
+
     @property
     def keeps_statistics(self) -> bool:
         """See ``EncoderSettings``."""
-        return self.network != EMBEDDED
+        return self.network != EMBEDDED or self.batch_norm
 
 
 class RegionSettings(EncoderSettings):
@@ -178,6 +191,10 @@ class RegionSettings(EncoderSettings):
 
     concepts: bool = True
     """Whether the names of what is seen in the regions are read beside them (Eq. 9)."""
+
+    shared_projection: bool = False
+    """Whether concepts are projected by the sentence encoder, a Transformer: W_T and b_T of Eq. 9 are then those of Eq.
+    7. Else the image encoder has a projection of its own."""
 
     dropout: Dropout = 0.4
     """Share of numbers that is dropped in training, where Vaswani 2017 does."""

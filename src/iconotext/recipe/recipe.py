@@ -123,7 +123,7 @@ class Recipe(Settings):
         for side, encoder in (("text", self.text), ("image", self.image)):
             if isinstance(encoder, ProjectionSettings) and encoder.residual and encoder.batch_norm:
                 raise ValueError(f"{side}.residual begins with the features; {side}.batch_norm changes them: take one")
-        if isinstance(self.text, TransformerSettings) and self.dim % self.text.heads:
+        if isinstance(self.text, TransformerSettings) and self.text.layers and self.dim % self.text.heads:
             raise ValueError(f"text.heads is {self.text.heads}, which does not divide dim, {self.dim}")
         if isinstance(self.text, GRUSettings) and self.text.sentence_gru and self.similarity.pairs:
             raise ValueError(
@@ -143,6 +143,12 @@ class Recipe(Settings):
             raise ValueError(f'image.kind = "regions" needs regions; features.image = "{source}" has none')
         if regions and regions.layers and self.dim % regions.heads:
             raise ValueError(f"image.heads is {regions.heads}, which does not divide dim, {self.dim}")
+        if regions and regions.shared_projection and not (regions.concepts and self.text.kind == "transformer"):
+            raise ValueError(
+                "image.shared_projection projects concepts as the sentence encoder projects words: it needs "
+                f'image.concepts and text.kind = "transformer"; they are {str(regions.concepts).lower()} and '
+                f'"{self.text.kind}"'
+            )
         if not regions and Path(source).suffix in REGION_FILES:
             raise ValueError(f'features.image = "{source}" is a file of regions, for image.kind = "regions"')
         if not regions and self.training.max_regions:

@@ -98,6 +98,10 @@ class ObjectiveSettings(Settings):
     """``sum``: Eq. 2 of Alikhani 2021 as printed, each relation counting one divided by its rate; rare relations add up
     to weights of 50 and drown the ranking. ``mean``: the same weights divided by their sum."""
 
+    relation_layers: int = Field(1, ge=1)
+    """Layers between the vectors of a text and an image and the relations (the Coherence Aware Module), with ReLU
+    between them; the paper has one."""
+
     p_sub: float = Field(0.6, gt=0, le=1)
     """Share of the sentences, and of the images, that such a part has: rounded down, but one at least."""
 
@@ -157,6 +161,8 @@ class ObjectiveSettings(Settings):
             raise ValueError("relations are for coherence, which is 0")
         if self.relation_loss != "sum" and not self.coherence:
             raise ValueError("relation_loss is for coherence, which is 0")
+        if self.relation_layers > 1 and not self.coherence:
+            raise ValueError("relation_layers is for coherence, which is 0")
         if len(set(self.relations)) < len(self.relations):
             raise ValueError("relations names one of them twice")
         for name in ("mean_epochs", "remedy_epochs"):

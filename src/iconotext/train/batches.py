@@ -20,7 +20,7 @@ from torch import Tensor
 from iconotext.networks.transformer import RegionBatch
 from iconotext.objectives.contrastive import draw_single_pairs
 from iconotext.recipe import Recipe
-from iconotext.recipe.encoders import TowerSettings
+from iconotext.recipe.encoders import NetworkSettings, TowerSettings
 from iconotext.system.threads import in_threads
 from iconotext.train.feature_shards import RankedDocument, open_shard, ranked_documents, shared_vocabulary
 from iconotext.train.prepared import (
@@ -375,7 +375,9 @@ def _images(
         from iconotext.train.augment import load_pixels
 
         tower = recipe.features.image if isinstance(recipe.image, TowerSettings) else None
-        return load_pixels([prepared.image_files[row] for row in rows], rng if training else None, tower=tower)
+        whole = isinstance(recipe.image, NetworkSettings) and recipe.image.pictures == "resized"
+        files = [prepared.image_files[row] for row in rows]
+        return load_pixels(files, rng if training else None, tower=tower, whole=whole)
     features = np.asarray(prepared.images[rows], np.float32)
     if training and prepared.augmentations is not None:
         drawn = rng.integers(0, prepared.augmentations.shape[1] + 1, len(rows))  # 0 is the original picture

@@ -148,12 +148,20 @@ def _take_encoders(model: JointModel, old: StoredModel, prepared: Prepared, reci
         ) from error
 
 
-def _continue_relations(new: nn.Linear, learned: Sequence[str], old: nn.Linear, old_names: Sequence[str]) -> None:
-    """Copy the weights of the relations that both predict; the others start with random weights."""
+def _continue_relations(new: nn.Module, learned: Sequence[str], old: nn.Module, old_names: Sequence[str]) -> None:
+    """Copy the weights of the relations that both predict; the others start with random weights.
+
+    Of modules with another number of layers nothing is copied.
+    """
     import torch
 
+    ours, theirs = (list(each.parameters()) for each in (new, old))
+    if len(ours) != len(theirs):
+        return
     with torch.no_grad():
-        for row, relation in enumerate(old_names):
-            if relation in learned:
-                new.weight[learned.index(relation)] = old.weight[row]
-                new.bias[learned.index(relation)] = old.bias[row]
+        for mine, other in zip(ours[:-2], theirs[:-2], strict=True):
+            mine.copy_(other)
+        for mine, other in zip(ours[-2:], theirs[-2:], strict=True):
+            for row, relation in enumerate(old_names):
+                if relation in learned:
+                    mine[learned.index(relation)] = other[row]

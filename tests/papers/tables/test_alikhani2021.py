@@ -42,7 +42,8 @@ def test_every_published_row_has_its_own_recipe(relations, published):
 def test_what_the_rows_are_made_of():
     rows = {row.key: row.recipe for row in coherence_rows("alikhani2021/5", CLUE)}
     attention = {key: recipe.text.attention for key, recipe in rows.items()}
-    assert [key for key, there in attention.items() if not there] == ["base", "cmcm-noattn"]
+    assert {key for key, kind in attention.items() if kind == "none"} == {"base", "cmcm-noattn"}
+    assert set(attention.values()) == {"none", "dot-product"}  # scaled dot products, as the paper cites
     assert [key for key, recipe in rows.items() if not recipe.objective.coherence] == ["base", "cmca"]
     assert {recipe.objective.coherence for key, recipe in rows.items() if key.startswith("cmcm")} == {0.1}
     assert rows["cmcm"].objective.relations == []
@@ -102,12 +103,17 @@ def test_a_network_that_is_trained_along_keeps_its_pixels():
         recipe = rows[name].recipe
         assert (recipe.features.image, recipe.image.kind) == ("pixels", "network")
         assert recipe.text.max_tokens == 200
+        # "One additional batch normalization layer and one fully-connected layer", and all of the picture is seen; the
+        # setting for the frozen features of other rows does not reach the network.
+        assert (recipe.image.batch_norm, recipe.image.pictures) == (True, "resized")
     assert rows["cmca"].recipe.features.image == "microsoft/resnet-50"
     said = differing(rows["cmca-fine-tuned"], table, rows["cmca"].recipe, width=None, seeds=1)
     assert "image features efficientnet-lite0, trained along (ResNet-50)" in said
     named = [*overrides, "cmc*-fine-tuned:image.network=microsoft/resnet-50"]
     row = next(row for row in table_rows(table, named, CITE, "CITE++", names) if row.key == "cmca-fine-tuned")
-    assert not [each for each in differing(row, table, row.recipe, width=None, seeds=1) if "image features" in each]
+    ours = differing(row, table, row.recipe, width=None, seeds=1)
+    assert said == ["image features efficientnet-lite0, trained along (ResNet-50)", *ours]
+    assert not [each for each in ours if each.startswith(("image", "features"))]
 
 
 def test_figure_8_sweeps_one_value_at_a_time():
@@ -117,7 +123,40 @@ def test_figure_8_sweeps_one_value_at_a_time():
     assert [value for value, _ in swept(rows, "words of a text")] == [10, 20, 40, 80, 120, 160, 200, 250]
 
 
+def test_the_search_varies_the_margin_or_the_layers_of_the_coherence_module():
+    rows = table_rows(find_table("alikhani2021/search"), dataset="Clue")
+    first = rows[0].recipe
+    assert (first.objective.margin, first.objective.relation_layers, first.text.max_tokens) == (0.3, 1, 40)
+    assert [value for value, _ in swept(rows, "margin")] == [0.05, 0.1, 0.2, 0.3, 0.4, 0.5]
+    assert [value for value, _ in swept(rows, "layers of the coherence module")] == [1, 2, 3]
+    assert len(swept(rows, "λ_cls")) == len(swept(rows, "words of a text")) == 1
+
+
+def test_additive_attention_is_a_row_that_the_paper_has_not():
+    named = ["cmca-additive", "cmcm-additive"]
+    rows = {row.key: row for row in table_rows(find_table("alikhani2021/5"), (), CLUE, extra=named)}
+    for name in named:
+        own, papers = rows[name].recipe, rows[name.removesuffix("-additive")].recipe
+        assert own.text.attention == "additive"
+        assert own.model_copy(update={"name": papers.name, "text": papers.text}) == papers
+
+
 # The whole
+
+
+@pytest.mark.slow
+def test_the_search_names_what_is_best_on_validation(tmp_path, in_process):
+    corpus, folder = write_pairs(tmp_path), tmp_path / "out"
+    done = made("alikhani2021/search", corpus, folder, only=["chosen", "margin-0.1", "layers-2"])
+    assert not done.failed
+    table = (folder / "table.md").read_text()
+    assert "The margin and the layers of the coherence module" in table
+    ranks = {name: done.results["rows"][name]["0"]["validation"]["median_rank"] for name in done.results["rows"]}
+    chosen, smaller = ranks["margin 0.3 and one layer"], ranks["margin 0.1"]
+    assert f"margin {0.1 if smaller <= chosen else 0.3:g}; layers" in table
+    assert "words of a text" not in (folder / "sweeps.svg").read_text()
+    (layers,) = {2, 1} - {1 if ranks["2 layers"] < chosen else 2}
+    assert f"layers of the coherence module {layers}" in table
 
 
 @pytest.mark.slow

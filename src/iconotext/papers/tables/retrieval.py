@@ -43,27 +43,36 @@ SWEEPS_FIGURE = "sweeps.svg"
 
 SWEPT: Mapping[str, Callable[[Recipe], float]] = {
     "λ_cls": lambda recipe: recipe.objective.coherence,
+    "margin": lambda recipe: recipe.objective.margin,
+    "layers of the coherence module": lambda recipe: recipe.objective.relation_layers,
     "words of a text": lambda recipe: 0 if recipe.words is None else recipe.words.max_tokens,
 }
 """The key in a recipe of each setting that is varied; in each sweep the other setting has the first row's value."""
+
+ON_LOG_SCALE = ("λ_cls", "words of a text")
 
 SPLITS = {"validation": BLUE, "retrieval": ORANGE}
 """Colour of each part of ``score_retrieval``'s figures."""
 
 
 def sweep_sections(
-    scores: Scores, rows: Sequence[Row], differences: Mapping[str, Mapping[str, Any]], folder: Path
+    scores: Scores, rows: Sequence[Row], differences: Mapping[str, Mapping[str, Any]], folder: Path, title: str
 ) -> list[Section]:
-    """The table of both sweeps, and their drawing.
+    """The table of the sweeps, and their drawing; what is best on the validation pairs is named.
 
     Args:
         rows: Of the table, the first one with the values that the paper chose.
         differences: To that row; see ``differences_to``.
     """
+    panels = {
+        what: [(value, name) for value, name in values if name in scores]
+        for what in SWEPT
+        if len(values := swept(rows, what)) > 1
+    }
 
     def draw(canvas: Figure) -> None:
-        for axes, what in zip(canvas.subplots(1, len(SWEPT)), SWEPT, strict=True):
-            _panel(axes, what, [(value, name) for value, name in swept(rows, what) if name in scores], scores)
+        for axes, (what, values) in zip(canvas.subplots(1, len(panels)), panels.items(), strict=True):
+            _panel(axes, what, values, scores)
         legend_above(canvas)
 
     seeds = max(map(len, scores.values()))
@@ -74,14 +83,24 @@ def sweep_sections(
     columns = ["", "validation MedR", "test MedR", f"test MedR − {rows[0].name}"]
     notes = [
         f"Median ranks (± standard deviation over the {'seeds' if seeds > 1 else 'draws'}), {counted(seeds, 'seed')}. "
-        "The paper chose by such a drawing and does not say of which pairs; choose a value on validation pairs. "
-        "Differences are paired query by query and seed by seed, with 95 % bootstrap intervals."
+        f"Lowest on the validation pairs: {'; '.join(_best_on_validation(panels, scores))}. The paper does not say on "
+        "which pairs it chose. Differences are paired query by query and seed by seed, with 95 % bootstrap intervals."
     ]
     write_figure(draw, folder / SWEEPS_FIGURE, width=8.4, height=3.2, force=True)
     return [
-        Grid("Figure 8 of Alikhani et al. 2021", columns, lines, notes),
+        Grid(title, columns, lines, notes),
         Drawing(SWEEPS_FIGURE, "Median rank by value"),
     ]
+
+
+def _best_on_validation(panels: Mapping[str, Sequence[tuple[float, str]]], scores: Scores) -> list[str]:
+    """Name the value of each sweep that has the lowest median rank on the validation pairs, of equal ones the first."""
+    best = []
+    for what, values in panels.items():
+        ranks = [(_mean(_parts(scores[name], "validation"), "median_rank"), value) for value, name in values]
+        if ranks:
+            best.append(f"{what} {min(ranks, key=lambda each: each[0])[1]:g}")
+    return best
 
 
 def swept(rows: Sequence[Row], what: str) -> list[tuple[float, str]]:
@@ -103,7 +122,8 @@ def _panel(axes: Axes, what: str, values: Sequence[tuple[float, str]], scores: S
         spreads = [float(np.std(each, ddof=1)) if len(each) > 1 else 0.0 for each in ranks]
         label = "test" if split == "retrieval" else split
         axes.errorbar([x for x, _ in values], means, spreads, color=color, marker="o", markersize=3, label=label)
-    axes.set_xscale("log")
+    if what in ON_LOG_SCALE:
+        axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel(what)
     axes.set_ylabel("median rank")
@@ -519,7 +539,7 @@ def report(comparison: Comparison) -> TableReport:
     facts = {"dataset": dataset, "seeds": comparison.seeds, "rows": rows, "differences": differences}
     sections: list[Section] = []
     if scores and "sweeps" in comparison.table.sections:
-        sections = sweep_sections(scores, comparison.rows, differences, comparison.folder)
+        sections = sweep_sections(scores, comparison.rows, differences, comparison.folder, comparison.table.title)
     elif scores:
         sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder)
         sections += [Note(each) for each in comparison.table.notes]

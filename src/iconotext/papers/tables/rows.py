@@ -183,7 +183,7 @@ def _fits(recipe: Recipe, key: str, value: str, table: PublishedTable) -> bool:
     if not table.mixed:
         return True
     if key in OF_TRANSFORMERS:
-        return recipe.text.kind == "transformer"
+        return recipe.text.kind == "transformer" and recipe.text.layers > 0
     file = key == "features.image" and is_region_file(Path(value.strip().strip("\"'")))
     return recipe.image.kind == "regions" or not (key in OF_REGIONS or file)
 
