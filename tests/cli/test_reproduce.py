@@ -138,7 +138,7 @@ def test_failed_rows_make_the_status_one(tmp_path, monkeypatch):
         (["2", "--corpus", "mscoco=a.jsonl", "-c", "b.jsonl"], "several corpora need the names of their data sets"),
         (["2", "--corpus", "mscoc=a.jsonl"], "--corpus mscoc: table 2 has no such data set; did you mean MSCOCO?"),
         (["2", "-c", "dii=a.jsonl", "-c", "Story-DII=b.jsonl"], "Story-DII is named twice"),
-        (["2", "-c", "dii=a.jsonl", "--dataset", "MSCOCO"], "with several corpora their names say it"),
+        (["2", "-c", "dii=a.jsonl", "--dataset", "MSCOCO"], "the names of the corpora say it"),
         (["alikhani2021/5", "--corpus", "clue=a.jsonl"], "is of one corpus at a time"),
     ],
 )

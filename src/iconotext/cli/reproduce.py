@@ -117,7 +117,7 @@ def reproduce(
 
         several = len(corpus) > 1 or _is_named(corpus[0])
         if several and dataset is not None:
-            raise SettingError(f"dataset={dataset}: with several corpora their names say it")
+            raise SettingError(f"dataset={dataset}: the names of the corpora say it; leave it out")
         show = Bars() if sys.stderr.isatty() else Lines()
         with closing(show):
             run = (

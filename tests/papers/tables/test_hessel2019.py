@@ -74,6 +74,14 @@ def test_settings_for_all_rows():
         assert (row.recipe.training.batch, row.recipe.objective.b, row.recipe.dim) == (32, 10, 64)
 
 
+@pytest.mark.parametrize("table", ["2", "3", "S4", "fine-tuning"])
+def test_a_sentence_encoder_without_words_has_no_number_of_words(table):
+    rows = table_rows(table, ["features.text=minilm", "text.kind=projection", "text.rescale=true"], dataset="RQA")
+    assert {row.recipe.text.kind for row in rows if row.recipe} == {"projection"}
+    with pytest.raises(SettingError, match="no such key for kind projection"):
+        table_rows(table, ["features.text=minilm", "text.kind=projection", "text.max_tokens=50"])
+
+
 @pytest.mark.parametrize("setting", ["mean_epochs", "remedy_epochs"])
 def test_mean_epochs_are_for_rows_with_hard_negatives(setting):
     rows = {row.key: row.recipe for row in table_rows("2", [f"objective.{setting}=3"]) if row.recipe}

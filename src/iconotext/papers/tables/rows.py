@@ -14,7 +14,7 @@ from iconotext.features.region_files import is_region_file
 from iconotext.papers.published import TABLES, PublishedRow, PublishedTable
 from iconotext.plain_text import did_you_mean, there_are
 from iconotext.recipe import Recipe, load_recipe
-from iconotext.recipe.encoders import EMBEDDED
+from iconotext.recipe.encoders import EMBEDDED, TEXT_ENCODERS
 from iconotext.relations import short_name
 from iconotext.train.checkpoint import flat
 
@@ -156,8 +156,15 @@ def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dat
     plain = _loaded(row.recipe, own)
     settings = own | {key: value for key, value in given.items() if _fits(plain, key, value, table)}
     share = row.settings.get("training.labelled")
-    recipe = _loaded(row.recipe, settings)
+    recipe = _loaded(row.recipe, {key: value for key, value in settings.items() if key in given or _has(given, key)})
     return Row(row.name, row.key, recipe, share, row.transferred, row.needed, plain, stated, row.extra)
+
+
+def _has(given: Mapping[str, str], key: str) -> bool:
+    """Tell whether the sentence encoder that overrides name has a setting of the table: a projection cuts no words."""
+    kind = TEXT_ENCODERS.get(given.get("text.kind", "").strip("\"'"))
+    part, _, name = key.partition(".")
+    return kind is None or part != "text" or name in kind.settings.model_fields
 
 
 def _loaded(recipe: str, settings: Mapping[str, str]) -> Recipe:
