@@ -32,7 +32,7 @@ def test_every_command_that_is_shown_exists_with_its_options(line):
     command, options = PROGRAM, {"--help", "--version", "--install-completion", "--show-completion"}
     while words and words[0] in getattr(command, "commands", {}):
         command = command.commands[words.pop(0)]
-        options = {name for option in command.params for name in option.opts}
+        options = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
     assert [word for word in words if word.startswith("-") and word.split("=")[0] not in options] == []
     assert command is not PROGRAM or words[0] in options
 

@@ -15,6 +15,7 @@ from docx.oxml.ns import nsdecls
 from docx.shared import Inches
 from PIL import Image
 
+from tests.support.articles import ASCIIDOC as ASCIIDOC_PAGE
 from tests.support.pandoc import DOCUMENTS, pandoc
 from tests.support.pptx import picture, table, text, write_pptx
 
@@ -109,71 +110,7 @@ mystnb:
 plot()
 ```
 """
-ASCIIDOC = """= Trams
-A. Uthor <a@example.org>
-v1.0
-:imagesdir: img
-:town: Basel & Bern
-
-Trams of {town}, see <<old>>, xref:new[the new one] and <<b.adoc#both,both>>; not <<gone>>.(((Trams, old)))
-
-[#old.left]
-.The *old* tram
-image::old.png[A tram, 300, 200]
-
-[[new,New Tram]]
-image::new.png["Red, and new", title="The new one"]
-
-== Details [[details]]
-
-It rings: image:bell.png[A bell] <<new>>.
-
-* One _item_
-that goes on
-** within
-+
-image::in-item.png[]
-
-NOTE: Take *care*.
-
-[quote]
-____
-Quoted.
-____
-
-[#both]
-.Two trams
-====
-image::l.png[]
-image::r.png[]
-====
-
-.Prices
-|===
-|Town 2+|Price
-
-|Bern
-a|
-image::cell.png[]
-|===
-
-Term:: Meaning.
-
-----
-<<old>> is code
-image::code.png[]
-----
-
-[source,python]
-print("code")
-
-// A comment
-[graphviz,calls]
-.Who calls
-....
-a -> b
-....
-include::other.adoc[tag=a]
+ASCIIDOC = f"""{ASCIIDOC_PAGE}include::other.adoc[tag=a]
 ifdef::x,y[]
 ,===
 a,b

@@ -9,6 +9,7 @@ import pytest
 from iconotext.errors import HostileDocumentError
 from iconotext.evidence.reference import EXPLICIT, reference_evidence
 from iconotext.read.asciidoc import MAX_DEPTH, MAX_VALUE, parse_attributes
+from tests.support.articles import ASCIIDOC
 from tests.support.reading import read_as, texts
 
 
@@ -16,75 +17,8 @@ def adoc(folder, text, name="a.adoc"):
     return read_as(folder / name, text)
 
 
-PAGE = """= Trams
-A. Uthor <a@example.org>
-v1.0
-:imagesdir: img
-:town: Basel & Bern
-
-Trams of {town}, see <<old>>, xref:new[the new one] and <<b.adoc#both,both>>; not <<gone>>.(((Trams, old)))
-
-[#old.left]
-.The *old* tram
-image::old.png[A tram, 300, 200]
-
-[[new,New Tram]]
-image::new.png["Red, and new", title="The new one"]
-
-== Details [[details]]
-
-It rings: image:bell.png[A bell] <<new>>.
-
-* One _item_
-that goes on
-** within
-+
-image::in-item.png[]
-
-NOTE: Take *care*.
-
-[quote]
-____
-Quoted.
-____
-
-[#both]
-.Two trams
-====
-image::l.png[]
-image::r.png[]
-====
-
-.Prices
-|===
-|Town 2+|Price
-
-|Bern
-a|
-image::cell.png[]
-|===
-
-Term:: Meaning.
-
-----
-<<old>> is code
-image::code.png[]
-----
-
-[source,python]
-print("code")
-
-// A comment
-[graphviz,calls]
-.Who calls
-....
-a -> b
-....
-"""
-
-
 def test_pictures_captions_and_references(tmp_path):
-    document = adoc(tmp_path, PAGE)
+    document = adoc(tmp_path, ASCIIDOC)
     assert [(image.source, image.alt, image.caption) for image in document.images] == [
         ("img/old.png", "A tram", "The old tram"),
         ("img/new.png", "Red, and new", "The new one"),

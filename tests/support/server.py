@@ -151,9 +151,10 @@ class Running:
         """End it as its owner does; nothing but addresses, and what it serves, may have been on stderr."""
         self.process.terminate()
         self._end()
-        assert [
+        unexpected = [
             line for line in self.said if not line.startswith(("Open http", "Study ", "iconotext: stopped; "))
-        ] == []
+        ]
+        assert unexpected == [], "".join(unexpected)  # scripts use this class too, and show only the message
 
 
 def awaited(function: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:

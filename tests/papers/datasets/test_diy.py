@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ import zstandard
 from PIL import Image as Pillow
 
 from iconotext.corpus.builders.fetched import name_of
-from iconotext.corpus.builders.run import build_corpus, dropped_path, report_path
+from iconotext.corpus.builders.run import dropped_path
 from iconotext.errors import CorpusError, ImageError
 from iconotext.papers.datasets import diy
 from iconotext.papers.datasets import diy as imgur_album
 from iconotext.papers.datasets.diy import image_hash
+from tests.support.builds import rows_of_build, same_for_workers, stopped_without
 
 LONG = "Here is the old door of oak."
 SETTINGS = {"validation": 0, "test": 0}
@@ -86,18 +88,8 @@ def build(tree, output=None, *, workers=1, watcher=None, **settings):
     """Rows, report and what was dropped, as (rule, item)."""
     source = tree.folder if isinstance(tree, Tree) else tree
     output = output or source.parent / "out" / "diy.jsonl"
-    report = build_corpus(
-        "diy",
-        diy.documents,
-        diy.Settings(source=source, **{**SETTINGS, **settings}),
-        output,
-        workers=workers,
-        force=True,
-        **({} if watcher is None else {"watcher": watcher}),
-    )
-    rows = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
-    lines = dropped_path(output).read_text("utf-8").splitlines()[1:]
-    return rows, report, [tuple(line.split("\t")[:2]) for line in lines]
+    values = diy.Settings(source=source, **{**SETTINGS, **settings})
+    return rows_of_build(diy, values, output, workers=workers, **({} if watcher is None else {"watcher": watcher}))
 
 
 def test_a_document_is_the_album_of_a_post(tree):
@@ -294,28 +286,14 @@ def test_two_workers_write_the_same_files(tree, tmp_path):
     for number in range(70):
         tree.album(f"Alb{number:02d}", [LONG, LONG, ""], moving={2} if number % 3 else ())
     tree.write()
-    files = {}
-    for workers in (1, 2):
-        output = tmp_path / f"w{workers}" / "diy.jsonl"
-        build(tree, output, workers=workers, validation=0.1, test=0.1)
-        files[workers] = [path.read_bytes() for path in (output, report_path(output), dropped_path(output))]
-    assert files[1] == files[2]
+    same_for_workers(partial(build, tree), tmp_path)
 
 
 def test_pictures_that_come_after_a_stop_are_used(tree, tmp_path):
     tree.album("Alpha", [LONG, LONG, ""])
     tree.write()
     last = next(tree.folder.rglob("Alpha02.jpg"))
-    last.rename(tmp_path / "away.jpg")
-
-    def stopping(items, *, total, label):
-        yield from items
-        if label == "Looking at pictures":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        build(tree, watcher=stopping)
-    (tmp_path / "away.jpg").rename(last)
+    stopped_without(last, partial(build, tree), tmp_path / "away.jpg")
     assert len(build(tree)[0][0]["images"]) == 3
 
 

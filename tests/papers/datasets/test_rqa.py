@@ -16,9 +16,10 @@ from iconotext.corpus.builders.run import build_corpus, dropped_path, report_pat
 from iconotext.corpus.split import Shares, share_out
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets.rqa import Settings, documents
+from tests.support.builds import noting
 from tests.support.recipeqa import files, names_in, pictures, question, recipe, step
 
-DROPPED: dict[Path, list[tuple[str, str, str]]] = {}
+DROPPED: dict[Path, list[tuple[str, ...]]] = {}
 """What the builds of this module left out, by output: rule, item, reason."""
 
 HELD_OUT = Settings.model_fields["validation"].default
@@ -26,21 +27,9 @@ HELD_OUT = Settings.model_fields["validation"].default
 
 def build(source, output, *, workers=1, **given):
     """The documents and the report of a build."""
-    told: list[tuple[str, str, str]] = []
-    DROPPED[output] = told
-
-    def listened(build, settings):
-        listener = build.report.listener
-
-        def listening(*words):
-            told.append(words)
-            listener(*words)
-
-        build.report.listener = listening
-        yield from documents(build, settings)
-
+    DROPPED[output] = []
     settings = Settings(**{"source": source, "validation": 0, **given})
-    report = build_corpus("rqa", listened, settings, output, workers=workers)
+    report = build_corpus("rqa", noting(documents, DROPPED[output]), settings, output, workers=workers)
     return list(read_corpus(output)), report
 
 

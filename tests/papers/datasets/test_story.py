@@ -15,6 +15,7 @@ from iconotext.corpus.builders.run import build_corpus, dropped_path, report_pat
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets import HESSEL_2019
 from iconotext.papers.datasets.vist import Part, draw_distractors, join_captions, join_sentences
+from tests.support.builds import noting
 from tests.support.stories import (
     DII_FILE,
     FIVE,
@@ -31,33 +32,16 @@ from tests.support.stories import (
 
 story_dii, story_sis, dii_stress = HESSEL_2019[1:4]
 
-DROPPED: dict[Path, list[tuple[str, str, str]]] = {}
+DROPPED: dict[Path, list[tuple[str, ...]]] = {}
 """What the builds of this module left out, by output: rule, item, reason."""
 
 
 def build(data_set, source, output, *, workers=1, **given):
     """The documents and the report of a build."""
     settings, documents = data_set.load()
-    told: list[tuple[str, str, str]] = []
-    DROPPED[output] = told
-
-    def listened(build, values):
-        listener = build.report.listener
-
-        def listening(*words):
-            told.append(words)
-            listener(*words)
-
-        build.report.listener = listening
-        yield from documents(build, values)
-
-    report = build_corpus(
-        "story",
-        listened,
-        settings(**{"source": source, "text": "original_text", **given}),
-        output,
-        workers=workers,
-    )
+    DROPPED[output] = []
+    values = settings(**{"source": source, "text": "original_text", **given})
+    report = build_corpus("story", noting(documents, DROPPED[output]), values, output, workers=workers)
     return list(read_corpus(output)), report
 
 

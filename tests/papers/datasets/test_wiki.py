@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image as Pillow
 
-from iconotext.corpus.builders.run import build_corpus, dropped_path, report_path
 from iconotext.errors import CorpusError
 from iconotext.papers.datasets import wiki
+from tests.support.builds import rows_of_build, same_for_workers, stopped_without
 
 HEAD = '<?xml version="1.0" encoding="UTF-8" ?>\n'
 
@@ -70,18 +70,8 @@ def build(tree, output=None, *, workers=1, watcher=None, **rules):
     """Rows, report and what was dropped, as (rule, item)."""
     source = tree.folder if isinstance(tree, Tree) else tree
     output = output or source.parent / "out" / "wiki.jsonl"
-    report = build_corpus(
-        "wiki",
-        wiki.documents,
-        wiki.Settings(source=source, **{"validation": 0, "test": 0, **rules}),
-        output,
-        workers=workers,
-        force=True,
-        **({} if watcher is None else {"watcher": watcher}),
-    )
-    rows = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
-    lines = dropped_path(output).read_text("utf-8").splitlines()[1:]
-    return rows, report, [tuple(line.split("\t")[:2]) for line in lines]
+    settings = wiki.Settings(source=source, **{"validation": 0, "test": 0, **rules})
+    return rows_of_build(wiki, settings, output, workers=workers, **({} if watcher is None else {"watcher": watcher}))
 
 
 def test_a_document_is_an_article_with_its_pictures(tree):
@@ -192,28 +182,14 @@ def test_shares_of_the_published_sizes(tree):
 @pytest.mark.slow
 def test_two_workers_write_the_same_files(tree, tmp_path):
     tree.many(70)
-    files = {}
-    for workers in (1, 2):
-        output = tmp_path / f"w{workers}" / "wiki.jsonl"
-        build(tree, output, workers=workers, validation=0.1, test=0.1)
-        files[workers] = [path.read_bytes() for path in (output, report_path(output), dropped_path(output))]
-    assert files[1] == files[2]
+    same_for_workers(partial(build, tree), tmp_path)
 
 
 def test_pictures_that_come_after_a_stop_are_used(tree, tmp_path):
     tree.many(1)
     tree.picture(9, "More.jpg", ["0/0"])
     last = tree.folder / "images/0/9.jpg"
-    last.rename(tmp_path / "away.jpg")
-
-    def stopping(items, *, total, label):
-        yield from items
-        if label == "Looking at pictures":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        build(tree, watcher=stopping)
-    (tmp_path / "away.jpg").rename(last)
+    stopped_without(last, partial(build, tree), tmp_path / "away.jpg")
     assert len(build(tree)[0][0]["images"]) == 4
 
 

@@ -1,0 +1,63 @@
+"""Builds of data sets, and what they leave out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iconotext.corpus.builders.run import Build, BuildReport, build_corpus, dropped_path, report_path
+
+
+def rows_of_build(
+    data_set: Any, settings: Any, output: Path, **options: Any
+) -> tuple[list[dict[str, Any]], BuildReport, list[tuple[str, ...]]]:
+    """Build with a module of ``papers.datasets``: rows, report, and what was left out, as (rule, item)."""
+    name = data_set.__name__.rpartition(".")[2]
+    report = build_corpus(name, data_set.documents, settings, output, force=True, **options)
+    rows = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
+    lines = dropped_path(output).read_text("utf-8").splitlines()[1:]
+    return rows, report, [tuple(line.split("\t")[:2]) for line in lines]
+
+
+def noting(documents: Callable[..., Iterator[Any]], left_out: list[tuple[str, ...]]) -> Callable[..., Iterator[Any]]:
+    """A function that makes documents, and notes what it leaves out: rule, item, reason."""
+
+    def noted(build: Build, settings: Any) -> Iterator[Any]:
+        listener = build.report.listener
+
+        def note(*words: str) -> None:
+            left_out.append(words)
+            listener(*words)
+
+        build.report.listener = note
+        yield from documents(build, settings)
+
+    return noted
+
+
+def same_for_workers(build: Callable[..., object], folder: Path) -> None:
+    """Fail unless one and two processes write the same files."""
+    files = []
+    for workers in (1, 2):
+        output = folder / f"w{workers}" / "corpus.jsonl"
+        build(output, workers=workers, validation=0.1, test=0.1)
+        files.append([path.read_bytes() for path in (output, report_path(output), dropped_path(output))])
+    assert files[0] == files[1]
+
+
+def stopped_without(file: Path, build: Callable[..., object], place: Path) -> None:
+    """Build while a picture is elsewhere, stop once the pictures are checked, and put the picture back."""
+
+    def stopping(items: Iterator[Any], *, total: int, label: str) -> Iterator[Any]:
+        yield from items
+        if label == "Looking at pictures":
+            raise KeyboardInterrupt
+
+    file.rename(place)
+    with pytest.raises(KeyboardInterrupt):
+        build(watcher=stopping)
+    place.rename(file)
