@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from iconotext.corpus.stats import TABLE_1
 
@@ -23,6 +23,29 @@ Cells = Mapping[str, Mapping[str, Figures]]
 """Figures by name of the row and name of the column, mostly a data set; cells without figures are left out."""
 
 
+class Statement(NamedTuple):
+    """A setting as a paper states it.
+
+    Attributes:
+        value: The paper's value; ``none`` states that there is no such setting.
+        place: Place in the text: section, equation, footnote; or ``not mentioned``.
+        where: Settings of the recipes that it is about; empty for all.
+    """
+
+    value: Any
+    place: str
+    where: Mapping[str, Any] = {}
+
+
+class Unmet(NamedTuple):
+    """A departure that no setting of a recipe holds; ``where`` has settings of the recipes that it is in."""
+
+    ours: str
+    paper: str
+    place: str
+    where: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
     """Describes the training of a row's model.
@@ -32,6 +55,8 @@ class PublishedRow:
         key: Name in files and on the command line.
         recipe: Name of the recipe; None for a row without training.
         settings: Values of the recipe's keys that differ in this row.
+        of_table: Those of them that the table sets for all rows.
+        stated: The paper's statements about this row alone.
         transferred: Data set of the training corpus if it is not the table's own; else "".
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
         extra: Whether the paper lacks it; then it is trained only if it is named.
@@ -41,6 +66,8 @@ class PublishedRow:
     key: str
     recipe: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    of_table: Mapping[str, Any] = field(default_factory=dict)
+    stated: Mapping[str, Statement] = field(default_factory=dict)
     transferred: str = ""
     needed: bool = True
     extra: bool = False
@@ -68,7 +95,8 @@ class PublishedTable:
         mixed: Whether a setting for all rows applies only to those whose encoders have it.
         sections: Sections beside the table: ``shares``, ``bias``, ``agreement``; or ``sweeps`` in place of the table.
         notes: Remarks on the published table for a reader.
-        stated: The paper's statements about all rows by keys of recipes; ``none`` states that there is no such setting.
+        stated: The paper's statements about all rows by keys of recipes.
+        unmet: Departures from other statements.
         by_dataset: Keys, or ``row:key``, with other values on a data set, by data set.
         inputs: The paper's ``features.image``, ``regions`` and ``text.word_vectors``: the ``name``, parts of names that
             are ``like`` it, the ``width`` of its vectors.
@@ -92,7 +120,8 @@ class PublishedTable:
     mixed: bool
     sections: tuple[str, ...]
     notes: tuple[str, ...]
-    stated: Mapping[str, Any]
+    stated: Mapping[str, Statement]
+    unmet: Sequence[Unmet]
     by_dataset: Mapping[str, Mapping[str, Any]]
     inputs: Mapping[str, Mapping[str, Any]]
     documents: Mapping[str, Sequence[int]]
@@ -163,11 +192,16 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
         mixed=content.get("mixed", False),
         sections=tuple(given.get("sections", ())),
         notes=tuple(given.get("notes", ())),
-        stated=content.get("stated", {}),
+        stated=_statements(content),
+        unmet=tuple(Unmet(**each) for each in content.get("unmet", ())),
         by_dataset=given.get("by_dataset", content.get("by_dataset", {})),
         inputs={**content.get("inputs", {}), **given.get("inputs", {})},
         documents={name: sizes.documents for name, sizes in TABLE_1.items()} | content.get("documents", {}),
     )
+
+
+def _statements(content: Mapping[str, Any]) -> dict[str, Statement]:
+    return {key: Statement(*each) for key, each in content.get("stated", {}).items()}
 
 
 def _rows(content: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[PublishedRow, ...]:
@@ -179,7 +213,9 @@ def _rows(content: Mapping[str, Any], table: Mapping[str, Any]) -> tuple[Publish
         key = row.get("key") or row["recipe"]
         needed = name in table.get("only", group)
         transferred, extra = row.get("transferred", ""), row.get("extra", False)
-        rows.append(PublishedRow(name, key, recipe, settings, transferred, needed, extra))
+        of_table = table.get("set", {}) if recipe else {}
+        said = _statements(row)
+        rows.append(PublishedRow(name, key, recipe, settings, of_table, said, transferred, needed, extra))
     return tuple(rows)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from iconotext.errors import SettingError
 from iconotext.features.region_files import is_region_file
-from iconotext.papers.published import TABLES, PublishedRow, PublishedTable
+from iconotext.papers.published import TABLES, PublishedRow, PublishedTable, Statement
 from iconotext.plain_text import did_you_mean, there_are
 from iconotext.recipe import Recipe, load_recipe
 from iconotext.recipe.encoders import EMBEDDED, TEXT_ENCODERS
@@ -51,7 +51,7 @@ class Row:
         transferred: Data set of the training corpus if it is not the table's own; else "".
         needed: Whether the table itself needs it; else it is a row of another table of the same models.
         plain: The recipe without the user's overrides.
-        settings: The settings of table and paper in it.
+        stated: What the paper says of this row; of a row that the paper lacks, what it says of the table.
         extra: Whether the paper lacks it; then it is trained only if it is named.
     """
 
@@ -62,7 +62,7 @@ class Row:
     transferred: str = ""
     needed: bool = True
     plain: Recipe | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    stated: Mapping[str, Statement] = field(default_factory=dict)
     extra: bool = False
 
 
@@ -150,13 +150,15 @@ def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dat
     if row.recipe is None:
         return Row(row.name, row.key, None, needed=row.needed)
     of_dataset = table.by_dataset.get(row.transferred or dataset or "", {}).items()
-    stated = {**row.settings, **_for_row(((*split_override(f"{key}="), each) for key, each in of_dataset), row.key)}
-    own = {"name": row.key, **{key: _toml(value) for key, value in stated.items()}}
+    by_dataset = _for_row(((*split_override(f"{key}="), each) for key, each in of_dataset), row.key)
+    own = {"name": row.key, **{key: _toml(value) for key, value in {**row.settings, **by_dataset}.items()}}
     given = _for_row(((*split_override(each), each.partition("=")[2]) for each in overrides), row.key)
     plain = _loaded(row.recipe, own)
     settings = own | {key: value for key, value in given.items() if _fits(plain, key, value, table)}
     share = row.settings.get("training.labelled")
     recipe = _loaded(row.recipe, {key: value for key, value in settings.items() if key in given or _has(given, key)})
+    said = {**(row.of_table if row.extra else row.settings), **by_dataset}
+    stated = {key: Statement(value, "") for key, value in said.items()} | row.stated
     return Row(row.name, row.key, recipe, share, row.transferred, row.needed, plain, stated, row.extra)
 
 
@@ -229,17 +231,32 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
     found = [*_inputs(recipe, table, width, detects=row.recipe is None)]
     if row.recipe is None or row.plain is None:
         return found
-    stated = table.stated if row.extra else {**table.stated, **row.settings}
+    ours = _all(row.recipe)
+    stated = {key: each for key, each in table.stated.items() if each.where.items() <= ours.items()}
+    stated |= row.stated
     kinds = {name: type(getattr(row.recipe, name))() for name in ("text", "image")}  # where the paper has another kind
-    unsaid = flat({name: each.model_dump(mode="json") for name, each in kinds.items()}) | _all(row.plain)
-    for key, value in _all(row.recipe).items():
-        paper = stated.get(key, unsaid.get(key))
-        paper = None if paper == "none" else paper
+    plain = _all(row.plain)
+    unsaid = flat({name: each.model_dump(mode="json") for name, each in kinds.items()}) | plain
+    for key, value in ours.items():
+        said = stated.get(key) or Statement(unsaid.get(key), "" if key in table.own else "by the recipe")
+        paper = None if said.value == "none" else said.value
         if key not in (*NOT_COMPARED, *table.inputs) and value != paper:
-            found.append(f"{key} {_shown(value)} ({_shown(paper)}{'' if key in stated else ' by the recipe'})")
+            found.append(f"{key} {_shown(value)} ({_shown(paper)}{_at(said)})")
+    for key, said in stated.items():
+        kind = f"{key.partition('.')[0]}.kind"
+        if key not in ours and said.value not in ("none", 0) and ours.get(kind) == plain.get(kind):
+            found.append(f"no {key} ({_shown(said.value)}{_at(said)})")
+    found += [f"{each.ours} ({each.paper}, {each.place})" for each in table.unmet if each.where.items() <= ours.items()]
     if seeds > 1:
         found.append(f"{seeds} seeds (one run)")
     return found
+
+
+def _at(said: Statement) -> str:
+    """Return the place of a statement, to stand behind its value."""
+    if not said.place:
+        return ""
+    return f" {said.place}" if said.place == "by the recipe" else f", {said.place}"
 
 
 def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: str | None) -> str | None:
@@ -276,13 +293,13 @@ def _inputs(recipe: Recipe, table: PublishedTable, width: int | None, *, detects
     ours = _all(recipe)
     for key, what in (("features.image", "image features"), ("text.word_vectors", "word vectors")):
         paper = table.inputs.get(REGION_NAMES if key == "features.image" and recipe.regions else key)
-        if paper is None or key not in ours:
+        if paper is None or (key not in ours and not detects):
             continue
-        value = str(ours[key]) if ours[key] is not None else DEFAULTS[key]
+        value = DEFAULTS[key] if ours.get(key) is None else str(ours[key])
         if detects and key == "features.image" and (value == "pixels" or value.endswith(".npy")):
             value = EMBEDDED
         if detects and value == DEFAULTS["text.word_vectors"]:
-            value = "of a text backbone"
+            value = "of a text backbone" if recipe.features.text == "words" else f"of {recipe.features.text}"
         if value == "pixels":
             value = f"{ours.get('image.network', EMBEDDED)}, trained along"
         same = any(each in value.casefold() for each in paper["like"])
