@@ -44,6 +44,7 @@ def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, 
         return {}
 
     monkeypatch.setattr(module, "run_jobs", run)
+    monkeypatch.setattr(module, "collapse_of", lambda folder, key: None)  # so short a training does not leave its start
     corpora, settings = wide
     overrides = [*(each for each in SMALL if "word_dim" not in each), *settings]
     calls = {"overrides": overrides, "only": ["random", "dense", "assignment"]}
@@ -59,7 +60,11 @@ def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, 
     ap = next(line for line in lines if line.startswith("| AP ")).split("|")
     assert [cell.strip() == "–" for cell in ap[2:-1:2]] == [False, False, False, False, False, False]
     assert ap[6].count("(") == 1
-    assert "data: corpus.jsonl, 156 / 52 / 52 documents for training / validation / test (Story-DII: 22,000" in table
+    assert not any(line.startswith("| TK") for line in lines)  # nobody asked for it
+    assert (
+        "data: Story-DII (corpus.jsonl), 156 / 52 / 52 documents for training / validation / test (Story-DII: 22,000"
+        in table
+    )
     assert "| MSCOCO | " in table
     rho = next(line for line in table.splitlines() if line.endswith("| DC, AP: 0.89 |"))
     assert rho.startswith("| MSCOCO |")
@@ -79,3 +84,12 @@ def test_two_corpora_stand_in_one_table_with_agreement_and_difficulty(tmp_path, 
     watch = Seen()
     reproduce_corpora("2", corpora, tmp_path / "out", watch=watch, **calls)
     assert watch.told == []
+    # A run that stayed at its start is in the table, with a mark, but agrees with nobody.
+    collapse = {"epoch": None, "learned": False, "why": "the loss stayed at 0.4"}
+    stayed = ("mscoco", "assignment")
+    monkeypatch.setattr(module, "collapse_of", lambda folder, key: collapse if (folder.name, key) == stayed else None)
+    again = reproduce_corpora("2", corpora, tmp_path / "out", watch=watch, **calls)
+    table = (tmp_path / "out/table.md").read_text()
+    assert "Left out, since training never left its start: AP on MSCOCO." in table
+    assert "AP on MSCOCO collapsed: the loss stayed at 0.4" in table
+    assert again.results["correlation"].keys() == again.results["difficulty"].keys() == {"Story-DII"}

@@ -146,7 +146,7 @@ def test_a_whole_table(corpus, tmp_path, in_process):
     assert done.failed == {"assignment": "out of luck"}
     table = (folder / "table.md").read_text().replace("\\_", "_")
     rows = {
-        line.split("|")[1].strip(" ¹²³†"): line for line in table.split("Do models")[0].splitlines() if line[:1] == "|"
+        line.split("|")[1].strip(" ¹²³⁴†"): line for line in table.split("Do models")[0].splitlines() if line[:1] == "|"
     }
     assert list(rows)[2:] == list(TABLES["2"].published)
     assert "MSCOCO (published)" in table
@@ -156,7 +156,7 @@ def test_a_whole_table(corpus, tmp_path, in_process):
     assert rows["AP"].split("|")[2:4] == [" – ", " – "]
     assert "AP failed: out of luck" in table
     assert "Object detection: not possible here: object detection needs picture files" in table
-    assert "training.learning_rate 0.01 (0.0001)" in table
+    assert "training.learning_rate 0.01 (0.0001, §4)" in table
     page = (folder / "table.html").read_text()
     assert page.startswith("<!doctype html>")
     assert '<img src="curves.svg"' in page

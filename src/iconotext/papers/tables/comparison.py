@@ -126,6 +126,7 @@ class Comparison:
 
     Attributes:
         rows: All rows in the folder.
+        asked: Keys of the rows that were asked for.
         prepared: The prepared corpus of the first row that is trained on it.
         overrides: ``key=value`` for all rows, or with the row before it.
         dataset: Data set of the paper to set beside ours; None for all.
@@ -147,6 +148,7 @@ class Comparison:
     dataset: str | None = None
     seeds: int = 1
     source: Path | None = None
+    asked: frozenset[str] = frozenset()
     failed: Mapping[str, str] = field(default_factory=dict)
     collapsed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     problems: Sequence[str] = ()
@@ -163,18 +165,38 @@ class Comparison:
         """Name of the corpus in a table of several: the data set that it stands for, else its own name."""
         return self.dataset or self.corpus.stem
 
+    @property
+    def shown(self) -> tuple[Row, ...]:
+        """The rows of our table: those that were asked for, and others that were measured before."""
+        kind = self.table.kind
+        return tuple(
+            row
+            for row in self.rows
+            if not self.asked
+            or row.key in self.asked
+            or any(results_path(self.folder, key, kind).is_file() for key in self._keys(row))
+        )
+
+    def _keys(self, row: Row) -> list[str]:
+        return [run.key for run in runs_of(row, self.seeds)] or [row.key]
+
     def counts(self, key: str) -> bool:
         """Tell whether a run has valid figures: it did not fail, nor die before it had learned anything."""
         found = self.collapsed.get(key)
         return key not in self.failed and (found is None or found["learned"] or found["epoch"] is None)
 
-    def differing(self) -> dict[str, list[str]]:
-        """Differences from the paper, by the name of the row."""
+    def never_left_start(self, key: str) -> bool:
+        """Tell whether no epoch of a run was better than a model to which everything is alike."""
+        return key in self.collapsed and not self.collapsed[key]["learned"]
+
+    def differing(self, *, several: bool = False) -> dict[str, list[str]]:
+        """Differences from the paper, by the name of the row; ``several`` corpora are called by their data sets."""
         sample = next(row.recipe for row in self.rows if row.recipe is not None)
         width = None if self.prepared.images is None else self.prepared.images.shape[-1]
-        data = of_data(self.corpus, self.prepared, self.table, self.dataset)
-        found = {row.name: differing(row, self.table, sample, width=width, seeds=self.seeds) for row in self.rows}
-        for row in self.rows:
+        called = f"{self.called} ({self.corpus.name})" if several else self.corpus.name
+        data = of_data(called, self.prepared, self.table, self.dataset)
+        found = {row.name: differing(row, self.table, sample, width=width, seeds=self.seeds) for row in self.shown}
+        for row in self.shown:
             if row.transferred and self.source and row.transferred.casefold() not in self.source.name.casefold():
                 found[row.name].append(f"learned from {self.source.name} ({row.transferred})")
             found[row.name] += [data] if data else []
@@ -193,14 +215,15 @@ class TableReport:
 def footnotes(comparisons: Sequence[Comparison]) -> list[Footnote]:
     """A fidelity line for the rows of a table, one for those that differ alike, and why others have no figures."""
     names: dict[tuple[str, ...], list[str]] = {}
-    each_differs = [each.differing() for each in comparisons]
-    for row in comparisons[0].rows:
-        found = tuple(dict.fromkeys(what for differs in each_differs for what in differs.get(row.name, ())))
-        names.setdefault(found, []).append(row.name)
+    several = len(comparisons) > 1
+    each_differs = [each.differing(several=several) for each in comparisons]
+    for name in dict.fromkeys(row.name for each in comparisons for row in each.shown):
+        found = tuple(dict.fromkeys(what for differs in each_differs for what in differs.get(name, ())))
+        names.setdefault(found, []).append(name)
     lines = [Footnote(line(", ".join(rows), found), rows) for found, rows in names.items()]
     for each in comparisons:
-        where = f" on {each.corpus.name}" if len(comparisons) > 1 else ""
-        for row in each.rows:
+        where = f" on {each.called}" if several else ""
+        for row in each.shown:
             for run in runs_of(row, each.seeds):
                 called = called_run(row, run.seed, each.seeds) + where
                 if run.key in each.failed:

@@ -31,7 +31,7 @@ from iconotext.papers.analyses.difficulty import (
 )
 from iconotext.papers.analyses.seeds import differences, over_seeds
 from iconotext.papers.published import published_facts
-from iconotext.papers.tables.comparison import Comparison
+from iconotext.papers.tables.comparison import Comparison, called_run, runs_of
 from iconotext.papers.tables.results_grid import SHOWN, BySeed
 from iconotext.papers.tables.rows import Row
 from iconotext.report.charts import BLUE, legend_above, write_figure
@@ -132,21 +132,40 @@ def agreement_sections(measured: Sequence[Measured]) -> tuple[list[Section], dic
 
 
 def _named(comparison: Comparison, found: Mapping[str, BySeed]) -> dict[str, BySeed]:
-    """Return the scores of DC, TK and AP, as far as they were trained."""
-    names = {row.key: row.name for row in comparison.rows}
-    return {name: found[names[key]] for name, key in COMPARED.items() if names.get(key) in found}
+    """Return the scores of DC, TK and AP, as far as they were trained and left their start."""
+    rows = {row.key: row for row in comparison.rows}
+    named: dict[str, BySeed] = {}
+    for name, key in COMPARED.items():
+        scores = found.get(rows[key].name, {}) if key in rows else {}
+        runs = {run.seed: run.key for run in runs_of(rows[key], comparison.seeds)} if scores else {}
+        if left := {seed: each for seed, each in scores.items() if not comparison.never_left_start(runs[seed])}:
+            named[name] = left
+    return named
+
+
+def _at_start(measured: Sequence[Measured]) -> list[str]:
+    """Return a note about the runs that are left out, if there are any."""
+    left_out = [
+        f"{called_run(row, run.seed, comparison.seeds)} on {comparison.called}"
+        for comparison, _ in measured
+        for row in comparison.rows
+        if row.key in COMPARED.values()
+        for run in runs_of(row, comparison.seeds)
+        if comparison.never_left_start(run.key)
+    ]
+    return [f"Left out, since training never left its start: {', '.join(left_out)}."] if left_out else []
 
 
 def _correlation(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, Any]]:
     pairs = [("DC", "TK"), ("DC", "AP"), ("TK", "AP")]
     lowest = {name: (one, other, rho) for one, other, name, rho in published_facts("hessel2019")["lowest_correlation"]}
     facts: dict[str, Any] = {}
-    rows, notes = [], []
+    rows, notes = [], _at_start(measured)
     for comparison, found in measured:
         try:
             rhos = _rhos(_named(comparison, found))
         except CorpusError as error:
-            notes.append(f"{comparison.corpus.name}: no correlation: {error}.")
+            notes.append(f"{comparison.called}: no correlation: {error}.")
             continue
         if not rhos:
             continue
@@ -176,7 +195,7 @@ def _rhos(models: Mapping[str, BySeed]) -> dict[tuple[str, str], float | None]:
 def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, Any]]:
     published = published_facts("hessel2019")["explained_by_spread"]
     facts: dict[str, Any] = {}
-    rows, notes = [], []
+    rows, notes = [], list[str]()
     for comparison, found in measured:
         by_seed = _named(comparison, found).get("AP")
         if not by_seed:
@@ -184,7 +203,7 @@ def _difficulty(measured: Sequence[Measured]) -> tuple[Grid | None, dict[str, An
         try:
             explained = _explained_by_seed(comparison, list(by_seed.values()))
         except (CorpusError, SettingError) as error:
-            notes.append(f"{comparison.corpus.name}: what makes its documents hard is not measured: {error}.")
+            notes.append(f"{comparison.called}: what makes its documents hard is not measured: {error}.")
             continue
         spread, both = ([getattr(each, name).r2 for each in explained] for name in ("spread", "content"))
         facts[comparison.called] = {"spread": float(np.mean(spread)), "spread_and_content": float(np.mean(both))}

@@ -233,7 +233,7 @@ def scores_by_seed(comparison: Comparison, scores: Scores) -> dict[str, dict[int
 def _lines(comparison: Comparison) -> list[Row]:
     """Return the rows of our table: the published ones, and after object detection the other choice of K."""
     lines = []
-    for row in comparison.rows:
+    for row in comparison.shown:
         lines.append(row)
         if row.key == DETECTION:
             lines.append(Row("Object detection, K by validation", VALIDATION_K, None))

@@ -273,7 +273,12 @@ NUMBER = {"CITE++": 4, "Clue": 5}
 
 
 def retrieval_sections(
-    scores: Scores, differences: Differences, dataset: str | None, reference: str, folder: Path
+    scores: Scores,
+    differences: Differences,
+    dataset: str | None,
+    reference: str,
+    folder: Path,
+    names: Sequence[str] | None = None,
 ) -> list[Section]:
     """Tables 4 or 5, Figure 5, Tables 7 and 8, as far as there are models.
 
@@ -281,8 +286,9 @@ def retrieval_sections(
         scores: Of the models that are there, at least one.
         differences: See ``differences_to``.
         dataset: The paper's data set to set beside ours, None for none.
+        names: Published rows that stand in the table even without a model; None for all.
     """
-    sections: list[Section] = [_retrieval(scores, differences, dataset, reference)]
+    sections: list[Section] = [_retrieval(scores, differences, dataset, reference, names)]
     aware = {name: by_seed for name, by_seed in scores.items() if _is_refined(by_seed)}
     if aware:
         draw_refinement(scores, folder / REFINEMENT_FIGURE)
@@ -320,14 +326,16 @@ def _is_refined(by_seed: Mapping[int, Mapping[str, Any]]) -> bool:
     return all("refined" in each for each in by_seed.values())
 
 
-def _retrieval(scores: Scores, differences: Differences, dataset: str | None, reference: str) -> Grid:
+def _retrieval(
+    scores: Scores, differences: Differences, dataset: str | None, reference: str, names: Sequence[str] | None
+) -> Grid:
     published = published_cells(f"alikhani2021/{NUMBER[dataset]}") if dataset else {}
     some = next(iter(next(iter(scores.values())).values()))
     seeds = max(map(len, scores.values()))
     columns = ["", *RANKS, *(f"{name} − {reference}" for name in ("MedR", "R@1", "R@10"))]
     columns += [f"published {name}" for name in RANKS] if published else []
     rows = []
-    for name in dict.fromkeys([*published, *scores]):
+    for name in dict.fromkeys([*(each for each in published if names is None or each in names), *scores]):
         cells = _ours(_parts(scores[name], "retrieval")) if name in scores else ["–"] * 4
         cells += compared(differences.get(name, {}))
         if published:
@@ -541,7 +549,8 @@ def report(comparison: Comparison) -> TableReport:
     if scores and "sweeps" in comparison.table.sections:
         sections = sweep_sections(scores, comparison.rows, differences, comparison.folder, comparison.table.title)
     elif scores:
-        sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder)
+        shown = [row.name for row in comparison.shown] if comparison.asked else None
+        sections = retrieval_sections(scores, differences, dataset, comparison.reference, comparison.folder, shown)
         sections += [Note(each) for each in comparison.table.notes]
     return TableReport(f"{comparison.table.paper}, and {comparison.corpus.name}", sections, facts)
 

@@ -158,7 +158,7 @@ def _row(row: PublishedRow, table: PublishedTable, overrides: Sequence[str], dat
     share = row.settings.get("training.labelled")
     recipe = _loaded(row.recipe, {key: value for key, value in settings.items() if key in given or _has(given, key)})
     said = {**(row.of_table if row.extra else row.settings), **by_dataset}
-    stated = {key: Statement(value, "") for key, value in said.items()} | row.stated
+    stated = {key: Statement(value, "") for key, value in said.items()} | dict(row.stated)
     return Row(row.name, row.key, recipe, share, row.transferred, row.needed, plain, stated, row.extra)
 
 
@@ -259,7 +259,7 @@ def _at(said: Statement) -> str:
     return f" {said.place}" if said.place == "by the recipe" else f", {said.place}"
 
 
-def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: str | None) -> str | None:
+def of_data(corpus: str, prepared: Prepared, table: PublishedTable, dataset: str | None) -> str | None:
     """Describe the difference of a corpus's documents from the paper's data set; None if they are as many."""
     ours = [len(prepared.documents(split)) for split in ("train", "validation", "test")]
     paper = table.documents.get(dataset or "")
@@ -269,7 +269,7 @@ def of_data(corpus: Path, prepared: Prepared, table: PublishedTable, dataset: st
     said = "no data set of the paper is named"
     if dataset is not None:
         said = f"{dataset}" + (f": {' / '.join(f'{each:,}' for each in paper)}" if paper else "")
-    return f"data: {corpus.name}, {shown} documents for training / validation / test ({said})"
+    return f"data: {corpus}, {shown} documents for training / validation / test ({said})"
 
 
 def _as_stated(count: int, stated: int) -> bool:

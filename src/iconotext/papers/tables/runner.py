@@ -313,7 +313,10 @@ def reproduce(
             arrays = Arrays(rows, lambda row: corpus, folder, report)
         chosen = chosen_rows(rows, only, published.rows)
         claim(folder, {**state, "prepared": arrays.keys[0] if len(arrays.keys) == 1 else arrays.keys})
-        asked = Comparison(published, rows, corpus, prepared, folder, overrides, dataset, seeds, source, notify=notify)
+        keys = frozenset(row.key for row in chosen) if only else frozenset[str]()
+        asked = Comparison(
+            published, rows, corpus, prepared, folder, overrides, dataset, seeds, source, keys, notify=notify
+        )
         problems = score_baselines(chosen, prepared, corpus, first.recipe, folder, notify)
         to_do = _to_do(asked, chosen, arrays)
         failed = run_jobs(to_do, work, at_once=jobs or default_jobs(), logs=folder / "logs", watch=watch)
