@@ -245,7 +245,7 @@ def test_tables_share_their_models_and_no_figure_hangs_on_the_order_or_an_interr
     )  # a row that the paper has not comes later and stays
     again = made("alikhani2021/7", corpus, parts)
     assert list(again.results["rows"]) == ["CMCA", "CMCM", "CMCM (Eq. 2 normalised)"]
-    assert "loss mean (sum)" in (parts / "table.md").read_text()
+    assert "loss mean (sum, Eq. 2)" in (parts / "table.md").read_text()
 
 
 def scored(*ranks, **refined):
