@@ -291,7 +291,9 @@ def test_a_table_over_seeds(corpus, tmp_path, in_process):
     assert found["auc"]["interval"][0] <= found["auc"]["difference"] <= found["auc"]["interval"][1]
     table = (tmp_path / "table.md").read_text()
     assert "of the means over 3 seeds" in table
-    assert re.search(r"\| DC [¹²³]†? \| 3 \| ± \d+\.\d \| [+−]\d+\.\d \([+−]\d+\.\d to [+−]\d+\.\d\), \d of 3 \|", table)
+    assert re.search(
+        r"\| DC [¹²³]†? \| 3 \| ± \d+\.\d \| [+−]\d+\.\d \([+−]\d+\.\d to [+−]\d+\.\d\), \d of 3 \|", table
+    )
     assert (tmp_path / "table.html").read_text().count("<table") == 2
     # Fewer seeds again: the table of those.
     done = reproduce("2", corpus, tmp_path, watch=Seen(), overrides=SMALL_HESSEL, only=only)

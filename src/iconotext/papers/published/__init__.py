@@ -37,15 +37,6 @@ class Statement(NamedTuple):
     where: Mapping[str, Any] = {}
 
 
-class Unmet(NamedTuple):
-    """A departure that no setting of a recipe holds; ``where`` has settings of the recipes that it is in."""
-
-    ours: str
-    paper: str
-    place: str
-    where: Mapping[str, Any]
-
-
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
     """Describes the training of a row's model.
@@ -96,7 +87,6 @@ class PublishedTable:
         sections: Sections beside the table: ``shares``, ``bias``, ``agreement``; or ``sweeps`` in place of the table.
         notes: Remarks on the published table for a reader.
         stated: The paper's statements about all rows by keys of recipes.
-        unmet: Departures from other statements.
         by_dataset: Keys, or ``row:key``, with other values on a data set, by data set.
         inputs: The paper's ``features.image``, ``regions`` and ``text.word_vectors``: the ``name``, parts of names that
             are ``like`` it, the ``width`` of its vectors.
@@ -121,7 +111,6 @@ class PublishedTable:
     sections: tuple[str, ...]
     notes: tuple[str, ...]
     stated: Mapping[str, Statement]
-    unmet: Sequence[Unmet]
     by_dataset: Mapping[str, Mapping[str, Any]]
     inputs: Mapping[str, Mapping[str, Any]]
     documents: Mapping[str, Sequence[int]]
@@ -193,7 +182,6 @@ def _table(content: Mapping[str, Any], name: str) -> PublishedTable:
         sections=tuple(given.get("sections", ())),
         notes=tuple(given.get("notes", ())),
         stated=_statements(content),
-        unmet=tuple(Unmet(**each) for each in content.get("unmet", ())),
         by_dataset=given.get("by_dataset", content.get("by_dataset", {})),
         inputs={**content.get("inputs", {}), **given.get("inputs", {})},
         documents={name: sizes.documents for name, sizes in TABLE_1.items()} | content.get("documents", {}),

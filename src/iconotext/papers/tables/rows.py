@@ -239,14 +239,13 @@ def differing(row: Row, table: PublishedTable, sample: Recipe, *, width: int | N
     unsaid = flat({name: each.model_dump(mode="json") for name, each in kinds.items()}) | plain
     for key, value in ours.items():
         said = stated.get(key) or Statement(unsaid.get(key), "" if key in table.own else "by the recipe")
-        paper = None if said.value == "none" else said.value
+        paper = None if said.value == "none" != value else said.value  # attention is called "none"
         if key not in (*NOT_COMPARED, *table.inputs) and value != paper:
             found.append(f"{key} {_shown(value)} ({_shown(paper)}{_at(said)})")
     for key, said in stated.items():
         kind = f"{key.partition('.')[0]}.kind"
         if key not in ours and said.value not in ("none", 0) and ours.get(kind) == plain.get(kind):
             found.append(f"no {key} ({_shown(said.value)}{_at(said)})")
-    found += [f"{each.ours} ({each.paper}, {each.place})" for each in table.unmet if each.where.items() <= ours.items()]
     if seeds > 1:
         found.append(f"{seeds} seeds (one run)")
     return found
