@@ -15,7 +15,7 @@ import pytest
 from iconotext.extras import EXTRAS
 from iconotext.recipe import dump_recipe
 from tests.support.hub_models import write_clip
-from tests.support.training import small_recipe, write_synthetic
+from tests.support.training import small_recipe, write_pairs, write_synthetic
 
 pytestmark = [pytest.mark.slow, pytest.mark.install]
 
@@ -37,10 +37,26 @@ finally:
     server.terminate()
 """
 
+DOCLING = """
+from docling_core.types.doc import DoclingDocument
+document = DoclingDocument(name="paper")
+document.add_text(label="text", text="Our cat sits still.")
+document.add_picture()
+document.save_as_json("paper.json")
+"""
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+SMALL_ROWS = "--jobs 1 --set dim=8 --set text.word_dim=6 --set training.epochs=1 --set features.image="
+
 RUNS: dict[str, list[str | list[str]]] = {
     "demo": ["-m iconotext demo again"],
+    "docling": [["-c", DOCLING], f"{EXAMPLES}/pictures_in_docling.py paper.json linked.json"],
     "formats": ["-m iconotext link article.org --to json"],
+    "haystack": [f"{EXAMPLES}/pictures_in_haystack.py demo/article.md"],
+    "langchain": [f"{EXAMPLES}/pictures_in_langchain.py demo/article.md"],
     "library": ["-m iconotext library add lib demo", "-m iconotext search lib cat"],
+    "llama-index": [f"{EXAMPLES}/pictures_in_llama_index.py demo/article.md"],
     "mcp": [
         [
             "-c",
@@ -50,8 +66,17 @@ RUNS: dict[str, list[str | list[str]]] = {
     "models": ["-m iconotext link demo/article.md --model clip --to json"],
     "ocr": ["-m iconotext link demo/article.md --evidence ocr,caption --to json"],
     "pandas": [["-c", TO_PANDAS]],
-    "papers": ["-m iconotext corpus stats corpus.jsonl --plot sizes.svg"],
+    "papers": [
+        "-m iconotext corpus stats corpus.jsonl --plot sizes.svg",
+        # "brings what all tables need": trained rows with their scores, curves, and word vectors of the texts at hand
+        f"-m iconotext reproduce 2 --corpus corpus.jsonl --only random --only dense {SMALL_ROWS}features.npy",
+        "-m iconotext analyze correlation reproduced/2/results/random.parquet reproduced/2/results/dense.parquet",
+        f"-m iconotext reproduce alikhani2021/7 --corpus pairs/pairs.jsonl --only cmca {SMALL_ROWS}pairs/features.npy",
+        ["-c", "import mwparserfromhell, zstandard"],  # wiki, and the dumps of Reddit, whose sources are large
+    ],
     "parquet": [
+        "-m iconotext corpus convert corpus.jsonl corpus.parquet",
+        "-m iconotext evaluate default gold.jsonl --results scores.parquet",
         "-m iconotext link demo/article.md --to parquet --output links.parquet",
         "-m iconotext scale link corpus.jsonl --output linked --workers 1",
     ],
@@ -62,8 +87,7 @@ RUNS: dict[str, list[str | list[str]]] = {
     ],
     "web": [["-c", SERVES]],
 }
-"""What each extra is for. timm is left out, whose torchvision must fit the build of PyTorch, and so are the adapters, each
-of which has a program of its own around it."""
+"""What the guides say that each extra is for. timm is left out, whose torchvision must fit the build of PyTorch."""
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +95,24 @@ def place():
     """A folder with the demo, a small corpus, a recipe and a model of other makers; gone with the environments in it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_synthetic(folder, 10)
+        write_synthetic(folder, 20)
+        write_pairs(folder / "pairs", 60)
         (folder / "small.toml").write_text(dump_recipe(small_recipe()))
         write_clip(folder / "clip")
         (folder / "article.org").write_text("A cat sits.\n\n[[file:demo/pictures/cat.jpg]]\n")
+        write_gold(folder)
         yield folder
+
+
+def write_gold(folder):
+    """A corpus of one document of the demo, ``gold.jsonl``, whose two pictures nobody takes for each other."""
+    gold = {
+        "id": "a",
+        "sentences": ["Our cat sits still.", "Coffee goes dull within a minute."],
+        "images": ["demo/pictures/cat.jpg", "demo/pictures/coffee.jpg"],
+        "links": [[0, 0], [1, 1]],
+    }
+    (folder / "gold.jsonl").write_text(json.dumps(gold) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -140,15 +177,12 @@ def test_the_core_links_and_evaluates(core, place):
     assert linked[0]["links"]
     (place / "article.rst").write_text("A cat sits.\n\n.. image:: demo/pictures/cat.jpg\n")
     assert json.loads(run(core, "-m", "iconotext", "link", "article.rst", "--to", "json", folder=place))[0]["images"]
-    gold = {
-        "id": "a",
-        "sentences": ["Our cat sits still.", "Coffee goes dull within a minute."],
-        "images": ["demo/pictures/cat.jpg", "demo/pictures/coffee.jpg"],
-        "links": [[0, 0], [1, 1]],
-    }
-    (place / "gold.jsonl").write_text(json.dumps(gold) + "\n")
     measured = json.loads(run(core, "-m", "iconotext", "evaluate", "default", "gold.jsonl", "--json", folder=place))
     assert measured["auc"] == 1
+
+
+def test_every_extra_is_run():
+    assert RUNS.keys() == EXTRAS.keys() - {"timm"}
 
 
 @pytest.mark.parametrize("extra", RUNS)
