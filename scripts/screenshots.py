@@ -10,7 +10,6 @@ server an option more in ``started``.
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,7 +20,6 @@ from random import Random
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 from iconotext.library.update import add_paths
 
@@ -29,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
 from drawn_garden import write_garden  # noqa: E402  # both lie beside this file
-from tests.support.browser import Visit  # noqa: E402
+from tests.support.browser import Visit, browser_program, launched  # noqa: E402
 from tests.support.server import Running  # noqa: E402
 
 from iconotext.papers.studies import Contenders, create_study, next_pair, vote  # noqa: E402
@@ -208,12 +206,13 @@ def started(folder: Path) -> Iterator[Running]:
 
 def main(names: list[str]) -> None:
     """Take the pictures of the pages of these names, or of all."""
-    with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as server, sync_playwright() as program:
-        browser = program.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+    program = browser_program()
+    if program is None:
+        raise SystemExit("no browser: install chromium or google-chrome")
+    with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as server, launched(program) as browser:
         camera = Camera(browser, server)
         for name in names or PAGES:
             PAGES[name](camera)
-        browser.close()
 
 
 if __name__ == "__main__":

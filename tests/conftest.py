@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -17,6 +16,7 @@ from PIL import Image
 
 from iconotext.system.worker import close_worker
 from iconotext.types import LinkedDocument
+from tests.support.browser import browser_program, launched
 from tests.support.hub_models import write_models
 from tests.support.linked import HOSTILE, hostile_document, three_pictures
 
@@ -97,40 +97,12 @@ def _unforeseen_errors_show(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(import_module("iconotext.read"), "_unforeseen", lambda _path, error: error)
 
 
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-PATIENCE = 300_000
-"""Milliseconds that a browser is waited for: to end a hang, on however slow a machine."""
-
-
-def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
-    def made(*arguments: Any, **options: Any) -> Any:
-        new = make(*arguments, **options)
-        new.set_default_timeout(PATIENCE)
-        return new
-
-    return made
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium for all tests that look at pages: Playwright cannot be started a second time in a process."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
+    pytest.importorskip("playwright", reason="playwright is not installed")
+    program = browser_program()
+    if program is None:
         pytest.skip("no browser: install chromium or google-chrome")
-    with sync_api.sync_playwright() as play:
-        running = play.chromium.launch(executable_path=found, args=QUIET, timeout=PATIENCE)
-        for name in ("new_context", "new_page"):
-            setattr(running, name, _patient(getattr(running, name)))
+    with launched(program) as running:
         yield running
-        running.close()

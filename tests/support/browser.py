@@ -3,15 +3,58 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from axe_playwright_python.sync_playwright import Axe
-
-from tests.support.server import Running
+if TYPE_CHECKING:
+    from tests.support.server import Running
 
 LOOKS = [(1280, "light"), (390, "dark")]
 """Every width and colour scheme that pages are looked at in; not each with each, since colours are those of any width."""
+
+
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+PATIENCE = 300_000
+"""Milliseconds that a browser is waited for: to end a hang, on however slow a machine."""
+
+
+def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    def made(*arguments: Any, **options: Any) -> Any:
+        new = make(*arguments, **options)
+        new.set_default_timeout(PATIENCE)
+        return new
+
+    return made
+
+
+def browser_program() -> str | None:
+    """The path of a browser on this machine."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@contextmanager
+def launched(program: str) -> Iterator[Any]:
+    """A browser whose pages are waited for with patience."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        running = play.chromium.launch(executable_path=program, args=QUIET, timeout=PATIENCE)
+        for name in ("new_context", "new_page"):
+            setattr(running, name, _patient(getattr(running, name)))
+        yield running
+        running.close()
 
 
 class Visit:
@@ -45,6 +88,8 @@ class Visit:
 
     def accessible(self) -> None:
         """Fail where axe-core finds something, or the page is wider than the window."""
+        from axe_playwright_python.sync_playwright import Axe
+
         found = Axe().run(self.page)
         assert found.violations_count == 0, found.generate_report()
         assert self.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
