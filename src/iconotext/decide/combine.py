@@ -232,6 +232,8 @@ def _reference_weight(reference: FloatMatrix) -> FloatMatrix:
 
 def _against_mean(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
     """Return the log-odds of each cell against its image's mean odds; 0 for an image whose log-odds are all 0."""
+    # Among cited figures, "the picture has words" and "it has a sentence" are one fact. Against the mean, the words say
+    # only which sentence it is, and nothing for or against the null option.
     top = cells.image_tops(log_odds)
     mean = np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
     return np.asarray(log_odds - (top + mean)[cells.image], np.float32)

@@ -240,6 +240,7 @@ class DecoyPool:
         """
         identities, collection = {_identity(image) for image in document.images}, collection_of(document)
         decoys = sorted(decoy for decoy in self._heap if decoy.document != document.id)
+        # Images of other collections are too easy to beat: at 10 % wanted, 17.6 % of the kept images were foreign.
         same_collection = {decoy.words for decoy in decoys if decoy.collection == collection}
         images, pairs = list(document.images), dict[int, tuple[int, str | None]]()
         for number, image in enumerate(document.images):

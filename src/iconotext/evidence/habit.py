@@ -156,6 +156,7 @@ def place_evidence(place: Places, log_odds: FloatMatrix) -> PlaceEvidence:
     at = place.numbers + len(PLACES) * cells.image
     total = np.bincount(at, odds, shape[0] * shape[1]).reshape(shape)
     count = np.bincount(at, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+    # The mean, not the sum: given the place, each of its sentences is as likely as another to be the right one.
     return PlaceEvidence(total / np.maximum(count, 1), count)
 
 

@@ -128,6 +128,7 @@ def token_batches(lengths: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
 
     A padded length depends only on the text itself. A batch has at most ``TOKENS`` tokens, or one text.
     """
+    # A length for each batch would change the last bits of a vector with the other texts of its batch.
     padded = [next(-(-length // step) * step for most, step in STEPS if length <= most) for length in lengths]
     for length in sorted(set(padded), reverse=True):
         rows = [row for row, each in enumerate(padded) if each == length]

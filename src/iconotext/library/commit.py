@@ -224,7 +224,7 @@ def commit(
         return
     of_file = {change.path: change for change in changes}
     arrivals = _merged(arrival for change in changes for arrival in change.arrivals)
-    ledger.forget(of_file)
+    ledger.forget(of_file)  # after a kill before `put`, the files are only read again
     stored = library.items(arrivals) | library.items_of_owners(of_file.keys() & brought)
     items, problems = dict(stored), dict[str, str]()
     if models is not None:

@@ -360,6 +360,7 @@ def article_sentences(path: str, *, folder: str, most: int) -> dict[str, Any]:
         blocks = paragraphs(markup)
     except (DocumentError, ValueError) as error:
         return {"problem": str(error)}
+    # The supplement takes sentences of spaCy, of a version and model that it does not name; these are our readers'.
     sentences = (block[start:end] for block in blocks for start, end in split_sentences(block, "en"))
     worded = (sentence for sentence in sentences if any(character.isalnum() for character in sentence))
     return {"title": title, "sentences": list(islice(worded, most))}
