@@ -15,15 +15,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, cycle
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from iconotext.decide.choose import choose_links
-from iconotext.decide.combine import places_by_evidence, weigh
+from iconotext.decide.combine import caption_matches, places_by_evidence, silent_share, weigh
 from iconotext.errors import IconotextError
-from iconotext.evidence.caption import PROBE, compared_text
+from iconotext.evidence.caption import PROBE, Reading, compared_text
 from iconotext.evidence.gather import (
     DocumentEvidence,
     EncodedText,
@@ -40,6 +42,8 @@ from iconotext.system.threads import in_threads
 from iconotext.types import Document
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from iconotext.decide.settings import LinkSettings
     from iconotext.encoders.backbone_encoder import EncodedDocument
     from iconotext.encoders.encoder import Encoder
@@ -207,30 +211,79 @@ class LinkingRun:
             [each.document for each in texts], [None] * len(texts), readings, evidence=kinds, texts=known
         )
         places = places_by_evidence(gathered, evidence=kinds) if kinds else [None] * len(texts)
+        matches = self._caption_matches(gathered, readings) if "caption" in kinds else [None] * len(texts)
         return [
-            replace(new if new.size <= MAX_STORED else old, encode=None, places=place)
-            for old, new, place in zip(texts, known, places, strict=True)
+            replace(new if new.size <= MAX_STORED else old, encode=None, places=place, matches=own)
+            for old, new, place, own in zip(texts, known, places, matches, strict=True)
         ]
+
+    def _caption_matches(
+        self, gathered: Sequence[DocumentEvidence], readings: Sequence[Reading]
+    ) -> list[NDArray[np.float64] | None]:
+        """Return ``EncodedText.matches``; the decoys come from the document that stands half the collection away."""
+        collections: dict[str, list[int]] = {}
+        for number, each in enumerate(gathered):
+            if each.features.get("caption"):
+                collections.setdefault(collection_of(each.document), []).append(number)
+        other = {
+            number: numbers[(place + len(numbers) // 2) % len(numbers)]
+            for numbers in collections.values()
+            for place, number in enumerate(numbers)
+            if len(numbers) > 1
+        }
+        decoys = [_with_captions_of(gathered[number].sound, gathered[donor].sound) for number, donor in other.items()]
+        evidence = gather_evidence(decoys, [None] * len(decoys), [readings[n] for n in other], evidence=["caption"])
+        own, others = caption_matches([gathered[number] for number in other]), caption_matches(evidence)
+        both = dict(zip(other, map(np.stack, zip(own, others, strict=True)), strict=True))
+        return [both.get(number) for number in range(len(gathered))]
 
 
 def habits_of(
-    documents: Iterable[EncodedText | Failure], judged: Mapping[str, Judged] = MappingProxyType({})
+    documents: Iterable[EncodedText | Failure],
+    judged: Mapping[str, Judged] = MappingProxyType({}),
+    silent: Mapping[str, float] | None = None,
 ) -> dict[str, Habit]:
-    """Infer for each collection (``collection_of``) where its authors put images.
+    """Infer for each collection (``collection_of``) where its authors put images, and how far its captions count.
 
     Args:
-        documents: From ``add_places``.
+        documents: From ``add_places``; iterated once.
         judged: Document id to human judgments of its images.
+        silent: Collection to its ``Habit.silent``, if it was inferred before; then it is not inferred again.
     """
-    collections: dict[str, list[tuple[str, PlaceEvidence]]] = {}
+    placed: dict[str, list[tuple[str, PlaceEvidence, Document | None]]] = {}
+    matches: dict[str, list[NDArray[np.float64]]] = {}
     for each in documents:
         if isinstance(each, EncodedText) and each.places is not None:
-            document, places, judgments = each.document, each.places, judged.get(each.document.id, {})
-            if judgments:
-                numbers = sound_images(document)
-                places = judged_evidence(only_images(document, numbers), places, judgments, numbers)
-            collections.setdefault(collection_of(document), []).append((document.id, places))
-    return {name: replace(infer_habit(places), judged=judged) for name, places in collections.items()}
+            document, name = each.document, collection_of(each.document)
+            placed.setdefault(name, []).append((document.id, each.places, document if document.id in judged else None))
+            if each.matches is not None:
+                matches.setdefault(name, []).append(each.matches)
+    if silent is None:
+        silent = {name: silent_share(*np.concatenate(several, axis=1)) for name, several in matches.items()}
+    habits = {}
+    for name, several in placed.items():
+        share = silent.get(name, 0.0)
+        places = [(key, _judged(own.mixed(share), document, judged)) for key, own, document in several]
+        habits[name] = replace(infer_habit(places), judged=judged, silent=share)
+    return habits
+
+
+def _judged(places: PlaceEvidence, document: Document | None, judged: Mapping[str, Judged]) -> PlaceEvidence:
+    """Replace the evidence about the images that people judged; ``document`` is None where they judged none."""
+    if document is None:
+        return places
+    numbers = sound_images(document)
+    return judged_evidence(only_images(document, numbers), places, judged[document.id], numbers)
+
+
+def _with_captions_of(document: Document, donor: Document) -> Document:
+    """Return the document with the captions, alternative texts and names of another one's images, in turn."""
+    texts = [image for image in donor.images if compared_text(image)]
+    images = [
+        replace(image, caption=text.caption, alt=text.alt, source=text.source)
+        for image, text in zip(document.images, cycle(texts), strict=False)
+    ]
+    return replace(document, images=tuple(images))
 
 
 def size_of(text: EncodedText | Failure) -> int:

@@ -18,6 +18,14 @@ fitted on top of the other kinds. An image that belongs to no sentence should be
 sentence's odds against the null option are its odds against the mean of all sentences. An image without words is
 judged as if OCR evidence were off. Kinds of other packages are added likewise, with the weights that they state.
 
+Captions may say nothing: they may be in another language than the text, or name files. ``silent_share`` infers for how
+many captions of a collection this holds, without labels, and the odds by the caption become
+
+    (1 - silent) exp(w . x_i) + silent * exp(even)
+
+where ``even`` leaves a sentence as probable as it is without captions. So captions that cannot be trusted no longer
+outvote the layout without bound.
+
 Reference weights are not fitted, since the labels of the fit come from references; they follow from how often
 references are right.
 """
@@ -74,6 +82,9 @@ EXPLICIT_PRECISION = 0.97
 REFERENCE_WEIGHTS: Mapping[float, float] = {EXPLICIT: 8.5, DIRECTED: 2.2, VAGUE: 0.85}
 """Log-odds that each strength of reference adds."""
 
+PRIOR_CAPTIONS = 50
+"""Captions that the belief that captions are as informative as those of the fit counts for, in ``silent_share``."""
+
 _NOTHING = 10.0  # the null option's log-odds where no fitted kind speaks: only a reference can make a link then
 
 
@@ -126,9 +137,11 @@ def kinds_of(evidence: DocumentEvidence) -> list[Evidence]:
 
 
 def combine(
-    evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients] | None = None
+    evidence: Sequence[DocumentEvidence],
+    coefficients: Mapping[str, Coefficients] | None = None,
+    silent: Sequence[float] | None = None,
 ) -> list[Combination]:
-    """Combine the evidence of each document."""
+    """Combine the evidence of each document; ``silent`` is the share of silent captions in the collection of each."""
     for each in evidence:
         _check(each)
     combinations = [
@@ -139,7 +152,8 @@ def combine(
     ]
     numbers = [number for number, each in enumerate(evidence) if each.shape[0] and each.shape[1]]
     if numbers:
-        full = _combined([evidence[number] for number in numbers], coefficients or load_coefficients())
+        shares = [silent[number] if silent else 0.0 for number in numbers]
+        full = _combined([evidence[number] for number in numbers], coefficients or load_coefficients(), shares)
         for number, combination in zip(numbers, full, strict=True):
             combinations[number] = combination
     return combinations
@@ -155,10 +169,12 @@ def _check(each: DocumentEvidence) -> None:
             raise ShapeError(f"{name} has the shape {matrix.shape}, the document {each.shape} (sentences, images)")
 
 
-def _combined(evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]) -> list[Combination]:
+def _combined(
+    evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients], silent: Sequence[float]
+) -> list[Combination]:
     """Combine the evidence of documents that all have sentences and images."""
     cells = Cells(*np.array([each.shape for each in evidence]).T)
-    odds, null = _fitted(cells, evidence, coefficients)
+    odds, null = _fitted(cells, evidence, coefficients, silent)
     kinds = [kind for each in evidence for kind in kinds_of(each) if kind not in (*FITTED, "reference")]
     for kind in dict.fromkeys(kinds):
         if kind in ADDED:
@@ -192,7 +208,10 @@ def stated_weight(name: Evidence) -> Coefficients:
 
 
 def _fitted(
-    cells: Cells, evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients]
+    cells: Cells,
+    evidence: Sequence[DocumentEvidence],
+    coefficients: Mapping[str, Coefficients],
+    silent: Sequence[float],
 ) -> tuple[dict[Evidence, FloatMatrix], FloatMatrix]:
     """Return each fitted kind's (cells,) summand of the log-odds, and (images,) the log-odds of the null option."""
     null = np.full(len(cells.of_image), _NOTHING, np.float32)
@@ -202,6 +221,15 @@ def _fitted(
         null[chosen] = entry.null
         for kind in kinds:
             np.copyto(odds[kind], _weighed(cells, evidence, kind, entry), where=chosen[cells.image])
+        if "caption" in kinds and any(silent):
+            others = subset_name([kind for kind in kinds if kind != "caption"])
+            alone = np.log(cells.sentences * NOWHERE)[cells.of_image]
+            even = entry.null - (coefficients[others].null if others else alone[cells.image])
+            np.copyto(
+                odds["caption"],
+                _mixed(odds["caption"], np.array(silent)[cells.of_image][cells.image], even),
+                where=chosen[cells.image],
+            )
     return odds, null
 
 
@@ -237,6 +265,59 @@ def _against_mean(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
     top = cells.image_tops(log_odds)
     mean = np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
     return np.asarray(log_odds - (top + mean)[cells.image], np.float32)
+
+
+def _mixed(log_odds: FloatMatrix, silent: NDArray[np.float64], even: FloatMatrix | float) -> FloatMatrix:
+    """Return (cells,) log-odds by a kind of evidence that says nothing with the probability ``silent``, (cells,).
+
+    Args:
+        even: Log-odds that leave a cell as probable as it is without this kind.
+    """
+    own = log_odds + np.log1p(-np.minimum(silent, 1 - 1e-9))
+    mixed = np.logaddexp(own, np.log(np.maximum(silent, 1e-300)) + even)
+    return np.where(silent > 0, mixed, log_odds).astype(np.float32)
+
+
+def caption_matches(
+    evidence: Sequence[DocumentEvidence], coefficients: Mapping[str, Coefficients] | None = None
+) -> list[NDArray[np.float64]]:
+    """Return for each document how well its sentences match the captions: log of the mean odds of a sentence.
+
+    Returns:
+        (U,) for the U images without a problem; nan for an image without a text or a document without sentences.
+    """
+    entry = (coefficients or load_coefficients())[subset_name(["caption"])]
+    matches = [np.full(each.shape[1], np.nan) for each in evidence]
+    for number, each in enumerate(evidence):
+        if each.shape[0] and each.features.get("caption"):
+            cells = Cells(*np.array([each.shape]).T)
+            log_odds = _weighed(cells, [each], "caption", entry).astype(np.float64)
+            top = cells.image_tops(log_odds)
+            match = top + np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
+            matches[number] = np.where(images_with_text(each.sound), match, np.nan)
+    return matches
+
+
+def silent_share(own: NDArray[np.float64], decoys: NDArray[np.float64]) -> float:
+    """Infer which share of a collection's captions says nothing about the sentences, without labels.
+
+    A caption that says nothing matches its own document as well as a caption of another document would, so half of such
+    captions match worse than the median decoy, and hardly any other does (Storey 2002, A direct approach to false
+    discovery rates, with the tail at 1/2). Twice that share is taken, since a caption may match the document and yet
+    no sentence of it. The result is drawn to 0 with the weight of ``PRIOR_CAPTIONS`` captions.
+
+    Args:
+        own: (n,) ``caption_matches`` of the captions with their documents; nan is left out.
+        decoys: (m,) those of the captions of other documents of the collection.
+
+    Returns:
+        0 to 1; 0 where there is nothing to compare with.
+    """
+    own, decoys = own[~np.isnan(own)], decoys[~np.isnan(decoys)]
+    if not len(own) or not len(decoys):
+        return 0.0
+    silent = 2 * float((own <= np.median(decoys)).sum()) / (len(own) + PRIOR_CAPTIONS)
+    return min(2 * silent, 1.0)
 
 
 def _share(cells: Cells, log_odds: FloatMatrix) -> FloatMatrix:
@@ -287,13 +368,20 @@ def weigh(
     """Weigh the evidence of each document; ``evidence`` may leave out kinds; see ``weigh_evidence``."""
     chosen = [each.only(evidence) for each in gathered]
     placed = [n for n, each in enumerate(chosen) if "layout" in evidence and has_places(each.sound)]
+    silent = [habit.silent for habit in habits]
     if placed:
         documents, own_habits = [chosen[n].sound for n in placed], [habits[n] for n in placed]
         place = places(documents)
         places_of_images = [
-            judged_evidence(document, where, habit.judged.get(document.id, {}), chosen[n].numbers.tolist())
+            judged_evidence(
+                document, where.mixed(habit.silent), habit.judged.get(document.id, {}), chosen[n].numbers.tolist()
+            )
             for n, document, where, habit in zip(
-                placed, documents, _places([chosen[n] for n in placed], place, coefficients), own_habits, strict=True
+                placed,
+                documents,
+                _places([chosen[n] for n in placed], place, coefficients),
+                own_habits,
+                strict=True,
             )
         ]
         for n, columns in zip(placed, layouts(documents, places_of_images, own_habits, place), strict=True):
@@ -304,7 +392,7 @@ def weigh(
             _spread(weighed.score, each),
             _spread(weighed.confidence, each),
         )
-        for weighed, each in zip(combine(chosen, coefficients), gathered, strict=True)
+        for weighed, each in zip(combine(chosen, coefficients, silent), gathered, strict=True)
     ]
 
 

@@ -47,6 +47,8 @@ class EncodedText:
         captions: Caption features, name to (S, U); empty if captions are no evidence.
         reference: (S, V) reference evidence; None if references are no evidence.
         places: Where this evidence puts the images; None if not computed yet or without layout.
+        matches: (2, U) ``combine.caption_matches`` of its captions, and of captions of another document of its
+            collection; None if not computed, or without another document.
         encoded: The document with its encoded images; None if pictures are no evidence, or are not encoded yet.
     """
 
@@ -57,6 +59,7 @@ class EncodedText:
     captions: Features = field(default_factory=dict)
     reference: FloatMatrix | None = None
     places: PlaceEvidence | None = None
+    matches: NDArray[np.float64] | None = None
     encoded: EncodedDocument | None = None
 
     @property

@@ -43,6 +43,7 @@ MOST = 150.0
 
 _STEPS, _STILL = 50, 1e-6
 _TELLING = 10  # images that are needed to report a habit
+_SILENT = 0.2  # share of silent captions from which it is reported
 
 GIVEN: Mapping[str, tuple[int, ...]] = {
     "above": tuple(range(1, len(PLACES), 2)),
@@ -67,6 +68,12 @@ class PlaceEvidence(NamedTuple):
     likelihood: NDArray[np.float64]
     sentences: NDArray[np.float64]
 
+    def mixed(self, silent: float) -> PlaceEvidence:
+        """Return the evidence if, with the probability ``silent``, it says nothing about an image's place."""
+        mean = (self.likelihood * self.sentences).sum(axis=1, keepdims=True) / self.sentences.sum(axis=1, keepdims=True)
+        mixed = (1 - silent) * self.likelihood / np.maximum(mean, 1e-300) + silent
+        return self._replace(likelihood=mixed * (self.sentences > 0)) if silent else self
+
 
 @dataclass(frozen=True)
 class Habit:
@@ -77,12 +84,14 @@ class Habit:
         given: A name in ``GIVEN``, used instead of inference; None to infer.
         common: (K,) share of each place among other publishers; default: those in the package.
         judged: Document id to the human judgments of its images; see ``Judged``.
+        silent: Share of its captions that say nothing about the sentence, 0 to 1; see ``combine.silent_share``.
     """
 
     counts: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     given: str | None = None
     common: NDArray[np.float64] | None = None
     judged: Mapping[str, Judged] = field(default_factory=dict)
+    silent: float = 0.0
 
     def __post_init__(self) -> None:
         if self.given is not None and self.given not in GIVEN:
@@ -107,9 +116,9 @@ class Habit:
 
     @property
     def digest(self) -> str:
-        """Digest of the inferred counts, rounded."""
+        """Digest of what was inferred, rounded."""
         rounded = {name: count.round(4).tolist() for name, count in sorted(self.counts.items())}
-        return hashlib.sha256(json.dumps(rounded).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([rounded, round(self.silent, 4)]).encode()).hexdigest()
 
     @cached_property
     def summary(self) -> str | None:
@@ -122,7 +131,11 @@ class Habit:
         shares = {name: float(total[list(places)].sum()) / images for name, places in GIVEN.items()}
         side = "above" if shares["above"] > shares["below"] else "below"
         inside = f", {100 * shares['inside']:.0f} % inside their paragraph" if shares["inside"] >= 0.1 else ""
-        return f"pictures stand {side} their text ({100 * shares[side]:.0f} % of {images:.0f}{inside})"
+        words = f"pictures stand {side} their text ({100 * shares[side]:.0f} % of {images:.0f}{inside})"
+        if self.silent < _SILENT:
+            return words
+        counted = f"captions count for {100 * (1 - self.silent):.0f} %"
+        return f"{words}; {counted}: many match their text no better than another text"
 
 
 def collection_of(document: Document) -> str:

@@ -217,7 +217,7 @@ class Jobs:
                 documents[entry] = links, pictures, _changed(before.get(entry, {}), pictures)
             self.store.set_learned(collection, result.habits, result.habit, last, documents)
 
-        self._submit(collection, WHOLE, store, learn.learn, self._judgeable(collection))
+        self._submit(collection, WHOLE, store, learn.learn, self._judgeable(collection), collection.habits)
 
     def _judgeable(self, collection: Collection) -> list[Judgeable]:
         judged, pictures = self.judged(collection.id), self._before_verdicts(collection.id)

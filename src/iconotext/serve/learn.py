@@ -77,12 +77,17 @@ def view_by(task: Task, chosen: Mapping[str, Any], documents: Sequence[Judgeable
     return view(work.as_judged(linked, answers), Path(task.folder), task.leads, settings, changed=True)
 
 
-def learn(documents: Sequence[Judgeable]) -> Learned:
-    """Infer the habit of a collection from verdicts, and link its documents with it."""
+def learn(documents: Sequence[Judgeable], before: str) -> Learned:
+    """Infer the habit of a collection from verdicts, and link its documents with it.
+
+    Args:
+        before: The habits so far, from ``work.habits_text``; how far captions count is taken from there.
+    """
     known = _with_evidence(documents)
     judged = {stored.document.id: each.judged for each, stored in known if each.judged}
     texts = [EncodedText(stored.document, places=stored.places) for _, stored in known[:HABIT_DOCUMENTS]]
-    habits = habits_of(texts, judged)
+    silent = {name: habit.silent for name, habit in work.habits_of(before).items()} if before else {}
+    habits = habits_of(texts, judged, silent)
     text, words = work.habits_text(habits)
     linked = {each.id: result for each, stored in known if (result := _linked(each, stored, habits)) is not None}
     return Learned(text, words, linked)

@@ -131,7 +131,8 @@ def habits_text(habits: Mapping[str, Habit]) -> tuple[str, str | None]:
     """The habits of collections, as JSON and in words."""
     counts = {name: {key: count.tolist() for key, count in habit.counts.items()} for name, habit in habits.items()}
     words = sorted({summary for habit in habits.values() if (summary := habit.summary)})
-    return json_text({"counts": counts}), "; ".join(words) or None
+    silent = {name: habit.silent for name, habit in habits.items()}
+    return json_text({"counts": counts, "silent": silent}), "; ".join(words) or None
 
 
 def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) -> dict[str, Habit]:
@@ -140,9 +141,12 @@ def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) ->
     Args:
         judged: Document id to verdicts about its present pictures (numbers differ between versions of a file).
     """
+    inferred = json.loads(text)
     return {
-        name: Habit({key: np.array(count) for key, count in counts.items()}, judged=judged)
-        for name, counts in json.loads(text)["counts"].items()
+        name: Habit(
+            {key: np.array(count) for key, count in counts.items()}, judged=judged, silent=inferred["silent"][name]
+        )
+        for name, counts in inferred["counts"].items()
     }
 
 
