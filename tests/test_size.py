@@ -23,9 +23,9 @@ from iconotext.types import Document
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
-    "lines of src": 73_800,
-    "modules of src": 346,
-    "lines of tests": 57_500,
+    "lines of src": 74_300,
+    "modules of src": 345,
+    "lines of tests": 58_400,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,
 }
