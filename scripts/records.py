@@ -371,9 +371,7 @@ def changes(found: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     recipe = _today(found, row)
     if recipe is None:
         return [*changed, "row"]
-    defaults = Recipe(
-        name="defaults", features=recipe.features, text=type(recipe.text)(), image=type(recipe.image)()
-    )
+    defaults = Recipe(name="defaults", features=recipe.features, text=type(recipe.text)(), image=type(recipe.image)())
     now, plain = flat_recipe(recipe), flat_recipe(defaults)
     differing = [key for key, value in now.items() if value != then.get(key, plain.get(key, _ABSENT))]
     return [*changed, *differing, *(key for key, value in then.items() if key not in now and value)]
