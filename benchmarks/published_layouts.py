@@ -118,7 +118,7 @@ def reddit(textbooks: list[dict[str, Any]], folder: Path) -> None:
 def vist(texts: list[dict[str, Any]], folder: Path) -> None:
     parts: dict[str, list[Any]] = {"train": [], "val": [], "test": []}
     for document in texts:
-        first = {}
+        first: dict[int, int] = {}
         for sentence, image in sorted(document["links"]):
             first.setdefault(image, sentence)
         album = str(int(digest(document["id"]), 16))
