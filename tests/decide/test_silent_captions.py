@@ -66,11 +66,13 @@ def test_the_captions_of_one_document_do_not_touch_another():
 
 
 def test_how_well_a_caption_matches_is_the_mean_odds_of_the_sentences():
-    each = evidence([[0.5, 1.0], [1.5, 1.0]])
-    without = replace(each.sound, images=(each.sound.images[0], Image("IMG_1.png")))
-    (matches,) = caption_matches([replace(each, document=without, sound=without)], COEFFICIENTS)
+    each = evidence([[0.5, 1.0, 0.5], [1.5, 1.0, 1.5]])
+    images = (each.sound.images[0], Image("IMG_1.png"), Image("c.png", caption="A tram."))
+    document = replace(each.sound, images=images)
+    (matches,) = caption_matches([replace(each, document=document, sound=document)], COEFFICIENTS)
     assert matches[0] == pytest.approx(np.log((np.exp(1.0) + np.exp(3.0)) / 2))
-    assert np.isnan(matches[1])  # a file name that says nothing is no caption
+    # A file name that says nothing is no caption, and one that stands below several pictures counts once.
+    assert np.isnan(matches[1:]).all()
 
 
 def test_the_share_by_hand():

@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from iconotext.errors import ShapeError
-from iconotext.evidence.caption import Encode, Reading, texts_of
+from iconotext.evidence.caption import Encode, Reading, compared_text, texts_of
 from iconotext.evidence.cells import Cells, Columns
 from iconotext.evidence.gather import DocumentEvidence, gather_evidence
 from iconotext.evidence.habit import (
@@ -284,7 +284,8 @@ def caption_matches(
     """Return for each document how well its sentences match the captions: log of the mean odds of a sentence.
 
     Returns:
-        (U,) for the U images without a problem; nan for an image without a text or a document without sentences.
+        (U,) for the U images without a problem; nan for an image without a text, or with that of an image before it, as
+        placeholders have ("logo text"), and for a document without sentences.
     """
     entry = (coefficients or load_coefficients())[subset_name(["caption"])]
     matches = [np.full(each.shape[1], np.nan) for each in evidence]
@@ -294,7 +295,9 @@ def caption_matches(
             log_odds = _weighed(cells, [each], "caption", entry).astype(np.float64)
             top = cells.image_tops(log_odds)
             match = top + np.log(cells.image_means(np.exp(log_odds - top[cells.image])))
-            matches[number] = np.where(images_with_text(each.sound), match, np.nan)
+            texts = [compared_text(image) for image in each.sound.images]
+            first = {text: j for j, text in reversed(list(enumerate(texts)))}
+            matches[number] = np.where([bool(t) and first[t] == j for j, t in enumerate(texts)], match, np.nan)
     return matches
 
 
