@@ -134,7 +134,7 @@ def test_the_python_of_a_guide_runs_twice(inputs, name):
     assert "iconotext" in code
     if name == "docs/corpora.md":
         code = code.replace("corpus.parquet", "corpus.jsonl")
-    code = code.replace("depot.md", "article.md")
+    code = code.replace("depot.md", "article.md").replace("guides.jsonl", "corpus.jsonl")
     Path("guide.py").write_text(code)
     for _ in range(2):
         done = subprocess.run([sys.executable, "guide.py"], capture_output=True, text=True)
