@@ -147,7 +147,7 @@ class Linker:
         documents: Iterable[Document | Path | str | Failure],
         judged: Mapping[str, Judged] = MappingProxyType({}),
     ) -> dict[str, Habit]:
-        """Infer where the authors of each collection put images, without labels, from its first documents.
+        """Infer where each collection puts images, and how far its captions count, from its first documents.
 
         The method uses captions, references and the given human judgments. It encodes no image.
 

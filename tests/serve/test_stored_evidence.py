@@ -12,8 +12,10 @@ from iconotext.decide.combine import weigh
 from iconotext.evidence.caption import Reading
 from iconotext.evidence.gather import gather_evidence
 from iconotext.evidence.habit import Habit
+from iconotext.evidence.layout import PLACES
 from iconotext.serve import results
 from iconotext.serve.results import ABOUT, ARRAYS, store_evidence, stored_evidence
+from iconotext.serve.work import habits_of, habits_text
 from iconotext.types import Document, Image, Sentence
 from tests.support.linking import encode
 
@@ -72,3 +74,12 @@ def test_of_a_very_large_document_only_the_places_are_kept(known, tmp_path, monk
     assert found.evidence is None
     assert found.places is not None
     assert found.places.likelihood.shape[0] == 2
+
+
+def test_the_habits_of_a_collection_are_stored_with_the_share_of_silent_captions():
+    habits = {"book": Habit({"book/a": np.arange(len(PLACES), dtype=float)}, silent=0.25)}
+    text, _ = habits_text(habits)
+    (read,) = habits_of(text, {"book/a": {0: (1,)}}).values()
+    assert (read.silent, read.judged, read.digest) == (0.25, {"book/a": {0: (1,)}}, habits["book"].digest)
+    older = json.dumps({"counts": json.loads(text)["counts"]})
+    assert habits_of(older)["book"].silent == 0.0

@@ -142,9 +142,10 @@ def habits_of(text: str, judged: Mapping[str, Judged] = MappingProxyType({})) ->
         judged: Document id to verdicts about its present pictures (numbers differ between versions of a file).
     """
     inferred = json.loads(text)
+    silent = inferred.get("silent", {})  # not there in a server's folder of before captions were judged
     return {
         name: Habit(
-            {key: np.array(count) for key, count in counts.items()}, judged=judged, silent=inferred["silent"][name]
+            {key: np.array(count) for key, count in counts.items()}, judged=judged, silent=silent.get(name, 0.0)
         )
         for name, counts in inferred["counts"].items()
     }
