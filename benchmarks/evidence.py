@@ -165,14 +165,14 @@ def fit(cited: Sequence[Cited], training: Sequence[Example], encode: Encode) -> 
     print(f"fitted on {len(cited)} documents")
 
 
-def few(cited: Sequence[Cited]) -> list[Cited]:
-    """At most ``MOST`` documents of each collection."""
+def few(cited: Sequence[Cited], most: int = MOST) -> list[Cited]:
+    """At most ``most`` documents of each collection."""
     seen: Counter[str] = Counter()
     order = np.random.default_rng(0).permutation(len(cited))
     chosen = set()
     for i in order:
         seen[cited[i].collection] += 1
-        if seen[cited[i].collection] <= MOST:
+        if seen[cited[i].collection] <= most:
             chosen.add(i)
     return [c for i, c in enumerate(cited) if i in chosen]
 

@@ -40,6 +40,7 @@ LAYERS = [
     "decide",
     "report",
     "run",
+    "place",
     "linker",
     "alt_text",
     "adapters",

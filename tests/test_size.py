@@ -23,8 +23,8 @@ from iconotext.types import Document
 SOURCE = Path(iconotext.__file__).parent
 TESTS = Path(__file__).parent
 LIMITS = {
-    "lines of src": 74_300,
-    "modules of src": 345,
+    "lines of src": 75_200,
+    "modules of src": 352,
     "lines of tests": 58_400,
     "modules that a document enters while it is linked": 14,
     "modules that a query enters while a library is searched": 8,

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from iconotext.evidence.gather import DocumentEvidence, EncodedText
     from iconotext.evidence.habit import Habit, Judged
     from iconotext.features.ocr import LineReader
+    from iconotext.place.pictures import Given
+    from iconotext.place.settings import PlaceSettings
     from iconotext.read import ReadSettings
     from iconotext.run import LinkingRun
 
@@ -122,6 +124,43 @@ class Linker:
             return self.promises([document]).keep(self.plain.link(document, habits))
         (linked,) = self._run.link(self._encoded([document]), habits or {})
         return _or_raise(linked)
+
+    def place(
+        self,
+        text: str | Path | Document,
+        pictures: Iterable[Given],
+        settings: PlaceSettings | None = None,
+        reading: ReadSettings | None = None,
+    ) -> LinkedDocument:
+        """Place pictures in a text that has none, each at the sentence that it belongs to, or nowhere.
+
+        Args:
+            text: The text itself, as Markdown; or the ``Path`` of its file, or a document.
+            pictures: What pictures come from: linked documents, their chunks or contexts, in memory or in files that
+                commands wrote; documents, which are linked first; files and folders of pictures; or images, which may
+                have a ``context``.
+            reading: How files are read.
+
+        Returns:
+            The text with the pictures that it did not have before, at most one link each; ``iconotext.place`` writes it
+            as Markdown. A picture without a link is left out.
+
+        Raises:
+            DocumentError: A file cannot be read.
+            SettingError: The text is empty.
+            TypeError: Another kind of text or picture, or a string that is the name of a file instead of a text.
+        """
+        from iconotext.place.pictures import pictures_of
+        from iconotext.place.settings import PlaceSettings
+        from iconotext.place.text import chosen, joined, text_document
+
+        document = joined(text_document(text, reading), pictures_of(pictures, self.plain.link_all, reading))
+        evidence = self.settings.evidence
+        if "evidence" not in self.settings.model_fields_set:
+            evidence = tuple(kind for kind in (*evidence, "context") if kind != "layout")
+        update = {"max_false": None, "habit": None, **BEST, "evidence": evidence}
+        linked = Linker(self.encoder, self.settings.model_copy(update=update)).link(document)
+        return chosen(linked, settings or PlaceSettings())
 
     def gather(self, document: Document | Path | str) -> DocumentEvidence:
         """Compute all evidence about a document but the habit of its author, for ``link_evidence``.

@@ -129,9 +129,11 @@ class LinkingRun:
         sentences = [[sentence.text for sentence in each.sentences] for each in documents]
         compared: list[str] = []  # the texts that captions are compared with, and the captions
         for document, own in zip(documents, sentences, strict=True):
-            captions = [caption for caption in map(compared_text, document.images) if caption]
-            if "caption" in evidence and captions and not is_foreign(document, text.language):
-                compared += [*own, *captions, PROBE]
+            texts = [caption for caption in map(compared_text, document.images) if caption and "caption" in evidence]
+            if "context" in evidence:
+                texts += [sentence.text for image in document.images for sentence in image.context]
+            if texts and not is_foreign(document, text.language):
+                compared += [*own, *texts, PROBE]
         read = [each for own, wanted in zip(sentences, is_read, strict=True) if wanted for each in own]
         same = self.encoder.reader is text
         captions_by = encoded_once(text, [*read, *compared] if same else compared)

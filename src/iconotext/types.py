@@ -24,7 +24,7 @@ Evidence = str
 
 Part = TypeVar("Part")
 
-EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "ocr", "layout", "reference")
+EVIDENCE: tuple[Evidence, ...] = ("picture", "caption", "ocr", "layout", "reference", "context")
 """The kinds of evidence that ship."""
 
 Claim = Literal["document", "paragraph", "sentence"]
@@ -91,6 +91,14 @@ class Member(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class LinkedSentence:
+    """A sentence that a document links to a picture, and the link's confidence, 0 to 1."""
+
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
 class Image:
     """One image of a document.
 
@@ -111,6 +119,7 @@ class Image:
             unknown.
         decorative: Whether the source marks it as decoration.
         member: Place of its bytes in a file of many pictures; None if in none, or unknown.
+        context: The sentences that another document, which shows it, links to it; see ``iconotext.place``.
     """
 
     source: str
@@ -127,6 +136,7 @@ class Image:
     at: int | None = None
     decorative: bool = False
     member: Member | None = field(default=None, repr=False)
+    context: tuple[LinkedSentence, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -209,8 +219,8 @@ class Link:
         confidence: Probability, 0 to 1, that the link is right.
         evidence: Kind of evidence to what it adds to the log-odds of the link.
         explanation: Words and regions that carry it; None if not asked for, or if the image was not encoded.
-        paragraph: Probability, 0 to 1, that any sentence of the link's block belongs to the image; None without
-            layout.
+        paragraph: Probability, 0 to 1, that any sentence of the link's block belongs to the image; None if the
+            document has no blocks.
         relations: Name to probability of each coherence relation (names: ``iconotext.relations``); None if not asked
             for, or if the relation model does not know the document's language.
     """

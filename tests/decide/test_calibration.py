@@ -66,7 +66,8 @@ def test_the_paragraph_of_a_link_is_the_sum_of_its_block():
     for link in linked.links:
         beside = link.sentence // 2 * 2
         assert link.paragraph == pytest.approx(cell[beside, link.image] + cell[beside + 1, link.image])
-    flat = replace(linked.document, images=(Image("a.jpg", caption="A saw."),))
+    sentences = tuple(replace(sentence, block=None) for sentence in linked.document.sentences)
+    flat = replace(linked.document, sentences=sentences, images=(Image("a.jpg", caption="A saw."),))
     assert link_document(flat, None, encode, select="best").links[0].paragraph is None
 
 

@@ -14,7 +14,7 @@ from iconotext.decide.choose import SELECTIONS, assignment, choose_links, in_ord
 from iconotext.decide.combine import EXPLICIT_PRECISION, Coefficients, combine, load_coefficients, weigh_evidence
 from iconotext.errors import SettingError, ShapeError
 from iconotext.evidence.gather import DocumentEvidence
-from iconotext.types import EVIDENCE, Image, LinkedDocument, TextLine
+from iconotext.types import EVIDENCE, Image, LinkedDocument, LinkedSentence, TextLine
 from tests.support.linking import BLOCKS, TEXTS, document, encode, link_document, workshop
 
 texts = st.sampled_from(
@@ -97,7 +97,7 @@ def test_permuting_images_permutes_results(d: Any, random: Any) -> None:
 def test_a_document_with_all_kinds() -> None:
     sign = (TextLine("Paint for roofs", 0.9, (0, 0, 1, 1)),)
     d = workshop(
-        Image("a.jpg", caption="A brother helping.", position=4),
+        Image("a.jpg", caption="A brother helping.", position=4, context=(LinkedSentence("My brother helped.", 0.9),)),
         Image("b.jpg", caption="Figure 2: Roof", position=6, lines=sign),
     )
     linked = link_document(d, cosines(d), encode, select="best", model="m")

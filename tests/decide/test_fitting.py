@@ -13,16 +13,17 @@ from iconotext.errors import ShapeError
 from iconotext.evidence.caption import WEIGHTS, Reading
 from iconotext.evidence.habit import common_shares
 from iconotext.evidence.layout import layout_features, places
-from iconotext.types import Image, TextLine
+from iconotext.types import Image, LinkedSentence, TextLine
 from tests.support.linking import TEXTS, document, encode, workshop
 
 
 def test_every_combination_ships_with_the_features_there_are() -> None:
     shipped = load_coefficients()
-    assert set(shipped) == {"caption", "layout", "caption+layout", *ADDED}
+    assert set(shipped) == {"caption", "layout", "caption+layout", "context", "caption+context", *ADDED}
     words = (TextLine("Danger", 0.9, (0, 0, 1, 1)),)
     d = workshop(
-        Image("a.jpg", caption="C c", alt="An alt", position=1, lines=words), Image("b.jpg", alt="Lone alt", position=3)
+        Image("a.jpg", caption="C c", alt="An alt", position=1, lines=words),
+        Image("b.jpg", alt="Lone alt", position=3, context=(LinkedSentence("A sentence.", 0.5),)),
     )
     features = fitted_features(d, np.zeros((6, 2), np.float32), Reading(encode))
     features["layout"] = layout_features([d], places([d]), np.full(12, 1 / 6, np.float32))

@@ -104,7 +104,9 @@ def test_the_command_takes_it(tmp_path, picture):
     (out,) = json.loads(run("link", tmp_path / "a.md", "--evidence", "last,caption", "--to", "json").stdout)
     assert out["links"][0]["evidence"]["last"] == pytest.approx(12)
     wrong = run("link", tmp_path / "a.md", "--evidence", "smell", status=2)
-    assert "there is picture, caption, ocr, layout, reference, broken, last, small" in " ".join(wrong.stderr.split())
+    assert "there is picture, caption, ocr, layout, reference, context, broken, last, small" in " ".join(
+        wrong.stderr.split()
+    )
 
 
 @pytest.mark.parametrize(

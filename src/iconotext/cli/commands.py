@@ -73,6 +73,7 @@ COMMANDS = (
     Command("link", "Find which sentences each picture belongs to.", "link:link"),
     Command("context", "Give for each picture the sentences that speak about it.", "excerpts:context"),
     Command("chunks", "Cut documents into chunks for retrieval, with their pictures.", "excerpts:chunks"),
+    Command("place", "Place pictures in a text that has none, each at its sentence.", "place:place"),
     Command("alt-text", "Check the alternative texts of documents, and draft those that are missing."),
     Command("alt-text check", "Find pictures without alternative text, or with a poor one.", "alt_text:check"),
     Command("alt-text draft", "Draft alternative texts for pictures that have none.", "alt_text:draft"),
@@ -140,6 +141,7 @@ SHOWN = {
     "link": "to output model evidence explain relations max-false root include exclude fetch",
     "context": "words output evidence relations root include exclude fetch json model quiet",
     "chunks": "words output evidence relations root include exclude fetch json model quiet",
+    "place": "min-confidence most output json evidence root include exclude fetch model",
     "alt-text check": "rules skip empty max-length root include exclude json sarif baseline write-baseline",
     "alt-text draft": "write accept from yes json model root include exclude fetch quiet",
     "serve": "root data library study write host port allow model browser",
@@ -155,7 +157,7 @@ SHOWN = {
 }
 """The options of commands with many that stand at the top of their help; the others stand under ``MORE``."""
 
-READS = frozenset({"link", "context", "chunks", "alt-text", "demo"})
+READS = frozenset({"link", "context", "chunks", "place", "alt-text", "demo"})
 """Commands that read documents, so that the process that reads them can start early."""
 
 MANAGES = frozenset({"serve", "train", "reproduce", "scale", "mcp"})

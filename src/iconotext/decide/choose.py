@@ -183,7 +183,8 @@ def choose_links(
     else:
         chosen = np.zeros(combination.confidence.shape, dtype=np.bool_)
         chosen[:, takes_part] = choose(combination.confidence[:, takes_part], k=k, min_confidence=min_confidence)
-    blocks = np.array([s.block for s in document.sentences]) if document.has_layout else None
+    in_blocks = all(sentence.block is not None for sentence in document.sentences)
+    blocks = np.array([sentence.block for sentence in document.sentences]) if in_blocks else None
     links = _links(combination, chosen.nonzero(), blocks)
     return LinkedDocument(document, tuple(links), combination.score, model)
 

@@ -237,12 +237,16 @@ def _by_subset(
     cells: Cells, evidence: Sequence[DocumentEvidence]
 ) -> list[tuple[NDArray[np.bool_], tuple[Evidence, ...]]]:
     """Group the images by the weights that apply: for each group an (images,) mask, and the kinds of the weights."""
-    caption, layout = (
-        np.array([bool(each.features.get(kind)) for each in evidence])[cells.of_image] for kind in FITTED
-    )
+    takes_part = [np.array([bool(each.features.get(kind)) for each in evidence])[cells.of_image] for kind in FITTED]
+    caption, layout, context = takes_part
     caption &= np.concatenate([images_with_text(each.sound) for each in evidence])
-    groups = ((caption & layout, FITTED), (caption & ~layout, FITTED[:1]), (layout & ~caption, FITTED[1:]))
-    return [(chosen, kinds) for chosen, kinds in groups if chosen.any()]
+    context &= np.array([bool(image.context) for each in evidence for image in each.sound.images])
+    layout &= ~context  # an image from elsewhere has no place of its own in the text
+    subsets = sum(own.astype(int) << bit for bit, own in enumerate(takes_part))
+    return [
+        (subsets == subset, tuple(kind for bit, kind in enumerate(FITTED) if subset >> bit & 1))
+        for subset in np.unique(subsets[subsets > 0]).tolist()
+    ]
 
 
 def _weighed(cells: Cells, evidence: Sequence[DocumentEvidence], kind: Evidence, entry: Coefficients) -> FloatMatrix:

@@ -133,6 +133,12 @@ EVIDENCE_KINDS = (
         function="iconotext.evidence.reference:reference_evidence",
         default=True,
     ),
+    EvidenceKind(
+        name="context",
+        summary="the sentences that its own document links it with, for pictures from elsewhere",
+        function="iconotext.evidence.context:context_evidence",
+        fitted="together",
+    ),
 )
 """The kinds that ship. Layout is computed only when habits are known, and references by document."""
 

@@ -9,6 +9,7 @@ from iconotext.system.lazy import lazy
 if TYPE_CHECKING:
     from iconotext.library.candidates import Filters, Match, make_filters
     from iconotext.library.commit import Report
+    from iconotext.library.pictures import pictures_for
     from iconotext.library.search import Answer, Query, Result, Searcher, find_images
     from iconotext.library.search_page import write_search_page
     from iconotext.library.store import Library, describe, open_library
@@ -28,6 +29,7 @@ __all__ = [
     "find_images",
     "make_filters",
     "open_library",
+    "pictures_for",
     "remove_from_library",
     "write_search_page",
 ]
@@ -48,6 +50,7 @@ __getattr__, __dir__ = lazy(
         "find_images": "iconotext.library.search",
         "make_filters": "iconotext.library.candidates",
         "open_library": "iconotext.library.store",
+        "pictures_for": "iconotext.library.pictures",
         "remove_from_library": "iconotext.library.update",
         "write_search_page": "iconotext.library.search_page",
     },

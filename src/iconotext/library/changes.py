@@ -24,14 +24,14 @@ from iconotext.evidence.ocr import text_in
 from iconotext.images import copied_from, copies, copy_problem, inspect, plain_name
 from iconotext.library.commit import RESULT_OF, Change, Entry, Ledger, Report
 from iconotext.library.files import SourceFile, digest_of, file_state, image_date
-from iconotext.library.items import Arrival, LinkedSentence, Place, clean, file_of, part_name
+from iconotext.library.items import Arrival, Place, clean, file_of, part_name
 from iconotext.library.models import Models
 from iconotext.plain_text import counted, encodable
 from iconotext.read import Failure
 from iconotext.read.address import REMOTE
 from iconotext.system.object_store import address_of, entry, lasting, local_files
 from iconotext.system.strict_json import parse_json
-from iconotext.types import Image, LinkedDocument
+from iconotext.types import Image, LinkedDocument, LinkedSentence
 
 if TYPE_CHECKING:
     from iconotext.types import Document

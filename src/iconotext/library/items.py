@@ -20,7 +20,7 @@ from iconotext.evidence.words import stems
 from iconotext.library.files import digest_of
 from iconotext.plain_text import encodable
 from iconotext.system.object_store import located
-from iconotext.types import Member
+from iconotext.types import LinkedSentence, Member
 
 if TYPE_CHECKING:
     from iconotext.features.backbone import Picture
@@ -28,14 +28,6 @@ if TYPE_CHECKING:
 
 _NO_WORD = re.compile(r"(?i)\b(?:\d{8,}|(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{4,})\b")
 """Parts of file names that are not words: a timestamp, or digits of a hash."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedSentence:
-    """A sentence that a document links to a picture, and the link's confidence, 0 to 1."""
-
-    text: str
-    confidence: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,14 @@ from iconotext.encoders.stored_model import init_folder
 from iconotext.errors import ImageError, LibraryError, SettingError
 from iconotext.library.candidates import Filters, Match, find_candidates
 from iconotext.library.damage import TABLE
-from iconotext.library.items import Item, LinkedSentence, Near, Place
+from iconotext.library.items import Item, Near, Place
 from iconotext.library.models import library_encoder, relation_model_of
 from iconotext.library.settings import SETTINGS
 from iconotext.library.store import Library, open_library
 from iconotext.read.sentences import detect_language
 from iconotext.relations import find_relation, relation_name
 from iconotext.system.object_store import is_remote
-from iconotext.types import Member
+from iconotext.types import LinkedSentence, Member
 
 if TYPE_CHECKING:
     from iconotext.encoders.encoder import Encoder

@@ -46,9 +46,8 @@ def markdown(linked: LinkedDocument, folder: Path) -> str:
     if titled:
         parts.append("# " + block_text(title(document)))
     parts += [_image(document, by_image[image], related, folder) for image in after.get(-1, [])]
-    for number, block in enumerate(flow):
-        text = block_text(_text(document, block))
-        parts.append(("# " if number == 0 and not titled else _BEFORE.get(block.kind, "")) + text)
+    for number, text in enumerate(block_texts(document, flow)):
+        parts.append(text if number or titled else f"# {text.removeprefix('## ')}")
         parts += [_image(document, by_image[image], related, folder) for image in after.get(number, [])]
     parts += _unlinked(linked, by_image)
     promises = promise_lines(linked.promises, len(document.images))
@@ -62,6 +61,11 @@ def markdown_pages(documents: Iterable[LinkedDocument], folder: Path) -> Iterato
     for linked in documents:
         yield rule + markdown(linked, folder)
         rule = "\n---\n\n"
+
+
+def block_texts(document: Document, flow: Sequence[Block]) -> list[str]:
+    """Return the blocks of a document as Markdown, without images."""
+    return [_BEFORE.get(block.kind, "") + block_text(_text(document, block)) for block in flow]
 
 
 def block_text(text: str) -> str:
@@ -89,9 +93,7 @@ def _text(document: Document, block: Block) -> str:
 
 def _image(document: Document, links: list[Link], related: Related, folder: Path) -> str:
     image = document.images[links[0].image]
-    lines = [_embedding(image, document.source, folder)]
-    if image.caption and readable(image.caption).strip():
-        lines.append(f"*{inline_text(image.caption)}*")
+    lines = [embedding(image, document.source, folder)]
     named = (
         f"“{inline_text(shortened(document.sentences[link.sentence].text, 100))}” ({_sure(document, link, related)})"
         for link in links
@@ -110,10 +112,14 @@ def _sure(document: Document, link: Link, related: Related) -> str:
     )
 
 
-def _embedding(image: Image, source: Path | None, folder: Path) -> str:
-    if image.source.startswith("data:"):  # it came inside the document and has no address
-        return block_text(f"[picture within the document] {image.alt or ''}")
-    return f"![{inline_text(image.alt or '')}](<{_address(_seen_from(folder, image, source))}>)"
+def embedding(image: Image, source: Path | None, folder: Path) -> str:
+    """Return the image, with its caption below, for a Markdown file in ``folder``; ``source`` is its document."""
+    if image.source.startswith("data:") and not isinstance(image.file, Path):  # it came inside the document
+        shown = block_text(f"[picture within the document] {image.alt or ''}")
+    else:
+        shown = f"![{inline_text(image.alt or '')}](<{_address(_seen_from(folder, image, source))}>)"
+    caption = f"\\\n*{inline_text(image.caption)}*" if image.caption and readable(image.caption).strip() else ""
+    return shown + caption
 
 
 def _seen_from(folder: Path, image: Image, source: Path | None) -> str:

@@ -17,6 +17,9 @@ from iconotext.read.markdown import markdown_references
 from iconotext.read.text_file import decode_text
 from iconotext.types import Document
 
+MARKDOWN = "markdown"
+"""Key of ``Document.meta`` with the source of a document that is no file."""
+
 LONG = 5
 """Sentences of at least this many words are found first, and shorter ones then between them."""
 
@@ -46,7 +49,7 @@ def source_spans(document: Document) -> list[tuple[int, int] | None]:
         None for a sentence that is not found, and for all if the file is neither Markdown nor HTML, came from the web,
         or can no longer be read.
     """
-    source = _source(document)
+    source = source_text(document)
     return [None] * len(document.sentences) if source is None else _sentence_spans(document, *source)
 
 
@@ -58,7 +61,7 @@ def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None
     Returns:
         None if ``source_spans`` finds nothing either.
     """
-    source = _source(document)
+    source = source_text(document)
     if source is None:
         return None
     text, kind = source
@@ -69,8 +72,10 @@ def countable_text(document: Document) -> tuple[str, list[tuple[int, int] | None
     return text, _sentence_spans(document, text, kind)
 
 
-def _source(document: Document) -> tuple[str, str] | None:
+def source_text(document: Document) -> tuple[str, str] | None:
     """Return the decoded file of a document and its format; None if sentences cannot be found in it."""
+    if document.source is None and isinstance(text := document.meta.get(MARKDOWN), str):
+        return text, "markdown"
     path = document.source
     row = suffix_format(path) if path is not None else None
     if path is None or row is None or row.name not in _TOKENS or "address" in document.meta:

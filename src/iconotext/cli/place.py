@@ -1,0 +1,115 @@
+"""``iconotext place``: pictures for a text that has none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iconotext.cli.common import known_errors
+from iconotext.cli.options import Download, Fields, Force, Json, Model, Quiet, Reading, argument, settings_options
+from iconotext.cli.output import as_typed, complain, print_table, say, say_json
+from iconotext.linker import Linker, LinkSettings
+from iconotext.place.settings import PlaceSettings
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from iconotext.place.output import PlacedOut
+    from iconotext.place.pictures import Given
+
+Placing = Annotated[PlaceSettings, Fields()]
+Linking = Annotated[LinkSettings, Fields(only=("evidence",), more={"evidence": {"metavar": "KIND,..."}})]
+
+
+@settings_options
+def place(
+    text: Annotated[str, argument(metavar="TEXT", help="The text: a document, or - for Markdown from stdin.")],
+    pictures: Annotated[
+        list[Path],
+        argument(
+            metavar="PICTURES",
+            help="What pictures come from: JSON of link, chunks or context, a library, documents, pictures, folders.",
+        ),
+    ],
+    reading: Reading,
+    placing: Placing,
+    linking: Linking,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A file to write: .md, .html or .json.", show_default=False),
+    ] = None,
+    json: Json = False,
+    model: Model = "default",
+    download: Download = False,
+    force: Force = False,
+    quiet: Quiet = False,
+) -> None:
+    """Place pictures in a text that has none: an answer of a language model, a summary, a rewritten page.
+
+    Each picture goes to the sentence that it belongs to, or nowhere: by what it shows, its caption, and what its own
+    document says of it. Without an output file, the places are printed with the reason for each.
+
+    **Examples**
+
+    - `iconotext place answer.md manual.docx --output answer-with-pictures.md`
+    - `iconotext chunks docs/ --output chunks.jsonl; iconotext place answer.md chunks.jsonl --most 3`
+    - `ask-a-model | iconotext place - library/ --output answer.html`
+    - `iconotext place summary.md report.pdf photos/ --json | jq '.placed[].why'`
+    """
+    with known_errors(download=download):
+        from iconotext.library.settings import is_library
+        from iconotext.place.output import placed, save
+        from iconotext.place.text import text_document
+        from iconotext.system.files import check_overwrite
+
+        if output is not None:
+            check_overwrite(output, force)
+        document = text_document(sys.stdin.read() if text == "-" else Path(text), reading)
+        given: list[Given] = []
+        for path in pictures:
+            if is_library(path):
+                from iconotext.library.pictures import pictures_for
+
+                given += pictures_for(document, path)
+            else:
+                given.append(path)
+        linked = Linker.load(model, linking, download=download).place(document, given, placing, reading)
+        for note in [] if quiet else linked.notes:
+            complain(note)
+        result = placed(linked, None if output is None else output.parent)
+        if output is not None:
+            save(linked, output, force=force)
+            if not quiet:
+                number = len(result.placed)
+                say(f"Wrote {output}: {number} of {number + len(result.left_out)} pictures placed", err=True)
+        elif json:
+            say_json(result.model_dump())
+        elif not quiet:
+            print_table(_table(result))
+            for left_out in result.left_out:
+                say(f"Left out: {left_out.picture}: {as_typed(left_out.why)}", err=True)
+
+
+def _table(result: PlacedOut) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    from iconotext.plain_text import readable, shortened
+    from iconotext.report.terminal import bar
+
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 1, 0))
+    table.add_column("Picture", overflow="fold")
+    table.add_column("Sentence")
+    table.add_column("Confidence", no_wrap=True)
+    table.add_column("Why")
+    for each in result.placed:
+        table.add_row(
+            Text(shortened(readable(each.picture), 40)),
+            Text(readable(each.text)),
+            bar(each.confidence or 0.0),
+            Text(readable(each.why), style="dim"),
+        )
+    return table

@@ -1,0 +1,80 @@
+"""Context evidence: the sentences that another document links to an image, compared with every sentence.
+
+It places images of one document into the text of another one, see ``iconotext.place``. An image has context sentences
+c, each with the probability p_c that it is about the image. A sentence i of the text is as likely about it as it says
+the same as one of them, and so is its paragraph:
+
+    log(1 + sum over c of p_c * m_ci ** 2 / LEAST),   m_ci = 0 (nothing in common) to 1 (the same sentence)
+
+The square makes one sentence that is repeated count more than several that are somewhat alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from iconotext.evidence.caption import compared
+from iconotext.evidence.cells import Cells, features_of_some
+from iconotext.evidence.layout import block_ranks
+from iconotext.types import Document, Image
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from iconotext.evidence.cells import Features
+    from iconotext.evidence.kinds import EvidenceInput
+    from iconotext.types import FloatMatrix
+
+LEAST = 0.02
+"""A sum below it says nothing."""
+
+SAME = 6.0
+"""Cosine of a sentence with itself, in standard deviations above the mean of a document; 5.7 with MiniLM."""
+
+
+def context_evidence(documents: Sequence[Document], inputs: Sequence[EvidenceInput]) -> list[Features]:
+    """Compare the context of every image with every sentence.
+
+    Returns:
+        For each document, name to (S, V) float32, 0 for an image without a context; by the words that two sentences
+        have in common, and by the cosine of their vectors, each for the sentence and for the best one of its block.
+    """
+
+    def compute(batch: Sequence[Document], cells: Cells, numbers: Sequence[int]) -> Mapping[str, FloatMatrix]:
+        quoted = [
+            replace(document, images=tuple(Image("") for image in document.images for _ in image.context))
+            for document in batch
+        ]
+        contexts = [image.context for document in batch for image in document.images]
+        texts = [sentence.text for context in contexts for sentence in context]
+        pairs = Cells.of(quoted)
+        features = compared(quoted, pairs, texts, [inputs[n].reading for n in numbers], name="context")
+        confidence = np.array([sentence.confidence for context in contexts for sentence in context])
+        image_of = np.repeat(np.arange(len(contexts)), [len(context) for context in contexts])
+        same = {
+            "words": np.minimum(features["context.dice"], 1),
+            "meaning": np.clip(features["context.cos"] / SAME, 0, 1),
+        }
+        at = cells.begin[image_of[pairs.image]] + pairs.sentence - pairs.first_sentence[pairs.of_image[pairs.image]]
+        columns: dict[str, FloatMatrix] = {}
+        for name, values in same.items():
+            for kind, own in ((name, values), (f"{name}_near", _block_tops(quoted, pairs, values))):
+                total = np.bincount(at, confidence[pairs.image] * np.square(own), len(cells.image))
+                columns[f"context.{kind}"] = np.log1p(total / LEAST).astype(np.float32)
+        return columns
+
+    return features_of_some(
+        documents, [any(image.context for image in document.images) for document in documents], compute
+    )
+
+
+def _block_tops(documents: Sequence[Document], pairs: Cells, values: FloatMatrix) -> NDArray[np.float32]:
+    """Return (cells,) the maximum over the sentences of each cell's block."""
+    ranks = block_ranks(documents)[pairs.sentence]
+    begins = np.flatnonzero((np.diff(ranks, prepend=-1) != 0) | (np.diff(pairs.image, prepend=-1) != 0))
+    lengths = np.diff(np.append(begins, len(ranks)))
+    return np.repeat(np.maximum.reduceat(values, begins), lengths).astype(np.float32)

@@ -1,0 +1,83 @@
+"""The text that gets pictures: read, joined with the pictures, and the choice of those that are placed.
+
+``text_document`` reads a text, ``joined`` makes one document of text and pictures, which is linked like any other, and
+``chosen`` drops the places that are not probable enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from iconotext.errors import SettingError
+from iconotext.images import inspect
+from iconotext.place.settings import PlaceSettings
+from iconotext.plain_text import counted
+from iconotext.read import read
+from iconotext.read.format import suffix_format
+from iconotext.read.settings import ReadSettings
+from iconotext.report.source_offsets import MARKDOWN
+from iconotext.types import Document, Image, LinkedDocument
+
+TEXT = "text"
+"""Id of a text that is no file."""
+
+
+def text_document(text: str | Path | Document, reading: ReadSettings | None = None) -> Document:
+    """Read the text that gets pictures.
+
+    Args:
+        text: Markdown, the file of a document, or a document.
+
+    Raises:
+        DocumentError: The file cannot be read.
+        SettingError: The text is empty.
+        TypeError: It is something else, or a string that is the name of a file, since an answer of a language model
+            must not choose a file.
+    """
+    if isinstance(text, Document):
+        return text
+    if isinstance(text, Path):
+        return read(text, reading)
+    if not isinstance(text, str):
+        raise TypeError(f"place takes a text, the Path of a file or a Document, not a {type(text).__name__}")
+    if not text.strip():
+        raise SettingError("the text is empty, so no picture can be placed in it")
+    if len(text.split()) == 1 and suffix_format(Path(text)) is not None:
+        raise TypeError(f"{text[:60]!r} is the name of a file: give place the text itself, or Path({text[:60]!r})")
+    with TemporaryDirectory(prefix="iconotext-") as folder:
+        file = Path(folder) / f"{TEXT}.md"
+        file.write_text(text, encoding="utf-8", errors="replace", newline="")
+        return replace(read(file, reading), source=None, meta={MARKDOWN: text})
+
+
+def joined(text: Document, images: Iterable[Image]) -> Document:
+    """Make a document of a text and of pictures without a place in it.
+
+    A picture that the text shows already, or that comes twice, has a ``problem``.
+    """
+    own = text.images
+    shown = {image.source for image in own}
+    new = [
+        replace(image, problem="the text shows it already") if image.source in shown and not image.problem else image
+        for image in images
+    ]
+    return replace(text, images=inspect([*own, *new])[len(own) :], links=None)
+
+
+def chosen(linked: LinkedDocument, settings: PlaceSettings) -> LinkedDocument:
+    """Drop links that are not probable enough, and pictures beyond the limit of the text.
+
+    Args:
+        linked: The ``joined`` document, each picture linked to its best sentence.
+    """
+    sure = [link for link in linked.links if (link.paragraph or link.confidence) >= settings.min_confidence]
+    sure.sort(key=lambda link: (-(link.paragraph or link.confidence), link.image))
+    few = sure[: settings.most]
+    beyond = f"the text has {counted(len(few), 'picture')} already, and others fit it better"
+    images = list(linked.document.images)
+    for link in sure[len(few) :]:
+        images[link.image] = replace(images[link.image], problem=beyond)
+    return replace(linked, document=replace(linked.document, images=tuple(images)), links=tuple(few))

@@ -1,0 +1,189 @@
+"""Pictures for a text that has none: from every source, to every output."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from iconotext import Document, Image, Linker, LinkSettings, Sentence, read
+from iconotext.errors import DocumentError, SettingError
+from iconotext.excerpts import Chunk
+from iconotext.place.output import markdown, placed, save
+from iconotext.place.pictures import chunk_images, from_elsewhere, pictures_of
+from iconotext.place.settings import PlaceSettings
+from iconotext.place.text import joined, text_document
+from iconotext.report.as_excerpts import row
+from iconotext.report.as_json import json_object
+from iconotext.report.context import contexts
+from iconotext.types import LinkedSentence
+
+ORIGINAL = """# The city
+
+A red tram runs along the harbour every ten minutes.
+
+![Tram](tram.png)
+
+## Food
+
+Loaves of bread rest on a table in the bakery.
+
+![A loaf](bread.png)
+"""
+
+ANSWER = """Trams in the city are **red** and run on every street near the harbour.
+
+- The bakery opens at six. A loaf of bread rests on the table until noon.
+- The market is closed.
+
+Nothing else happens.
+"""
+
+
+@pytest.fixture(scope="module")
+def linker() -> Linker:
+    return Linker.load(settings=LinkSettings(evidence=("caption", "context"), cache=False))
+
+
+@pytest.fixture
+def original(picture, tmp_path: Path) -> Path:
+    picture("tram.png", seed=1)
+    picture("bread.png", seed=2)
+    path = tmp_path / "original.md"
+    path.write_text(ORIGINAL, encoding="utf-8")
+    return path
+
+
+def sentences_of(linked):
+    """Each placed picture and its sentence."""
+    document = linked.document
+    return {document.images[link.image].source: document.sentences[link.sentence].text for link in linked.links}
+
+
+RIGHT = {
+    "tram.png": "Trams in the city are red and run on every street near the harbour.",
+    "bread.png": "A loaf of bread rests on the table until noon.",
+}
+
+
+@pytest.mark.parametrize("source", ["document", "linked", "json", "chunks", "chunks.jsonl", "contexts.jsonl", "folder"])
+def test_pictures_come_from_every_source(linker, original, tmp_path, source):
+    linked = Linker(linker.encoder, LinkSettings(cache=False)).link(original)
+    rows = {
+        "chunks.jsonl": [row(chunk) for chunk in linked.chunks(10)],
+        "contexts.jsonl": [row(context) for context in contexts(linked)],
+    }
+    given = {"document": [original], "linked": [linked], "chunks": linked.chunks(10), "folder": [tmp_path]}.get(source)
+    if given is None:
+        file = tmp_path / f"rows-{source}" if source in rows else tmp_path / "linked.json"
+        lines = rows.get(source) or [[json_object(linked)]]
+        file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+        given = [file]
+    placed_ = linker.place(ANSWER, given)
+    assert sentences_of(placed_) == RIGHT
+    assert all(isinstance(image.file, Path) and image.file.is_file() for image in placed_.document.images)
+
+
+def test_context_alone_finds_the_sentence(linker, original):
+    images = [
+        replace(image, source=f"{n}.png", alt=None, caption=None)
+        for n, image in enumerate(from_elsewhere(Linker(linker.encoder, LinkSettings(cache=False)).link(original)))
+    ]
+    assert list(sentences_of(linker.place(ANSWER, images)).values()) == list(RIGHT.values())
+    bare = [replace(image, context=()) for image in images]
+    assert sentences_of(linker.place(ANSWER, bare)) == {}
+
+
+def test_markdown_stays_as_it_was_and_gets_the_pictures(linker, original, tmp_path):
+    text = markdown(linker.place(ANSWER, [original]), tmp_path)
+    first, item, rest = ANSWER.partition("harbour.\n")[0], "noon.\n", "- The market"
+    assert text.startswith(f"{first}harbour.\n\n![Tram](<tram.png>)\n\n- The bakery")
+    assert text.endswith(f"{item}\n  ![A loaf](<bread.png>)\n\n{rest}{ANSWER.partition(rest)[2]}")
+
+
+def test_the_limit_and_the_smallest_confidence(linker, original):
+    one = linker.place(ANSWER, [original], PlaceSettings(most=1))
+    assert len(one.links) == 1
+    assert [image.problem for image in one.document.images].count(
+        "the text has 1 picture already, and others fit it better"
+    ) == 1
+    assert linker.place("Taxes are due in May.", [original], PlaceSettings(min_confidence=0.9)).links == ()
+
+
+def test_no_picture_comes_twice(linker, original, tmp_path):
+    again = tmp_path / "again.png"
+    again.write_bytes((tmp_path / "tram.png").read_bytes())
+    linked = linker.place(ANSWER, [original, again, tmp_path / "tram.png"])
+    assert sentences_of(linked) == RIGHT
+    assert [image.problem for image in linked.document.images][2:] == ["the same picture as tram.png"] * 2
+
+
+def test_a_picture_that_the_text_shows_is_not_placed_again(original):
+    text = read(original)
+    images = pictures_of([original], lambda documents: (), None) or list(text.images)
+    assert [image.problem for image in joined(text, images).images] == ["the text shows it already"] * 2
+
+
+def test_json_says_why(linker, original, tmp_path):
+    result = placed(linker.place(ANSWER, [original]), tmp_path)
+    tram = result.placed[0]
+    assert (tram.picture, tram.sentence, ANSWER[tram.start : tram.end]) == ("tram.png", 0, ANSWER.partition("\n")[0])
+    assert "its caption shares Trams" in tram.why
+    assert "its document links it with “A red tram runs along the harbour every ten minutes.”" in tram.why
+    assert set(tram.evidence) == {"caption", "context"}
+
+
+@pytest.mark.parametrize("name", ["out.md", "out.html", "out.json"])
+def test_files_are_written(linker, original, tmp_path, name):
+    linked = linker.place(ANSWER, [original])
+    save(linked, tmp_path / name)
+    assert "harbour" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+def test_texts_are_never_names_of_files(linker):
+    with pytest.raises(TypeError, match="is the name of a file: give place the text itself"):
+        linker.place("answer.md", [])
+    with pytest.raises(SettingError, match="the text is empty"):
+        linker.place(" \n", [])
+    assert text_document("One sentence. Another one.").source is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", "{", "not JSON"),
+        ("a.jsonl", '{"links": []}', "id: Field required"),
+        ("a.json", "[{}]", "neither a linked document nor a chunk nor a context"),
+        ("a.json", '{"id": "a", "error": "broken"}', "a document that was not linked: broken"),
+        ("a.xyz", "a", "nothing with pictures"),
+    ],
+)
+def test_files_without_pictures_are_refused(tmp_path, name, content, message):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(DocumentError, match=message):
+        pictures_of([tmp_path / name], lambda documents: iter(()))
+
+
+def test_a_chunk_without_links_is_the_context_of_its_pictures(linker, original):
+    (chunk,) = replace_links(Linker(linker.encoder, LinkSettings(cache=False)).link(original)).chunks(300)
+    assert isinstance(chunk, Chunk)
+    images = chunk_images(chunk.images, "One sentence. Another one.")
+    assert images[0].context == (LinkedSentence("One sentence.", 0.5), LinkedSentence("Another one.", 0.5))
+
+
+def replace_links(linked):
+    return replace(linked, links=())
+
+
+def test_other_formats_become_plain_markdown(linker, original, tmp_path):
+    text = Document("a", tuple(Sentence(each, n) for n, each in enumerate(RIGHT.values())))
+    linked = linker.place(text, [original])
+    assert markdown(linked, tmp_path).split("\n\n") == [
+        RIGHT["tram.png"],
+        "![Tram](<tram.png>)",
+        RIGHT["bread.png"],
+        "![A loaf](<bread.png>)\n",
+    ]
+    assert Image("a.png").context == ()
